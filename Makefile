@@ -1,0 +1,61 @@
+# Everything goes through meson; this file only gives the usual names to its commands. `make help` lists them.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+VALGRIND_PROCESSES ?= 10000
+
+.PHONY: all run test bench asan fuzz valgrind lint format install deps clean help
+
+## all: build; programs in build/bin, libraries in build/lib (the default)
+all: deps
+	@scripts/build build
+
+## run: start coop for this user, show it at work, say what to type next
+run: all
+	@scripts/demo build/bin/coop
+
+## test: build and run the whole test suite
+test: all
+	@COOP_BUILD=build tests/run
+
+## asan: the same suite with AddressSanitizer and UndefinedBehaviorSanitizer
+asan: deps
+	@scripts/asan build-asan
+
+## fuzz: run each fuzzer for FUZZ_SECONDS (60)
+fuzz: deps
+	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+
+## valgrind: VALGRIND_PROCESSES (10000) short processes through a keeper under memcheck
+valgrind: all
+	@scripts/valgrind-keeper build/bin/coop-keeper $(VALGRIND_PROCESSES)
+
+## bench: speed against the floors and against node; one table, raw samples in build/bench.json
+bench: all
+	@COOP_BUILD=build tests/bench/run
+
+## lint: format, clang-tidy, cppcheck, include direction, shell, man pages, file sizes
+lint: all
+	@scripts/lint build
+
+## format: let clang-format rewrite the sources
+format: deps
+	@scripts/sources | xargs clang-format -i
+
+## install: install under PREFIX (/usr/local), below DESTDIR if given
+install: deps
+	@scripts/build build --prefix "$(PREFIX)"
+	@scripts/install build "$(PREFIX)" "$(DESTDIR)"
+
+## deps: install the Debian packages that are missing (every target above does this first)
+deps:
+	@scripts/deps
+
+## clean: remove the build directories
+clean:
+	rm -rf build build-asan build-fuzz
+
+## help: this list
+help:
+	@sed -n 's/^## \([a-z]*\): /\1\t/p' Makefile | expand -t 10

@@ -1,0 +1,54 @@
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The one piece of global state in the program: allocation has no context to carry it. */
+static struct {
+	unsigned long count, fail_at, then_every;
+} fault;
+
+void coop_mem_init(void)
+{
+	const char *spec = getenv("COOP_FAULT");
+
+	if (!spec || sscanf(spec, "alloc:%lu:%lu", &fault.fail_at, &fault.then_every) < 1)
+		fault.fail_at = 0;
+	fault.count = 0;
+}
+
+static int must_fail(void)
+{
+	if (!fault.fail_at)
+		return 0;
+	fault.count++;
+	if (fault.count < fault.fail_at)
+		return 0;
+	if (fault.count == fault.fail_at)
+		return 1;
+	return fault.then_every && (fault.count - fault.fail_at) % fault.then_every == 0;
+}
+
+void *coop_mem_alloc(size_t size)
+{
+	return must_fail() ? NULL : malloc(size ? size : 1);
+}
+
+void *coop_mem_zalloc(size_t size)
+{
+	return must_fail() ? NULL : calloc(1, size ? size : 1);
+}
+
+void *coop_mem_realloc(void *old, size_t size)
+{
+	return must_fail() ? NULL : realloc(old, size ? size : 1);
+}
+
+char *coop_mem_strdup(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = coop_mem_alloc(size);
+
+	return copy ? memcpy(copy, text, size) : NULL;
+}

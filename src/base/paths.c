@@ -1,0 +1,113 @@
+#include "base/paths.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static const char *set_variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static int fits(int written, size_t size)
+{
+	return written < 0 || (size_t)written >= size ? -ENAMETOOLONG : 0;
+}
+
+int coop_paths_socket(char *ret_path, size_t size)
+{
+	const char *given = set_variable("COOP_SOCKET");
+	const char *runtime = set_variable("XDG_RUNTIME_DIR");
+	int n;
+
+	if (size > sizeof((struct sockaddr_un){0}).sun_path)
+		size = sizeof((struct sockaddr_un){0}).sun_path;
+	if (given)
+		n = snprintf(ret_path, size, "%s", given);
+	else if (runtime)
+		n = snprintf(ret_path, size, "%s/coop/keeper.sock", runtime);
+	else if (geteuid() == 0)
+		n = snprintf(ret_path, size, "/run/coop/keeper.sock");
+	else
+		n = snprintf(ret_path, size, "/tmp/coop-%u/keeper.sock", geteuid());
+	return fits(n, size);
+}
+
+int coop_paths_state(char *ret_path, size_t size)
+{
+	const char *given = set_variable("COOP_STATE");
+	const char *xdg = set_variable("XDG_STATE_HOME");
+	const char *home = set_variable("HOME");
+
+	if (given)
+		return fits(snprintf(ret_path, size, "%s", given), size);
+	if (xdg)
+		return fits(snprintf(ret_path, size, "%s/coop", xdg), size);
+	if (geteuid() == 0)
+		return fits(snprintf(ret_path, size, "/var/lib/coop"), size);
+	if (!home) {
+		const struct passwd *entry = getpwuid(geteuid());
+		home = entry && entry->pw_dir ? entry->pw_dir : "/nonexistent";
+	}
+	return fits(snprintf(ret_path, size, "%s/.local/state/coop", home), size);
+}
+
+static int check_owned(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return -errno;
+	/* A link is followed only if it is ours: somebody else's could lead us anywhere. */
+	if (S_ISLNK(st.st_mode) && st.st_uid == geteuid() && stat(path, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return -EPERM;
+	/* A sticky folder (/tmp itself) is as safe as the names in it. */
+	if ((st.st_mode & 022) && !(st.st_mode & S_ISVTX))
+		return -EPERM;
+	return 0;
+}
+
+int coop_paths_make_dir(const char *path)
+{
+	char parent[COOP_PATHS_MAX];
+	int r;
+
+	if (mkdir(path, 0700) == 0)
+		return 0;
+	if (errno == EEXIST)
+		return check_owned(path);
+	if (errno != ENOENT)
+		return -errno;
+	r = fits(snprintf(parent, sizeof parent, "%s", path), sizeof parent);
+	if (r < 0)
+		return r;
+	r = coop_paths_make_parent(parent);
+	if (r < 0)
+		return r;
+	return mkdir(path, 0700) == 0 || errno == EEXIST ? check_owned(path) : -errno;
+}
+
+int coop_paths_make_parent(const char *path)
+{
+	char parent[COOP_PATHS_MAX];
+	const char *slash = strrchr(path, '/');
+
+	if (!slash || slash == path)
+		return 0;
+	if ((size_t)(slash - path) >= sizeof parent)
+		return -ENAMETOOLONG;
+	memcpy(parent, path, (size_t)(slash - path));
+	parent[slash - path] = 0;
+	return coop_paths_make_dir(parent);
+}

@@ -1,0 +1,23 @@
+/* Where coop's socket and state are for this user (docs/PROTOCOL.md section 1). */
+#ifndef COOP_BASE_PATHS_H
+#define COOP_BASE_PATHS_H
+
+#include <stddef.h>
+
+#define COOP_PATHS_MAX 4096u
+
+/* Writes the socket's path: COOP_SOCKET, else the user's runtime folder. 0, or -ENAMETOOLONG if it does not fit
+ * sun_path. */
+int coop_paths_socket(char *ret_path, size_t size);
+
+/* Writes the state folder's path: COOP_STATE, XDG_STATE_HOME/coop, root: /var/lib/coop, else ~/.local/state/coop. */
+int coop_paths_state(char *ret_path, size_t size);
+
+/* Makes the folder that `path` lies in, mode 0700, parents as needed. If it exists it must be a folder of this user (or root's)
+ * that no other user can write to. 0; -EPERM: it belongs to somebody else or others may write there; other -errno. */
+int coop_paths_make_parent(const char *path);
+
+/* Makes a folder likewise. */
+int coop_paths_make_dir(const char *path);
+
+#endif

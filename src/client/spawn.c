@@ -1,0 +1,185 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/paths.h"
+#include "client/arguments.h"
+
+#define FIELD_SIZE 160
+
+static int put_argv(struct coop_arguments *arguments, const char *const *argv,
+		    struct coop_error *error)
+{
+	char field[FIELD_SIZE];
+	int r = 0;
+
+	coop_jsonw_array(&arguments->w, "argv");
+	for (size_t i = 0; r == 0 && argv[i]; i++) {
+		(void)snprintf(field, sizeof field, "argv[%zu]", i);
+		r = coop_arguments_string(arguments, NULL, field, argv[i], error);
+	}
+	coop_jsonw_array_end(&arguments->w);
+	return r;
+}
+
+/* Whether the name can stand in JSON and in messages as it is. */
+static bool plain_name(const char *name)
+{
+	for (const char *at = name; *at; at++) {
+		if (*at <= ' ' || *at > '~' || *at == '"' || *at == '\\')
+			return false;
+	}
+	return *name != 0;
+}
+
+/* Copies the name of a "NAME=VALUE" and returns the value, or NULL if it is none. */
+static const char *split(const char *entry, char name[FIELD_SIZE])
+{
+	size_t length = strcspn(entry, "=");
+
+	if (!entry[length] || length >= FIELD_SIZE - 8)
+		return NULL;
+	memcpy(name, entry, length);
+	name[length] = 0;
+	return plain_name(name) ? entry + length + 1 : NULL;
+}
+
+static int put_env(struct coop_arguments *arguments, const char *const *env,
+		   struct coop_error *error)
+{
+	char name[FIELD_SIZE], field[FIELD_SIZE + 8];
+	int r = 0;
+
+	coop_jsonw_begin(&arguments->w, "env");
+	for (size_t i = 0; r == 0 && env[i]; i++) {
+		const char *value = split(env[i], name);
+		/* Not the entry itself: a value never stands in an error. */
+		if (!value)
+			return coop_client_refuse(error, -EINVAL, "invalid_input", "env",
+						  "an entry is not NAME=VALUE");
+		(void)snprintf(field, sizeof field, "env.%s", name);
+		r = coop_arguments_string(arguments, name, field, value, error);
+	}
+	coop_jsonw_end(&arguments->w);
+	return r;
+}
+
+static bool is_basic(const char *name)
+{
+	static const char *const names[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
+					    "TERM", "TMPDIR", "LANG", "TZ"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return strncmp(name, "LC_", 3) == 0;
+}
+
+/* The keeper may have been started long ago, from elsewhere: what a command finds is what its
+ * caller would find. */
+static void put_base_env(struct coop_arguments *arguments)
+{
+	char name[FIELD_SIZE];
+
+	coop_jsonw_begin(&arguments->w, "base_env");
+	for (size_t i = 0; environ && environ[i]; i++) {
+		const char *value = split(environ[i], name);
+		/* Nobody asked for these by name, so one that is not UTF-8 is left out. */
+		if (value && is_basic(name))
+			(void)coop_arguments_string(arguments, name, name, value, NULL);
+	}
+	coop_jsonw_end(&arguments->w);
+}
+
+static int put_text(struct coop_arguments *arguments, const struct coop_spawn_options *options,
+		    struct coop_error *error)
+{
+	char folder[COOP_PATHS_MAX];
+	const char *cwd = options->cwd ? options->cwd : getcwd(folder, sizeof folder);
+	int r = 0;
+
+	if (options->command) {
+		coop_jsonw_string(&arguments->w, "mode", "shell");
+		r = coop_arguments_string(arguments, "command", "command", options->command, error);
+	} else {
+		r = put_argv(arguments, options->argv, error);
+	}
+	if (r == 0 && cwd)
+		r = coop_arguments_string(arguments, "cwd", "cwd", cwd, error);
+	if (r == 0 && options->tag)
+		r = coop_arguments_string(arguments, "tag", "tag", options->tag, error);
+	if (r == 0 && options->why)
+		r = coop_arguments_string(arguments, "why", "why", options->why, error);
+	if (r == 0 && options->env)
+		r = put_env(arguments, options->env, error);
+	return r;
+}
+
+static void put_choices(struct coop_jsonw *w, const struct coop_spawn_options *options)
+{
+	static const char *const inputs[] = {
+		[COOP_INPUT_NONE] = "none", [COOP_INPUT_PIPE] = "pipe", [COOP_INPUT_DATA] = "data"};
+	static const char *const leases[] = {[COOP_LEASE_AWAITED] = "awaited",
+					     [COOP_LEASE_EPHEMERAL] = "ephemeral",
+					     [COOP_LEASE_PERSISTENT] = "persistent"};
+
+	if (options->pty) {
+		coop_jsonw_string(w, "kind", "pty");
+		if (options->cols)
+			coop_jsonw_uint(w, "cols", options->cols);
+		if (options->rows)
+			coop_jsonw_uint(w, "rows", options->rows);
+	} else {
+		coop_jsonw_string(w, "stdin", inputs[options->input]);
+		coop_jsonw_string(w, "stderr", options->merge_stderr ? "merged" : "separate");
+	}
+	coop_jsonw_string(w, "lease", leases[options->lease]);
+	if (options->timeout_ms)
+		coop_jsonw_uint(w, "timeout_ms", options->timeout_ms);
+}
+
+static int check(const struct coop_spawn_options *options, struct coop_error *error)
+{
+	if (!options->argv == !options->command)
+		return coop_client_refuse(error, -EINVAL, "invalid_input", "argv",
+					  "exactly one of argv and command is needed");
+	if ((unsigned)options->input > COOP_INPUT_DATA)
+		return coop_client_refuse(error, -EINVAL, "invalid_input", "stdin",
+					  "no such kind of input");
+	if ((unsigned)options->lease > COOP_LEASE_PERSISTENT)
+		return coop_client_refuse(error, -EINVAL, "invalid_input", "lease",
+					  "no such lease");
+	return 0;
+}
+
+COOP_PUBLIC int coop_spawn(struct coop *coop, const struct coop_spawn_options *options,
+			   char ret_id[COOP_ID_SIZE], struct coop_error *error)
+{
+	COOP_AUTO_ARGUMENTS struct coop_arguments arguments = {0};
+	COOP_AUTO_JSON json_t *result = NULL;
+	bool data = options->input == COOP_INPUT_DATA;
+	int r = check(options, error);
+
+	if (r < 0)
+		return r;
+	coop_arguments_begin(&arguments);
+	r = put_text(&arguments, options, error);
+	if (r < 0)
+		return r;
+	put_base_env(&arguments);
+	put_choices(&arguments.w, options);
+	r = coop_arguments_call(&arguments, coop, "spawn", data ? options->input_data : NULL,
+				data ? options->input_size : 0, &result, NULL, error);
+	if (r < 0)
+		return r;
+	const char *id =
+		json_string_value(json_object_get(json_object_get(result, "process"), "id"));
+	if (!id || strlen(id) >= COOP_ID_SIZE)
+		return coop_client_fail(error, -EPROTO, "protocol", "the keeper gave no id");
+	(void)snprintf(ret_id, COOP_ID_SIZE, "%s", id);
+	return 0;
+}

@@ -1,0 +1,139 @@
+/* Starting this user's keeper on demand (docs/PROTOCOL.md section 1): ten clients at once start
+ * one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/paths.h"
+#include "client/client.h"
+#include "client/locate.h"
+
+#define SOCKET_VARIABLE "COOP_SOCKET="
+
+/* Held until the fd is closed, that is, until the keeper listens or has failed to. */
+static int take_start_lock(const char *path)
+{
+	char lock[COOP_PATHS_MAX];
+	int r = coop_paths_make_parent(path);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(lock, sizeof lock, "%s.start", path);
+	COOP_AUTO_FD int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return COOP_TAKE_FD(fd);
+}
+
+static bool somebody_listens(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	COOP_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return false;
+	(void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	/* EAGAIN: the backlog is full, so there is somebody. */
+	return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+}
+
+/* This program's environment with COOP_SOCKET as given. The array is the caller's, its strings
+ * are not. */
+static char **make_environment(char *socket_entry)
+{
+	size_t count = 0, used = 0;
+
+	while (environ && environ[count])
+		count++;
+	char **list = coop_mem_alloc((count + 2) * sizeof *list);
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(environ[i], SOCKET_VARIABLE, strlen(SOCKET_VARIABLE)) != 0)
+			list[used++] = environ[i];
+	}
+	list[used++] = socket_entry;
+	list[used] = NULL;
+	return list;
+}
+
+static int find_keeper(const struct coop_options *options, char *ret_path, size_t size)
+{
+	int n;
+
+	if (!options->keeper)
+		return coop_locate_program("coop-keeper", "COOP_KEEPER", ret_path, size);
+	n = snprintf(ret_path, size, "%s", options->keeper);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* Runs `coop-keeper --daemon`, which leaves when its child listens. */
+static int run_daemon(const char *program, const char *path, struct coop_error *error)
+{
+	char entry[sizeof SOCKET_VARIABLE + sizeof((struct sockaddr_un){0}).sun_path];
+	char line[256];
+	int status = 0;
+	struct coop_child child;
+	char name[] = "coop-keeper", option[] = "--daemon";
+	char *argv[] = {name, option, NULL};
+
+	(void)snprintf(entry, sizeof entry, SOCKET_VARIABLE "%s", path);
+	COOP_AUTO_FREE char **env = make_environment(entry);
+	COOP_AUTO_FD int errors = coop_child_error_file();
+	if (!env || errors < 0)
+		return coop_client_fail(error, env ? errors : -ENOMEM, "unreachable",
+					"cannot start the keeper: %s",
+					strerror(env ? -errors : ENOMEM));
+	int r = coop_child_start(&(struct coop_child_plan){.program = program,
+							   .argv = argv,
+							   .env = env,
+							   .error_fd = errors,
+							   .pass_fd = -1},
+				 &child);
+	if (r < 0)
+		return coop_client_fail(error, r, "unreachable", "cannot start %s: %s", program,
+					strerror(-r));
+	r = coop_child_wait(&child, COOP_CLIENT_PATIENCE_MS, &status);
+	if (r < 0) {
+		coop_child_end(&child, 0);
+		return coop_client_fail(error, r, "unreachable", "%s does not come up", program);
+	}
+	/* -1: the embedding program reaped it; whether it worked is seen on connecting. */
+	if (status == 0 || status == -1)
+		return 0;
+	coop_child_error_line(errors, line, sizeof line);
+	return coop_client_fail(error, -ECONNREFUSED, "unreachable", "cannot start the keeper: %s",
+				line[0] ? line : "it ended without a word");
+}
+
+int coop_client_start(const char *path, const struct coop_options *options,
+		      struct coop_error *error)
+{
+	char program[COOP_PATHS_MAX];
+	COOP_AUTO_FD int lock = take_start_lock(path);
+
+	if (lock < 0)
+		return coop_client_fail(error, lock, "unreachable",
+					"cannot use the folder of %s: %s", path, strerror(-lock));
+	if (somebody_listens(path))
+		return 0;
+	int r = find_keeper(options, program, sizeof program);
+	if (r < 0)
+		return coop_client_fail(error, r, "unreachable",
+					"cannot find the program coop-keeper; set COOP_KEEPER to "
+					"its path");
+	return run_daemon(program, path, error);
+}

@@ -1,0 +1,110 @@
+/* What every verb has in common: its row of the table, the connection, requests, and what is said to people. */
+#ifndef COOP_CLI_CLI_H
+#define COOP_CLI_CLI_H
+
+#include <coop.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "options.h"
+
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILED = 1,
+	CLI_USAGE = 2,
+	CLI_TIMED_OUT = 124,   /* as timeout(1) */
+	CLI_OWN_FAILURE = 125, /* verbs that give a command's exit code: coop itself failed */
+	CLI_CANNOT_EXECUTE = 126,
+	CLI_NOT_FOUND = 127,
+	CLI_SIGNAL_BASE = 128,
+};
+
+struct cli {
+	const struct cli_verb *verb;
+	struct coop *coop; /* NULL until cli_open() */
+	bool json;
+	bool lines; /* with --json: several values, a line each, so that an error is one of them */
+};
+
+/* One row of the table of verbs. */
+struct cli_verb {
+	const char *name;
+	const char *synopsis;             /* what follows the name on a command line */
+	const char *summary;              /* one line */
+	const char *text;                 /* help: more about it, or NULL */
+	const struct cli_option *options; /* NULL: none of its own */
+	size_t settings_size;             /* of the struct that the options fill */
+	enum cli_operands operands;
+	size_t min_operands, max_operands; /* checked before `run` */
+	int failure, usage; /* its exit codes when coop fails and when the command line is wrong */
+	/* Carries it out; operands end with NULL. Returns the exit code. */
+	int (*run)(struct cli *cli, const void *settings, size_t count, char **operands);
+};
+
+#define CLI_ANY_NUMBER ((size_t)-1)
+
+/* The table, in the order of help; ends with NULL. */
+extern const struct cli_verb *const cli_verbs[];
+
+/* NULL: there is none of that name. */
+const struct cli_verb *cli_verb_find(const char *name);
+
+/* Help on one verb, on stdout. */
+void cli_help_verb(const struct cli_verb *verb);
+
+enum cli_start {
+	CLI_START_KEEPER,
+	CLI_ONLY_RUNNING, /* do not start a keeper: without one there is nothing to be seen anyway */
+};
+
+/* Connects. 0, or a negative errno with *error filled; nothing has been said yet. */
+int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error);
+void cli_close(struct cli *cli);
+
+/* One operation, waited for. Takes over `args` (NULL: it could not be made, which is an error; use json_object() for none).
+ * On success *ret is the result, the caller's. On failure *error is filled. */
+int cli_call(struct cli *cli, const char *op, json_t *args, json_t **ret, struct coop_error *error);
+
+/* Queues one operation. Takes over `args`. */
+int cli_submit(struct cli *cli, const char *op, json_t *args, const void *data, size_t size,
+	       const struct coop_handler *handler, uint64_t *ret_request, struct coop_error *error);
+
+/* {"id": …}; NULL if the text is not UTF-8. */
+json_t *cli_id_args(const char *id);
+
+/* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried out, and the answer is no. */
+typedef bool cli_show(const struct cli *cli, const char *id, const json_t *result);
+
+/* The usual shape of a verb on many ids: opens a connection, carries `op` out on each (with `args` besides the id, taken over),
+ * goes on after a failure. `show` may be NULL. With --json prints the result, of several ids an array. Returns the
+ * exit code. */
+int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char **ids,
+	     cli_show *show);
+
+/* The shape of a verb that is one operation without a process: opens, calls, prints JSON if that is asked for, else shows. */
+int cli_once(struct cli *cli, const char *op, json_t *args, cli_show *show);
+
+/* One line on stderr, "coop: …". Control characters become "?". */
+__attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);
+
+/* Says an error in one line with the way out, if there is one; `about` (may be NULL) stands in front. With --json also
+ * prints {"error": …}. Returns the verb's exit code for failures. */
+int cli_fail(const struct cli *cli, const char *about, const struct coop_error *error);
+
+/* Fills an error that was found here and not by the keeper. */
+__attribute__((format(printf, 3, 4))) void cli_error(struct coop_error *error, const char *code,
+						     const char *format, ...);
+
+/* {"error": {"code", "message", "details"}}, without "type". */
+json_t *cli_error_json(const struct coop_error *error);
+
+/* One JSON value on stdout and a newline; indented for people if stdout is a terminal. */
+void cli_print_json(const json_t *value);
+/* The same on one line, always: a member of JSON lines. */
+void cli_print_json_line(const json_t *value);
+
+/* Flushes stdout. The exit code, or the verb's failure code if not all could be written. */
+int cli_finish(const struct cli *cli, int code);
+
+#endif

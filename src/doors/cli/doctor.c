@@ -1,0 +1,57 @@
+#include "doctor.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "verbs.h"
+
+static const char *const words[] = {[CLI_GOOD] = "ok", [CLI_WARN] = "warn", [CLI_BAD] = "fail"};
+
+static void print_finding(const char *name, const struct cli_finding *finding)
+{
+	static const char *const colours[] = {
+		[CLI_GOOD] = "\x1b[32m", [CLI_WARN] = "\x1b[33m", [CLI_BAD] = "\x1b[31m"};
+	const bool colour = isatty(STDOUT_FILENO);
+	(void)printf("%s%-4s%s  %-9s %s\n", colour ? colours[finding->verdict] : "",
+		     words[finding->verdict], colour ? "\x1b[0m" : "", name, finding->detail);
+	if (finding->advice[0])
+		(void)printf("                -> %s\n", finding->advice);
+}
+
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	json_t *all = json_array();
+	bool good = true;
+	for (const struct cli_check *check = cli_checks; check->name; check++) {
+		struct cli_finding finding = {0};
+		check->look(cli, &finding);
+		good = good && finding.verdict != CLI_BAD;
+		if (!cli->json) {
+			print_finding(check->name, &finding);
+			(void)fflush(stdout);
+		}
+		(void)json_array_append_new(all,
+					    json_pack("{s:s, s:s, s:s, s:s}", "name", check->name,
+						      "status", words[finding.verdict], "detail",
+						      finding.detail, "advice", finding.advice));
+	}
+	if (cli->json) {
+		json_t *value = json_pack("{s:b, s:O}", "ok", good, "checks", all);
+		cli_print_json(value);
+		json_decref(value);
+	}
+	json_decref(all);
+	return good ? CLI_OK : cli->verb->failure;
+}
+
+const struct cli_verb cli_verb_doctor = {
+	.name = "doctor",
+	.synopsis = "",
+	.summary = "Check what coop needs from this host, and say what to change",
+	.text = "Every line is something that was tried just now. The exit code is 1 if one of "
+		"them failed; a warning names\n"
+		"something that works less well.",
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

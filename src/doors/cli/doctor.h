@@ -1,0 +1,23 @@
+/* What coop needs from this host, found out by doing it. */
+#ifndef COOP_CLI_DOCTOR_H
+#define COOP_CLI_DOCTOR_H
+
+#include "cli.h"
+
+enum cli_verdict { CLI_GOOD, CLI_WARN, CLI_BAD };
+
+struct cli_finding {
+	enum cli_verdict verdict;
+	char detail[512]; /* what was found */
+	char advice[256]; /* what to change; "" if nothing */
+};
+
+struct cli_check {
+	const char *name;
+	void (*look)(struct cli *cli, struct cli_finding *finding);
+};
+
+/* The checks, ended by a row without a name. */
+extern const struct cli_check cli_checks[];
+
+#endif

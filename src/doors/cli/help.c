@@ -1,0 +1,137 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "verbs.h"
+
+struct settings {
+	bool words;
+};
+
+/* "-t, --tail N" */
+static void option_head(const struct cli_option *option, char *text, size_t size)
+{
+	char letter[8] = "    ";
+	if (option->letter)
+		(void)snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+	(void)snprintf(text, size, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
+		       option->argument ? option->argument : "");
+}
+
+static void print_option(const struct cli_option *option)
+{
+	char head[128];
+	option_head(option, head, sizeof(head));
+	/* A head that fills its column gets a line of its own. */
+	if (strlen(head) > 28)
+		(void)printf("  %s\n  %-28s %s\n", head, "", option->help);
+	else
+		(void)printf("  %-28s %s\n", head, option->help);
+}
+
+void cli_help_verb(const struct cli_verb *verb)
+{
+	static const struct cli_option common[] = {
+		{"json", 0, CLI_FLAG, 0, NULL, NULL, "print JSON instead of text for people"},
+		{"help", 'h', CLI_FLAG, 0, NULL, NULL, "print this"},
+		{0},
+	};
+	(void)printf("usage: coop %s%s%s\n\n%s.\n", verb->name, *verb->synopsis ? " " : "",
+		     verb->synopsis, verb->summary);
+	if (verb->text)
+		(void)printf("\n%s\n", verb->text);
+	(void)printf("\nOptions:\n");
+	for (const struct cli_option *option = verb->options; option && option->name; option++)
+		print_option(option);
+	for (const struct cli_option *option = common; option->name; option++)
+		print_option(option);
+}
+
+static void print_verbs(void)
+{
+	(void)printf(
+		"usage: coop VERB [OPTION…] [ARGUMENT…]\n\n"
+		"coop keeps the processes that agents start: it runs them, captures what they "
+		"print, and tells how\n"
+		"they ended. The first command starts the keeper; there is nothing to set up.\n\n");
+	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++)
+		(void)printf("  %-9s %s\n", (*verb)->name, (*verb)->summary);
+	(void)printf("\nAn ID is what coop run -d prints, a tag, or the beginning of an id that "
+		     "fits only one process.\n"
+		     "coop help VERB tells more; so does the manual page coop(1).\n"
+		     "Try: coop run -- echo hello\n");
+}
+
+static json_t *verb_json(const struct cli_verb *verb)
+{
+	json_t *options = json_array();
+	for (const struct cli_option *option = verb->options; option && option->name; option++)
+		(void)json_array_append_new(
+			options, json_pack("{s:s, s:s?, s:s}", "name", option->name, "argument",
+					   option->argument, "help", option->help));
+	return json_pack("{s:s, s:s, s:s, s:o}", "name", verb->name, "synopsis", verb->synopsis,
+			 "summary", verb->summary, "options", options);
+}
+
+/* What completion offers: the verbs, or one verb's options. */
+static void print_words(const struct cli_verb *only)
+{
+	for (const struct cli_verb *const *verb = cli_verbs; !only && *verb; verb++)
+		(void)puts((*verb)->name);
+	if (!only)
+		return;
+	/* A "=" behind an option says that it takes a value. */
+	for (const struct cli_option *option = only->options; option && option->name; option++) {
+		(void)printf("--%s%s\n", option->name, option->argument ? "=" : "");
+		if (option->letter && option->argument)
+			(void)printf("-%c=\n", option->letter);
+	}
+	(void)puts("--json\n--help");
+}
+
+static void print_json(const struct cli_verb *only)
+{
+	json_t *value = only ? verb_json(only) : json_array();
+	for (const struct cli_verb *const *verb = cli_verbs; !only && *verb; verb++)
+		(void)json_array_append_new(value, verb_json(*verb));
+	cli_print_json(value);
+	json_decref(value);
+}
+
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	const struct settings *s = settings;
+	const struct cli_verb *verb = count ? cli_verb_find(operands[0]) : NULL;
+	if (count && !verb) {
+		struct coop_error error;
+		cli_error(&error, "usage", "there is no verb %s (see: coop help)", operands[0]);
+		(void)cli_fail(cli, NULL, &error);
+		return CLI_USAGE;
+	}
+	if (s->words)
+		print_words(verb);
+	else if (cli->json)
+		print_json(verb);
+	else if (verb)
+		cli_help_verb(verb);
+	else
+		print_verbs();
+	return CLI_OK;
+}
+
+static const struct cli_option options[] = {
+	{"words", 0, CLI_FLAG, offsetof(struct settings, words), NULL, NULL,
+	 "print the words that completion offers"},
+	{0},
+};
+
+const struct cli_verb cli_verb_help = {
+	.name = "help",
+	.synopsis = "[VERB]",
+	.summary = "Say how coop, or one verb, is used",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.max_operands = 1,
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

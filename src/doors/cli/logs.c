@@ -1,0 +1,259 @@
+#include "logs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record.h"
+#include "verbs.h"
+
+struct settings {
+	bool follow, timestamps;
+	const char *stream;
+	struct cli_number from, tail;
+};
+
+struct logs {
+	struct cli *cli;
+	const struct settings *settings;
+	struct cli_encoder encoder;
+	bool inside_line[CLI_STREAMS];
+	int written_to; /* stdout and stderr are flushed in turn, so that their order holds on a terminal */
+	bool ended; /* the follow has been answered */
+	int status;
+	struct coop_error error;
+	json_t *last; /* its answer */
+};
+
+static void put(struct logs *logs, int fd, const void *data, size_t size)
+{
+	if (logs->written_to != fd)
+		(void)fflush(logs->written_to == STDERR_FILENO ? stderr : stdout);
+	logs->written_to = fd;
+	(void)fwrite(data, 1, size, fd == STDERR_FILENO ? stderr : stdout);
+}
+
+static void emit_line(void *user, const char *line, size_t size)
+{
+	put(user, STDOUT_FILENO, line, size);
+}
+
+/* Each line gets the time of the chunk in which it begins. */
+static void put_with_times(struct logs *logs, const struct coop_chunk *chunk, int fd,
+			   const char *at)
+{
+	const char *data = chunk->data, *end = data + chunk->size;
+	while (data < end) {
+		if (!logs->inside_line[chunk->stream]) {
+			char prefix[COOP_CLOCK_TEXT + 2];
+			(void)snprintf(prefix, sizeof(prefix), "%-24s ", at ? at : "-");
+			put(logs, fd, prefix, strlen(prefix));
+		}
+		const char *newline = memchr(data, '\n', (size_t)(end - data));
+		const char *next = newline ? newline + 1 : end;
+		put(logs, fd, data, (size_t)(next - data));
+		logs->inside_line[chunk->stream] = !newline;
+		data = next;
+	}
+}
+
+/* A cli_logs_take: on its way out. */
+static void print(void *user, const struct coop_chunk *chunk, const char *at)
+{
+	struct logs *logs = user;
+	const int fd =
+		chunk->stream == COOP_STDERR && !logs->cli->json ? STDERR_FILENO : STDOUT_FILENO;
+	if (logs->cli->json)
+		cli_encoder_feed(&logs->encoder, chunk, logs->settings->timestamps ? at : NULL);
+	else if (logs->settings->timestamps)
+		put_with_times(logs, chunk, fd, at);
+	else
+		put(logs, fd, chunk->data, chunk->size);
+}
+
+static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
+{
+	char now[COOP_CLOCK_TEXT];
+	coop_clock_format(coop_clock_wall_ms(), now);
+	print(user, chunk, now);
+}
+
+static void on_event(void *user, uint64_t request, const char *json)
+{
+	json_t *event = json_loads(json, 0, NULL);
+	if (strcmp(cli_text(event, "event"), "gap") == 0)
+		cli_say("%lld bytes of %s were lost",
+			(long long)(cli_number(event, "to") - cli_number(event, "from")),
+			cli_text(event, "stream"));
+	json_decref(event);
+}
+
+static void on_done(void *user, uint64_t request, int status, const char *json,
+		    const struct coop_error *error)
+{
+	struct logs *logs = user;
+	logs->ended = true;
+	logs->status = status;
+	if (status < 0)
+		logs->error = *error;
+	else
+		logs->last = json_loads(json, 0, NULL);
+}
+
+/* Goes on where the history ended. */
+static int follow(struct logs *logs, const struct cli_logs_history *h, struct coop_error *error)
+{
+	const struct coop_handler handler = {
+		.data = on_data, .event = on_event, .done = on_done, .user = logs};
+	json_t *from = json_object(), *streams = json_array();
+	for (unsigned i = 0; i < CLI_STREAMS; i++) {
+		const char *name = cli_stream_name((enum coop_stream)i);
+		if (!h->streams[i])
+			continue;
+		(void)json_array_append_new(streams, json_string(name));
+		(void)json_object_set_new(from, name, json_integer((json_int_t)h->position[i]));
+	}
+	int r = cli_submit(
+		logs->cli, "follow",
+		json_pack("{s:s, s:o, s:o}", "id", h->id, "streams", streams, "from", from), NULL,
+		0, &handler, NULL, error);
+	while (r >= 0 && !logs->ended) {
+		(void)fflush(stdout);
+		(void)fflush(stderr);
+		if (ferror(stdout))
+			return 0;
+		r = coop_run(logs->cli->coop, -1, error);
+	}
+	if (logs->ended && logs->status < 0) {
+		*error = logs->error;
+		return logs->status;
+	}
+	return r < 0 && !logs->ended ? r : 0;
+}
+
+/* Which streams, and from where. */
+static int choose(const struct settings *s, struct cli_logs_history *h, struct coop_error *error)
+{
+	const json_t *streams = json_object_get(h->record, "streams");
+	const bool all = !s->stream || strcmp(s->stream, "all") == 0;
+	const char *name;
+	json_t *stream;
+	if (s->from.set && all && json_object_size(streams) > 1) {
+		cli_error(error, "invalid_input",
+			  "--from counts the bytes of one stream: say which with --stream");
+		return -EINVAL;
+	}
+	if (!all && !json_object_get(streams, cli_stream_name(cli_stream_parse(s->stream)))) {
+		const bool merged = strcmp(cli_text(h->record, "stderr_mode"), "merged") == 0;
+		cli_error(error, "invalid_input", "it has no stream %s%s", s->stream,
+			  merged ? ": stderr was merged into stdout"
+			  : strcmp(cli_text(h->record, "kind"), "pty") == 0
+				  ? ": all its output is in tty"
+				  : " (stdout, stderr)");
+		return -EINVAL;
+	}
+	json_object_foreach((json_t *)streams, name, stream)
+	{
+		const enum coop_stream which = cli_stream_parse(name);
+		h->streams[which] = all || cli_stream_parse(s->stream) == which;
+		h->position[which] = s->from.set ? s->from.value : 0;
+	}
+	return 0;
+}
+
+static void say_lost(const struct cli_logs_history *h)
+{
+	for (unsigned i = 0; i < CLI_STREAMS; i++)
+		if (h->lost[i])
+			cli_say("the first %llu bytes of %s are no longer kept",
+				(unsigned long long)h->lost[i],
+				cli_stream_name((enum coop_stream)i));
+}
+
+static int show(struct logs *logs, struct cli_logs_history *h, struct coop_error *error)
+{
+	const struct settings *s = logs->settings;
+	struct cli_logs_tail *tail = s->tail.set ? cli_logs_tail_new(s->tail.value) : NULL;
+	h->take = tail ? cli_logs_tail_take : print;
+	h->user = tail ? (void *)tail : (void *)logs;
+	int r = cli_logs_read(h, error);
+	if (tail)
+		cli_logs_tail_end(tail, print, logs);
+	else
+		say_lost(h);
+	if (r >= 0 && s->follow)
+		r = follow(logs, h, error);
+	if (logs->cli->json)
+		cli_encoder_flush(&logs->encoder);
+	(void)fflush(stderr);
+	return r;
+}
+
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	struct logs logs = {.cli = cli, .settings = settings, .written_to = STDOUT_FILENO};
+	struct coop_error error;
+	json_t *status = NULL;
+	cli->lines = true;
+	logs.encoder = (struct cli_encoder){.emit = emit_line, .user = &logs};
+	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
+	if (r >= 0)
+		r = cli_call(cli, "status", cli_id_args(operands[0]), &status, &error);
+	const json_t *record = json_object_get(status, "process");
+	struct cli_logs_history history = {.cli = cli,
+					   .id = cli_text(record, "id"),
+					   .record = record,
+					   .times = logs.settings->timestamps};
+	if (r >= 0 && json_is_true(json_object_get(record, "receipt"))) {
+		cli_error(&error, "no_such_process", "the output of %s is no longer kept",
+			  history.id);
+		r = -ENOENT;
+	}
+	if (r >= 0)
+		r = choose(logs.settings, &history, &error);
+	if (r >= 0)
+		r = show(&logs, &history, &error);
+	if (r >= 0 && cli->json && logs.last) {
+		json_t *line = json_pack("{s:s, s:O}", "type", "exit", "process",
+					 json_object_get(logs.last, "process"));
+		cli_print_json_line(line);
+		json_decref(line);
+	}
+	int code = r < 0 ? cli_fail(cli, operands[0], &error) : CLI_OK;
+	json_decref(logs.last);
+	json_decref(status);
+	return code;
+}
+
+static const struct cli_option options[] = {
+	{"follow", 'f', CLI_FLAG, offsetof(struct settings, follow), NULL, NULL,
+	 "go on until the process has ended"},
+	{"stream", 0, CLI_CHOICE, offsetof(struct settings, stream), NULL,
+	 "stdout|stderr|tty|pty|all", "only this stream (all)"},
+	{"from", 0, CLI_SIZE, offsetof(struct settings, from), NULL, "OFFSET",
+	 "begin at this byte of the stream"},
+	{"tail", 'n', CLI_COUNT, offsetof(struct settings, tail), NULL, "N",
+	 "only the last N lines"},
+	{"timestamps", 't', CLI_FLAG, offsetof(struct settings, timestamps), NULL, NULL,
+	 "put the time at which it came before each line"},
+	{0},
+};
+
+const struct cli_verb cli_verb_logs = {
+	.name = "logs",
+	.synopsis = "ID [-f] [--stream S] [--from OFFSET] [--tail N] [--timestamps]",
+	.summary = "Show what a process has printed",
+	.text = "Its stdout comes on stdout and its stderr on stderr, in the order of arrival; a "
+		"terminal's output on stdout.\n"
+		"With --json: lines {\"type\": \"output\", \"stream\", \"offset\", \"text\" or "
+		"\"base64\"}, with -f at last an \"exit\".",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.min_operands = 1,
+	.max_operands = 1,
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

@@ -1,0 +1,70 @@
+/* Options of a verb as a table: each row says where in the verb's settings its value goes, and which argument of the
+ * operation it is. Parsing, help, completion and the request are all made from the rows. */
+#ifndef COOP_CLI_OPTIONS_H
+#define COOP_CLI_OPTIONS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cli_option_kind {
+	CLI_FLAG,     /* bool */
+	CLI_TEXT,     /* const char * */
+	CLI_CHOICE,   /* const char *, one of `argument`'s alternatives (a|b|c) */
+	CLI_DURATION, /* struct cli_number, milliseconds */
+	CLI_SIZE,     /* struct cli_number, bytes */
+	CLI_COUNT,    /* struct cli_number */
+	CLI_LIST,     /* struct cli_list, the option may be repeated */
+};
+
+struct cli_number {
+	bool set;
+	uint64_t value;
+};
+
+struct cli_list {
+	const char **items;
+	size_t count;
+};
+
+struct cli_option {
+	const char *name; /* without its dashes; NULL ends the table */
+	char letter;      /* 0: it has none */
+	enum cli_option_kind kind;
+	size_t offset;        /* of the value in the settings */
+	const char *field;    /* the argument of the operation that it is, or NULL */
+	const char *argument; /* what help calls the value */
+	const char *help;
+};
+
+enum cli_operands {
+	CLI_OPERANDS_MIXED, /* options may stand after operands */
+	CLI_OPERANDS_LAST, /* the first operand ends the options: what follows is somebody else's command line */
+	CLI_OPERANDS_ALL, /* every word is an operand: the whole is somebody else's command line */
+};
+
+/* A table and the struct that it fills. */
+struct cli_option_set {
+	const struct cli_option *options; /* NULL: an empty one */
+	void *settings;
+};
+
+/* Room for the sentence that says what is wrong with a command line. */
+#define CLI_OPTION_ERROR_MAX 256
+
+/* Reads `args` (NULL at the end, the verb not among them) into the settings of the sets, which start zeroed. Operands are moved
+ * to the front of `args`; *ret_operands is their number. On failure, -EINVAL or -ENOMEM, `error` holds a sentence.
+ * Texts point into `args`; what lists allocate is ended with cli_options_free(). */
+int cli_options_parse(const struct cli_option_set *sets, size_t set_count,
+		      enum cli_operands operands, char **args, size_t *ret_operands,
+		      char error[CLI_OPTION_ERROR_MAX]);
+
+/* Adds every option that was given and has a `field` to the request's arguments. 0, or -EILSEQ: a text is not UTF-8, and
+ * *ret_bad names the option. */
+int cli_options_fields(const struct cli_option *options, const void *settings, json_t *args,
+		       const char **ret_bad);
+
+void cli_options_free(const struct cli_option *options, void *settings);
+
+#endif

@@ -1,0 +1,143 @@
+#include "parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static const struct unit duration_units[] = {
+	{"", 1000},     {"ms", 1},       {"s", 1000}, {"m", 60000},
+	{"h", 3600000}, {"d", 86400000}, {NULL, 0},
+};
+
+static const struct unit size_units[] = {
+	{"", 1},
+	{"b", 1},
+	{"k", 1u << 10},
+	{"kb", 1u << 10},
+	{"kib", 1u << 10},
+	{"m", 1u << 20},
+	{"mb", 1u << 20},
+	{"mib", 1u << 20},
+	{"g", 1u << 30},
+	{"gb", 1u << 30},
+	{"gib", 1u << 30},
+	{"t", 1ull << 40},
+	{"tb", 1ull << 40},
+	{"tib", 1ull << 40},
+	{NULL, 0},
+};
+
+static const struct unit *find_unit(const struct unit *units, const char *name)
+{
+	for (; units->name; units++)
+		if (strcasecmp(units->name, name) == 0)
+			return units;
+	return NULL;
+}
+
+/* Digits up to the first other character. Fails on none at all and on overflow. */
+static int take_digits(const char **text, uint64_t *ret)
+{
+	uint64_t value = 0;
+	const char *at = *text;
+	for (; isdigit((unsigned char)*at); at++)
+		if (__builtin_mul_overflow(value, 10u, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
+			return -ERANGE;
+	if (at == *text)
+		return -EINVAL;
+	*text = at;
+	*ret = value;
+	return 0;
+}
+
+/* The fraction's share of `factor`, rounded down. No more than nine digits count: the product stays within 64 bits for
+ * every unit there is (2^40 * 10^6 would not with more of them, so large units use six). */
+static uint64_t fraction_of(const char *digits, uint64_t factor)
+{
+	const int most = factor > UINT32_MAX ? 6 : 9;
+	uint64_t numerator = 0, denominator = 1;
+	for (int i = 0; i < most && isdigit((unsigned char)digits[i]); i++) {
+		numerator = numerator * 10 + (uint64_t)(digits[i] - '0');
+		denominator *= 10;
+	}
+	return numerator * factor / denominator;
+}
+
+static int parse_with_units(const char *text, const struct unit *units, uint64_t *ret)
+{
+	uint64_t whole;
+	int r = take_digits(&text, &whole);
+	if (r < 0)
+		return r;
+
+	const char *fraction = NULL;
+	if (*text == '.') {
+		fraction = ++text;
+		while (isdigit((unsigned char)*text))
+			text++;
+		if (text == fraction)
+			return -EINVAL;
+	}
+	const struct unit *unit = find_unit(units, text);
+	if (!unit)
+		return -EINVAL;
+
+	uint64_t value;
+	if (__builtin_mul_overflow(whole, unit->factor, &value))
+		return -ERANGE;
+	if (fraction && __builtin_add_overflow(value, fraction_of(fraction, unit->factor), &value))
+		return -ERANGE;
+	/* The keeper's numbers are JSON integers, which are signed. */
+	if (value > INT64_MAX)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
+int cli_parse_duration(const char *text, uint64_t *ret_ms)
+{
+	return parse_with_units(text, duration_units, ret_ms);
+}
+
+int cli_parse_size(const char *text, uint64_t *ret_bytes)
+{
+	return parse_with_units(text, size_units, ret_bytes);
+}
+
+int cli_parse_count(const char *text, uint64_t *ret)
+{
+	uint64_t value;
+	int r = take_digits(&text, &value);
+	if (r < 0)
+		return r;
+	if (*text)
+		return -EINVAL;
+	if (value > INT64_MAX)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
+int cli_parse_env(const char *text, char name[CLI_ENV_NAME_MAX], const char **ret_value)
+{
+	size_t length = strcspn(text, "=");
+	if (length == 0 || isdigit((unsigned char)*text))
+		return -EINVAL;
+	if (length >= CLI_ENV_NAME_MAX)
+		return -ENAMETOOLONG;
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			return -EINVAL;
+	memcpy(name, text, length);
+	name[length] = '\0';
+	*ret_value = text[length] ? text + length + 1 : NULL;
+	return 0;
+}

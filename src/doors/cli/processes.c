@@ -1,0 +1,62 @@
+#include "processes.h"
+
+#include "cli.h"
+#include "record.h"
+#include "table.h"
+
+static const struct cli_column columns[] = {
+	{"ID", false, 0},  {"PID", true, 0}, {"STATE", false, 40}, {"AGE", true, 0},
+	{"CPU%", true, 0}, {"MEM", true, 0}, {"TAG", false, 20},   {"COMMAND", false, 0},
+};
+
+/* What is left of a finished process's tree is said beside its end: nothing that lives is hidden. */
+static void format_state(const json_t *record, char text[CLI_TEXT_MAX])
+{
+	cli_record_state(record, text);
+	const long long left = (long long)cli_number(record, "descendants");
+	if (cli_record_finished(record) && left > 0) {
+		char end[CLI_TEXT_MAX];
+		(void)snprintf(end, sizeof(end), "%s", text);
+		(void)snprintf(text, CLI_TEXT_MAX, "%.60s, left %lld", end, left);
+	}
+}
+
+static void add_record(struct cli_table *table, const json_t *record)
+{
+	char pid[24] = "-", state[CLI_TEXT_MAX], age[CLI_TEXT_MAX], cpu[CLI_TEXT_MAX],
+	     memory[CLI_TEXT_MAX];
+	if (!cli_record_finished(record))
+		(void)snprintf(pid, sizeof(pid), "%lld", (long long)cli_number(record, "pid"));
+	format_state(record, state);
+	cli_format_duration(cli_number(record, "duration_ms"), age);
+	cli_format_cpu(record, cpu);
+	cli_format_bytes_or_dash(cli_member(record, "stats", "memory_bytes"), memory);
+	const char *const cells[] = {
+		cli_text(record, "id"),
+		pid,
+		state,
+		age,
+		cpu,
+		memory,
+		cli_text(record, "label"),
+		cli_text(record, "command"),
+	};
+	(void)cli_table_add(table, cells);
+}
+
+void cli_processes_print(const json_t *records, FILE *out, size_t width, size_t rows,
+			 const char *newline)
+{
+	struct cli_table *table = cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	size_t i;
+	json_t *record;
+	if (!table)
+		return;
+	json_array_foreach(records, i, record)
+	{
+		if (rows == 0 || i < rows)
+			add_record(table, record);
+	}
+	cli_table_print(table, out, width, rows, newline);
+	cli_table_free(table);
+}

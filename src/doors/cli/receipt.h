@@ -1,0 +1,10 @@
+/* The answer of kill, stop and release, in words. */
+#ifndef COOP_CLI_RECEIPT_H
+#define COOP_CLI_RECEIPT_H
+
+#include "cli.h"
+
+/* A cli_show: one line that says who ended. False: something survived. */
+bool cli_receipt_show(const struct cli *cli, const char *id, const json_t *receipt);
+
+#endif

@@ -1,0 +1,40 @@
+/* Reading process records, and saying them to people. */
+#ifndef COOP_CLI_RECORD_H
+#define COOP_CLI_RECORD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Room for what the functions below write. */
+#define CLI_TEXT_MAX 96
+
+/* A member as text; "" where it is absent or null. Lives as long as the object. */
+const char *cli_text(const json_t *object, const char *name);
+/* A member as a number; 0 where it is absent or null. */
+int64_t cli_number(const json_t *object, const char *name);
+/* The same below another member: record.stats.pids. */
+const json_t *cli_member(const json_t *object, const char *outer, const char *inner);
+
+bool cli_record_finished(const json_t *record);
+
+/* The exit code of a program that stands for the command: its own, 128+n for a signal, 124 if its time was up. */
+int cli_record_exit_code(const json_t *record);
+
+/* "running", "exited 3", "SIGKILL (timed_out)". */
+void cli_record_state(const json_t *record, char ret_text[CLI_TEXT_MAX]);
+
+/* "150ms", "12s", "3m12s", "2h05m", "1d03h". */
+void cli_format_duration(int64_t ms, char ret_text[CLI_TEXT_MAX]);
+/* "512", "1.5K", "20M". */
+void cli_format_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX]);
+/* The same of a value that may be null: "-". */
+void cli_format_bytes_or_dash(const json_t *value, char ret_text[CLI_TEXT_MAX]);
+/* CPU percent, or "-". */
+void cli_format_cpu(const json_t *record, char ret_text[CLI_TEXT_MAX]);
+
+/* Says on stderr what a finished command left running and how to end it; nothing if there is none. */
+void cli_record_say_left_behind(const json_t *record);
+
+#endif

@@ -1,0 +1,79 @@
+/* One process on this program's own stdin, stdout and stderr: what run and attach have in common.
+ *
+ * A poll loop over the keeper's connection, signals (by signalfd, so that every way out passes through here and the terminal
+ * is put right again), stdin, and stdout and stderr while something waits for them. While a local output is full nothing is
+ * read from the keeper, which so learns that this reader is slow. */
+#ifndef COOP_CLI_RELAY_H
+#define COOP_CLI_RELAY_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli.h"
+#include "encoder.h"
+#include "feeder.h"
+#include "sink.h"
+#include "terminal.h"
+
+#define CLI_ID_MAX 64
+
+struct cli_relay {
+	struct cli *cli;
+	char id[CLI_ID_MAX]; /* "" until the process is known */
+	bool pty;
+	struct cli_sink out, err;
+	struct cli_encoder encoder;
+	struct cli_feeder feeder;
+	struct cli_terminal terminal;
+	int signal_fd;
+	sigset_t mask_before;
+
+	/* Called for every signal; may set `over`. */
+	void (*on_signal)(struct cli_relay *relay, int number);
+	/* Called once at this time (coop_clock_now()); 0: never. */
+	uint64_t alarm_at;
+	void (*on_alarm)(struct cli_relay *relay);
+	void *user;
+
+	bool over;     /* leave the loop, whatever is open */
+	bool finished; /* the process has ended and all its output has come, or the follow failed */
+	bool failed;   /* …that: `error` says why */
+	json_t *record; /* the final one */
+	struct coop_error error;
+	uint64_t lost[CLI_STREAMS]; /* bytes that the keeper had to drop */
+
+	/* With backpressure the keeper frees only what was acknowledged. Of each ring the last quarter is left unacknowledged, so that
+	 * the latest output can still be read by others. 0: nothing is acknowledged. */
+	uint64_t ring[CLI_STREAMS], acknowledged[CLI_STREAMS];
+};
+
+/* Blocks the signals and prepares. 0, or a negative errno with cli->… nothing said. */
+int cli_relay_init(struct cli_relay *relay, struct cli *cli, const sigset_t *signals);
+/* Puts the terminal and the signals back and frees all. */
+void cli_relay_free(struct cli_relay *relay);
+
+/* Begins to follow this process; `args` adds to the request and is taken over. From a callback or outside. */
+void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args);
+
+/* Acknowledge output as it comes: for a process started with backpressure. Before cli_relay_follow(). */
+void cli_relay_acknowledge(struct cli_relay *relay, const json_t *record);
+
+/* Ends with this error. */
+void cli_relay_fail(struct cli_relay *relay, const struct coop_error *error);
+
+/* Runs until `over`, or until finished and all is written, or a local output fails (its sink's `error`). */
+void cli_relay_run(struct cli_relay *relay);
+
+/* Sends a signal to the process's group without waiting for the answer. */
+void cli_relay_signal(struct cli_relay *relay, int number);
+/* Tells the process's terminal the size of the local one. */
+void cli_relay_resize(struct cli_relay *relay);
+
+/* A line of JSON output. */
+void cli_relay_emit(struct cli_relay *relay, json_t *value);
+
+/* Says on stderr what was lost, one line for each stream. */
+void cli_relay_say_lost(const struct cli_relay *relay);
+
+#endif

@@ -1,0 +1,135 @@
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* What somebody who meets an error can do about it. */
+static const struct {
+	const char *code, *hint;
+} hints[] = {
+	{"no_such_process", "coop ps -a lists what there is"},
+	{"registry_full", "coop ps lists what runs, coop kill ID ends one"},
+	{"quota", "coop ps lists what runs, coop kill ID ends one"},
+	{"unavailable", "the keeper is stopping: try again"},
+	{"sandbox_unavailable", "coop doctor says what is missing"},
+};
+
+static const char *find_hint(const char *code)
+{
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (strcmp(hints[i].code, code) == 0)
+			return hints[i].hint;
+	return NULL;
+}
+
+void cli_say(const char *format, ...)
+{
+	char line[2048] = "coop: ";
+	const size_t start = strlen(line);
+	va_list ap;
+	va_start(ap, format);
+	int n = vsnprintf(line + start, sizeof(line) - start - 1, format, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	size_t end = strlen(line);
+	for (size_t i = start; i < end; i++)
+		if (iscntrl((unsigned char)line[i]))
+			line[i] = '?';
+	line[end++] = '\n';
+	/* Nobody can be told that stderr is gone. One write, so that lines of several programs do not mix. */
+	(void)!write(STDERR_FILENO, line, end);
+}
+
+void cli_error(struct coop_error *error, const char *code, const char *format, ...)
+{
+	*error = (struct coop_error){.details = "{}"};
+	(void)snprintf(error->code, sizeof(error->code), "%s", code);
+	va_list ap;
+	va_start(ap, format);
+	(void)vsnprintf(error->message, sizeof(error->message), format, ap);
+	va_end(ap);
+}
+
+json_t *cli_error_json(const struct coop_error *error)
+{
+	json_t *details = json_loads(error->details, 0, NULL);
+	/* "s#?"-like formats refuse invalid UTF-8; a message may quote what somebody typed. */
+	json_t *message = json_string(error->message);
+	return json_pack("{s:{s:s, s:o, s:o}}", "error", "code", error->code, "message",
+			 message ? message : json_string("(not UTF-8)"), "details",
+			 details ? details : json_object());
+}
+
+/* The candidates of an ambiguous id, as a list for people. */
+static void list_candidates(const struct coop_error *error, char *text, size_t size)
+{
+	text[0] = '\0';
+	json_t *details = json_loads(error->details, 0, NULL);
+	size_t used = 0, i;
+	json_t *item;
+	json_array_foreach(json_object_get(details, "candidates"), i, item)
+	{
+		const char *id = json_string_value(item);
+		if (!id)
+			id = json_string_value(json_object_get(item, "id"));
+		int n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", id ? id : "?");
+		if (n < 0 || used + (size_t)n >= size)
+			break;
+		used += (size_t)n;
+	}
+	json_decref(details);
+}
+
+int cli_fail(const struct cli *cli, const char *about, const struct coop_error *error)
+{
+	char candidates[512];
+	list_candidates(error, candidates, sizeof(candidates));
+	const char *hint = find_hint(error->code);
+	const char *message = error->message[0] ? error->message : error->code;
+	/* Candidates are the way out themselves, unless the message lists them already. */
+	char first[64] = "";
+	(void)sscanf(candidates, "%63[^,]", first);
+	if (first[0] && !strstr(message, first))
+		hint = candidates;
+	/* A message that names its subject needs no second naming. */
+	bool named = about && strstr(message, about);
+	cli_say("%s%s%s%s%s%s", about && !named ? about : "", about && !named ? ": " : "", message,
+		hint ? " (" : "", hint ? hint : "", hint ? ")" : "");
+	if (cli->json) {
+		json_t *value = cli_error_json(error);
+		if (cli->lines)
+			(void)json_object_set_new(value, "type", json_string("error"));
+		(cli->lines ? cli_print_json_line : cli_print_json)(value);
+		json_decref(value);
+	}
+	return cli->verb->failure;
+}
+
+static void print_json(const json_t *value, size_t flags)
+{
+	(void)json_dumpf(value, stdout, flags | JSON_ENCODE_ANY);
+	(void)putchar('\n');
+}
+
+void cli_print_json(const json_t *value)
+{
+	print_json(value, isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT);
+}
+
+void cli_print_json_line(const json_t *value)
+{
+	print_json(value, JSON_COMPACT);
+}
+
+int cli_finish(const struct cli *cli, int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	cli_say("cannot write to standard output: %s", strerror(errno));
+	return cli->verb->failure;
+}

@@ -1,0 +1,229 @@
+/* The arguments of spawn, from the options of coop run and this program's own surroundings. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "feeder.h"
+#include "parse.h"
+#include "run.h"
+#include "terminal.h"
+
+extern char **environ;
+
+#define AT(member) offsetof(struct cli_run, member)
+
+const struct cli_option cli_run_options[] = {
+	{"detach", 'd', CLI_FLAG, AT(detach), NULL, NULL,
+	 "start it in the background and print its id"},
+	{"tty", 't', CLI_FLAG, AT(terminal), NULL, NULL, "give it a terminal"},
+	{"interactive", 'i', CLI_FLAG, AT(interactive), NULL, NULL,
+	 "forward stdin even if it is a terminal; with -d: leave stdin open for coop stdin"},
+	{"no-stdin", 'n', CLI_FLAG, AT(no_stdin), NULL, NULL,
+	 "do not read stdin, the command sees its end at once"},
+	{"tag", 0, CLI_TEXT, AT(tag), "tag", "TAG", "a name of yours for it"},
+	{"why", 0, CLI_TEXT, AT(why), "why", "TEXT", "what it is for"},
+	{"task", 0, CLI_TEXT, AT(task), "task", "TEXT", "the task it belongs to"},
+	{"cwd", 'C', CLI_TEXT, AT(cwd), NULL, "FOLDER", "where it runs (here)"},
+	{"env", 'e', CLI_LIST, AT(env), NULL, "NAME[=VALUE]",
+	 "set a variable; without =VALUE pass on the one from here"},
+	{"env-remove", 0, CLI_LIST, AT(env_remove), "env_remove", "NAME", "leave a variable out"},
+	{"env-mode", 0, CLI_CHOICE, AT(env_mode), "env_mode", "inherit_clean|patch|merge|replace",
+	 "what --env is laid over: the usual ten variables, or nothing (replace)"},
+	{"timeout", 0, CLI_DURATION, AT(timeout), "timeout_ms", "DURATION",
+	 "kill it after this time (exit code 124)"},
+	{"timeout-grace", 0, CLI_DURATION, AT(timeout_grace), "timeout_grace_ms", "DURATION",
+	 "SIGTERM at the timeout, and SIGKILL so much later"},
+	{"idle-timeout", 0, CLI_DURATION, AT(idle_timeout), "idle_timeout_ms", "DURATION",
+	 "end it when nothing came from it or asked for it for so long"},
+	{"lifetime", 0, CLI_DURATION, AT(lifetime), "max_lifetime_ms", "DURATION",
+	 "stop it after this time"},
+	{"retention", 0, CLI_DURATION, AT(retention), "exit_retention_ms", "DURATION",
+	 "keep its output so long after its end (10m)"},
+	{"ring", 0, CLI_SIZE, AT(ring), "ring_bytes", "SIZE",
+	 "output kept in memory for each stream (1M)"},
+	{"overflow", 0, CLI_CHOICE, AT(overflow), "overflow", "drop_oldest|backpressure|spool",
+	 "when that is full: drop and count, let the command wait, or use a file"},
+	{"on-output-quota", 0, CLI_CHOICE, AT(on_output_quota), "on_output_quota", "continue|kill",
+	 "when that file is full"},
+	{"merge", 0, CLI_FLAG, AT(merge), NULL, NULL, "stderr into stdout, one pipe"},
+	{"on-exit", 0, CLI_CHOICE, AT(on_exit), "on_exit", "keep|kill",
+	 "what becomes of what it leaves running (keep)"},
+	{"lease", 0, CLI_CHOICE, AT(lease), NULL, "ephemeral|awaited|persistent",
+	 "how long it may live: with this coop run (default), or on (default with -d)"},
+	{"shell", 0, CLI_FLAG, AT(shell), NULL, NULL, "the words are a shell command line"},
+	{"use-shell", 0, CLI_TEXT, AT(use_shell), "shell", "SHELL",
+	 "the same, with this shell (coop shells lists them)"},
+	{"login", 0, CLI_FLAG, AT(login), "login", NULL, "with --shell: a login shell"},
+	{"cols", 0, CLI_COUNT, AT(cols), NULL, "N", "width of its terminal (that of yours)"},
+	{"rows", 0, CLI_COUNT, AT(rows), NULL, "N", "height of its terminal"},
+	{0},
+};
+
+bool cli_run_forwards_stdin(const struct cli_run *run)
+{
+	if (run->no_stdin || !cli_stdin_useful())
+		return false;
+	return run->interactive || run->terminal || !isatty(STDIN_FILENO);
+}
+
+/* The base that a door on this host offers: what a login would set up anyway, and nothing that could be a secret. Values that are
+ * not UTF-8 cannot travel. */
+static json_t *base_env(void)
+{
+	static const char *const names[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
+					    "TERM", "TMPDIR", "LANG", "TZ"};
+	json_t *env = json_object();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+		if (value)
+			(void)json_object_set_new(env, names[i], json_string(value));
+	}
+	for (char **entry = environ; *entry; entry++) {
+		char name[CLI_ENV_NAME_MAX];
+		const char *value;
+		if (strncmp(*entry, "LC_", 3) == 0 && cli_parse_env(*entry, name, &value) == 0 &&
+		    value)
+			(void)json_object_set_new(env, name, json_string(value));
+	}
+	return env;
+}
+
+static int add_env(const struct cli_run *run, json_t *args, struct coop_error *error)
+{
+	if (!run->env.count)
+		return 0;
+	json_t *env = json_object();
+	(void)json_object_set_new(args, "env", env);
+	for (size_t i = 0; i < run->env.count; i++) {
+		char name[CLI_ENV_NAME_MAX];
+		const char *value;
+		if (cli_parse_env(run->env.items[i], name, &value) < 0) {
+			/* Only up to the "=": a value may be a secret. */
+			cli_error(error, "invalid_input", "--env %.*s: expected NAME=VALUE or NAME",
+				  (int)strcspn(run->env.items[i], "="), run->env.items[i]);
+			return -EINVAL;
+		}
+		if (!value && !(value = getenv(name))) {
+			cli_error(error, "invalid_input",
+				  "--env %s: it is not set here (--env %s=VALUE sets it)", name,
+				  name);
+			return -EINVAL;
+		}
+		if (json_object_set_new(env, name, json_string(value)) < 0) {
+			cli_error(error, "invalid_input", "--env %s: its value is not valid UTF-8",
+				  name);
+			return -EILSEQ;
+		}
+	}
+	return 0;
+}
+
+/* The command runs where coop run was typed; the keeper itself is somewhere else. */
+static int add_cwd(const struct cli_run *run, json_t *args, struct coop_error *error)
+{
+	char here[PATH_MAX], path[2 * PATH_MAX];
+	const bool absolute = run->cwd && run->cwd[0] == '/';
+	if (!absolute && !getcwd(here, sizeof(here))) {
+		cli_error(error, "invalid_input",
+			  "the current folder cannot be used: %s (--cwd names another)",
+			  strerror(errno));
+		return -errno;
+	}
+	if (absolute || !run->cwd)
+		(void)snprintf(path, sizeof(path), "%s", absolute ? run->cwd : here);
+	else
+		(void)snprintf(path, sizeof(path), "%s/%s", here, run->cwd);
+	if (json_object_set_new(args, "cwd", json_string(path)) < 0) {
+		cli_error(error, "invalid_input", "the folder's name is not valid UTF-8");
+		return -EILSEQ;
+	}
+	return 0;
+}
+
+/* With a shell the words are joined by spaces, as ssh and eval do. */
+static json_t *join_words(size_t count, char **words)
+{
+	size_t size = 1;
+	for (size_t i = 0; i < count; i++)
+		size += strlen(words[i]) + 1;
+	char *text = calloc(1, size), *at = text;
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		at = stpcpy(stpcpy(at, i ? " " : ""), words[i]);
+	json_t *joined = json_string(text);
+	free(text);
+	return joined;
+}
+
+static int add_command(const struct cli_run *run, size_t count, char **words, json_t *args,
+		       struct coop_error *error)
+{
+	if (run->shell || run->use_shell) {
+		(void)json_object_set_new(args, "mode", json_string("shell"));
+		if (json_object_set_new(args, "command", join_words(count, words)) == 0)
+			return 0;
+		cli_error(error, "invalid_input", "the command is not valid UTF-8");
+		return -EILSEQ;
+	}
+	json_t *argv = json_array();
+	(void)json_object_set_new(args, "argv", argv);
+	for (size_t i = 0; i < count; i++)
+		if (json_array_append_new(argv, json_string(words[i])) < 0) {
+			cli_error(error, "invalid_input",
+				  "word %zu of the command is not valid UTF-8", i + 1);
+			return -EILSEQ;
+		}
+	return 0;
+}
+
+static void add_terminal(const struct cli_run *run, json_t *args)
+{
+	unsigned cols = 0, rows = 0;
+	(void)cli_terminal_size(&cols, &rows);
+	const uint64_t width = run->cols.set ? run->cols.value : cols,
+		       height = run->rows.set ? run->rows.value : rows;
+	(void)json_object_set_new(args, "kind", json_string("pty"));
+	if (width || run->cols.set)
+		(void)json_object_set_new(args, "cols", json_integer((json_int_t)width));
+	if (height || run->rows.set)
+		(void)json_object_set_new(args, "rows", json_integer((json_int_t)height));
+}
+
+/* What depends on whether somebody stays here for it. */
+static void add_manner(const struct cli_run *run, json_t *args)
+{
+	const char *lease = run->lease ? run->lease : run->detach ? "awaited" : "ephemeral";
+	const bool stays = !run->detach && strcmp(lease, "ephemeral") == 0;
+	(void)json_object_set_new(args, "lease", json_string(lease));
+	if (run->terminal)
+		add_terminal(run, args);
+	else if (run->detach ? run->interactive : cli_run_forwards_stdin(run))
+		(void)json_object_set_new(args, "stdin", json_string("pipe"));
+	/* Every byte is to arrive on our stdout, however slow its reader is: the command waits, as it would in a pipe. Not so
+	 * one that may outlive us: it must not wait for a reader that has gone. */
+	if (stays && !run->overflow)
+		(void)json_object_set_new(args, "overflow", json_string("backpressure"));
+	if (run->merge)
+		(void)json_object_set_new(args, "stderr", json_string("merged"));
+}
+
+json_t *cli_run_args(const struct cli_run *run, size_t count, char **words,
+		     struct coop_error *error)
+{
+	json_t *args = json_object();
+	const char *bad = NULL;
+	if (cli_options_fields(cli_run_options, run, args, &bad) < 0)
+		cli_error(error, "invalid_input", "--%s: not valid UTF-8", bad);
+	else if (add_env(run, args, error) == 0 && add_cwd(run, args, error) == 0 &&
+		 add_command(run, count, words, args, error) == 0) {
+		add_manner(run, args);
+		(void)json_object_set_new(args, "base_env", base_env());
+		return args;
+	}
+	json_decref(args);
+	return NULL;
+}

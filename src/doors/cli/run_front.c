@@ -1,0 +1,238 @@
+/* coop run in the foreground: one command on this program's stdin, stdout and stderr. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record.h"
+#include "relay.h"
+#include "run.h"
+
+/* A second Ctrl-C within this time kills. */
+#define TWICE_NS (2000ull * 1000000)
+/* How long a command may take to end after its output was closed. */
+#define CLOSED_NS (1000ull * 1000000)
+
+struct front {
+	struct cli_relay relay;
+	const struct cli_run *run;
+	uint64_t interrupted; /* when Ctrl-C came last; 0: never */
+	bool killing;
+	int quit;     /* this signal ended coop run itself; 0: none */
+	bool refused; /* it was never started */
+};
+
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+/* An interrupt goes to the command. The second within 2 s means it. */
+static void interrupt(struct front *front)
+{
+	struct cli_relay *relay = &front->relay;
+	const uint64_t now = coop_clock_now();
+	if (front->interrupted && now - front->interrupted < TWICE_NS && !front->killing) {
+		const struct coop_handler nobody = {0};
+		struct coop_error error;
+		front->killing = true;
+		cli_say("killing %s with all that it started", relay->id);
+		(void)cli_submit(relay->cli, "kill", cli_id_args(relay->id), NULL, 0, &nobody, NULL,
+				 &error);
+	} else {
+		cli_relay_signal(relay, SIGINT);
+	}
+	front->interrupted = now;
+}
+
+/* Ctrl-Z stops both. The command is in a session of its own, where the kernel discards SIGTSTP; so it gets SIGSTOP. */
+static void suspend(struct front *front)
+{
+	struct cli_relay *relay = &front->relay;
+	static const char *const steps[] = {"SIGSTOP", "SIGCONT"};
+	for (size_t i = 0; i < 2; i++) {
+		struct coop_error error;
+		json_t *result = NULL;
+		if (cli_call(relay->cli, "signal",
+			     json_pack("{s:s, s:s}", "id", relay->id, "signal", steps[i]), &result,
+			     &error) == 0)
+			json_decref(result);
+		if (i == 0)
+			(void)raise(SIGSTOP);
+	}
+}
+
+static void on_signal(struct cli_relay *relay, int number)
+{
+	struct front *front = relay->user;
+	/* Before the command is known, and after its end, a signal can only mean coop run itself. */
+	if (!*relay->id || relay->finished) {
+		if (number == SIGWINCH || number == SIGTSTP)
+			return;
+		front->quit = number;
+		relay->over = true;
+		return;
+	}
+	switch (number) {
+	case SIGWINCH:
+		cli_relay_resize(relay);
+		break;
+	case SIGTSTP:
+		if (!relay->pty)
+			suspend(front);
+		break;
+	case SIGINT:
+		interrupt(front);
+		break;
+	default:
+		cli_relay_signal(relay, number);
+	}
+}
+
+static void start_input(struct front *front)
+{
+	struct cli_relay *relay = &front->relay;
+	if (cli_run_forwards_stdin(front->run)) {
+		if (relay->pty && isatty(STDIN_FILENO))
+			cli_terminal_set(&relay->terminal, CLI_TERMINAL_RAW);
+		/* Should there be no memory for it, the command sees no input; it can still be ended. */
+		(void)cli_feeder_start(&relay->feeder, relay->cli, relay->id, true);
+	} else if (relay->pty) {
+		/* A terminal's stdin is always open. Nothing will be typed here, so its end is told. */
+		const struct coop_handler nobody = {0};
+		struct coop_error error;
+		(void)cli_submit(relay->cli, "close_stdin", cli_id_args(relay->id), NULL, 0,
+				 &nobody, NULL, &error);
+	}
+}
+
+static void on_spawned(void *user, uint64_t request, int status, const char *json,
+		       const struct coop_error *error)
+{
+	struct front *front = user;
+	struct cli_relay *relay = &front->relay;
+	if (status < 0) {
+		front->refused = true;
+		cli_relay_fail(relay, error);
+		return;
+	}
+	json_t *result = json_loads(json, 0, NULL);
+	json_t *record = json_object_get(result, "process");
+	const char *overflow = front->run->overflow;
+	const bool waits = overflow ? strcmp(overflow, "backpressure") == 0
+				    : strcmp(cli_text(record, "lease"), "ephemeral") == 0;
+	if (waits)
+		cli_relay_acknowledge(relay, record);
+	cli_relay_follow(relay, record, json_object());
+	start_input(front);
+	if (relay->cli->json)
+		cli_relay_emit(relay,
+			       json_pack("{s:s, s:O}", "type", "started", "process", record));
+	json_decref(result);
+}
+
+/* Ends a command whose output nobody takes any more, as the kernel would have done: by SIGPIPE. One that survives that would meet
+ * an error at its next write, which nobody can give it from here; it is killed. */
+static void end_command(struct front *front)
+{
+	struct cli_relay *relay = &front->relay;
+	if (!*relay->id || relay->finished)
+		return;
+	struct coop_error error;
+	const uint64_t limit = coop_clock_now() + CLOSED_NS;
+	cli_relay_signal(relay, SIGPIPE);
+	while (!relay->finished) {
+		const uint64_t now = coop_clock_now();
+		if (now >= limit ||
+		    coop_run(relay->cli->coop, (int)((limit - now) / 1000000) + 1, &error) < 0)
+			break;
+	}
+	json_t *receipt = NULL;
+	if (!relay->finished &&
+	    cli_call(relay->cli, "kill", cli_id_args(relay->id), &receipt, &error) == 0)
+		json_decref(receipt);
+}
+
+/* A local output failed. */
+static int closed_output(struct front *front, int number, const char *name)
+{
+	end_command(front);
+	if (number == EPIPE)
+		return CLI_SIGNAL_BASE + SIGPIPE;
+	cli_say("cannot write to %s: %s", name, strerror(number));
+	return CLI_OWN_FAILURE;
+}
+
+static int failed(struct front *front)
+{
+	struct cli_relay *relay = &front->relay;
+	if (front->refused) {
+		(void)cli_fail(relay->cli, NULL, &relay->error);
+		return cli_run_refused(&relay->error);
+	}
+	if (strcmp(relay->error.code, "unreachable") == 0)
+		cli_error(&relay->error, "unreachable", "the keeper has gone, and %s with it",
+			  relay->id);
+	return cli_fail(relay->cli, NULL, &relay->error);
+}
+
+static int outcome(struct front *front)
+{
+	struct cli_relay *relay = &front->relay;
+	if (relay->out.error)
+		return closed_output(front, relay->out.error, "standard output");
+	if (relay->err.error)
+		return closed_output(front, relay->err.error, "standard error");
+	if (front->quit)
+		return CLI_SIGNAL_BASE + front->quit;
+	if (relay->failed)
+		return failed(front);
+	return cli_record_exit_code(relay->record);
+}
+
+static void list_signals(sigset_t *set, const struct cli_run *run)
+{
+	(void)sigemptyset(set);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		(void)sigaddset(set, forwarded[i]);
+	(void)sigaddset(set, SIGTSTP);
+	if (run->terminal)
+		(void)sigaddset(set, SIGWINCH);
+}
+
+int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args)
+{
+	struct front front = {.run = run};
+	struct cli_relay *relay = &front.relay;
+	struct coop_error error;
+	sigset_t signals;
+
+	list_signals(&signals, run);
+	int r = cli_relay_init(relay, cli, &signals);
+	relay->on_signal = on_signal;
+	relay->user = &front;
+	if (r < 0) {
+		cli_error(&error, "internal", "no file descriptor for signals: %s", strerror(-r));
+		json_decref(args);
+	} else {
+		const struct coop_handler handler = {.done = on_spawned, .user = &front};
+		r = cli_submit(cli, "spawn", args, NULL, 0, &handler, NULL, &error);
+	}
+	if (r < 0) {
+		front.refused = true;
+		cli_relay_fail(relay, &error);
+	}
+	cli_relay_run(relay);
+	cli_terminal_restore(&relay->terminal);
+	int code = outcome(&front);
+	if (relay->record && !relay->out.error && !relay->err.error) {
+		if (cli->json) {
+			cli_relay_emit(relay,
+				       json_pack("{s:s, s:i, s:O}", "type", "exit", "exit_code",
+						 code, "process", relay->record));
+			cli_relay_run(relay);
+		}
+		cli_relay_say_lost(relay);
+		cli_record_say_left_behind(relay->record);
+	}
+	cli_relay_free(relay);
+	return code;
+}

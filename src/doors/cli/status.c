@@ -1,0 +1,142 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "record.h"
+#include "verbs.h"
+
+static void line(const char *name, const char *text)
+{
+	if (*text)
+		(void)printf("  %-10s %s\n", name, text);
+}
+
+static void show_times(const json_t *record)
+{
+	char duration[CLI_TEXT_MAX];
+	cli_format_duration(cli_number(record, "duration_ms"), duration);
+	(void)printf("  %-10s %s", "started", cli_text(record, "started_at"));
+	if (cli_record_finished(record))
+		(void)printf(", ended %s, after %s\n", cli_text(record, "ended_at"), duration);
+	else
+		(void)printf(", %s ago\n", duration);
+}
+
+static void show_use(const json_t *record)
+{
+	const json_t *stats = json_object_get(record, "stats");
+	char cpu[CLI_TEXT_MAX], memory[CLI_TEXT_MAX], peak[CLI_TEXT_MAX], time[CLI_TEXT_MAX];
+	cli_format_cpu(record, cpu);
+	cli_format_bytes_or_dash(json_object_get(stats, "memory_bytes"), memory);
+	cli_format_bytes_or_dash(json_object_get(stats, "memory_peak_bytes"), peak);
+	cli_format_duration(cli_number(stats, "cpu_usage_ns") / 1000000, time);
+	(void)printf("  %-10s cpu %s %% (%s in all), memory %s (at most %s)", "use", cpu, time,
+		     memory, peak);
+	if (json_is_integer(json_object_get(stats, "pids")))
+		(void)printf(", %lld processes", (long long)cli_number(stats, "pids"));
+	(void)putchar('\n');
+}
+
+static void show_streams(const json_t *record)
+{
+	const char *name;
+	json_t *stream;
+	json_object_foreach(json_object_get(record, "streams"), name, stream)
+	{
+		const int64_t end = cli_number(stream, "end"), start = cli_number(stream, "start");
+		(void)printf("  %-10s %lld bytes", name, (long long)end);
+		if (start > 0)
+			(void)printf(", kept from %lld on", (long long)start);
+		if (cli_number(stream, "bytes_dropped") > 0)
+			(void)printf(", %lld lost", (long long)cli_number(stream, "bytes_dropped"));
+		(void)printf("%s\n",
+			     json_is_true(json_object_get(stream, "eof")) ? ", at its end" : "");
+	}
+}
+
+static void show_input(const json_t *record)
+{
+	if (cli_record_finished(record))
+		return;
+	const bool open = json_is_true(json_object_get(record, "stdin_open"));
+	const bool blocked = json_is_true(json_object_get(record, "blocked_on_stdin"));
+	const bool hidden = json_is_true(json_object_get(record, "echo_off"));
+	if (open || blocked)
+		(void)printf("  %-10s %s%s%s\n", "stdin", open ? "open" : "closed",
+			     blocked ? ", the command waits for input (coop stdin or coop attach)"
+				     : "",
+			     hidden ? ", echo is off (a password?)" : "");
+}
+
+static void show_limits(const json_t *record)
+{
+	static const struct {
+		const char *field, *name;
+	} rows[] = {{"timeout_ms", "timeout"},
+		    {"idle_timeout_ms", "idle"},
+		    {"max_lifetime_ms", "lifetime"}};
+	char text[256] = "";
+	size_t used = 0;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const json_t *value = cli_member(record, "limits", rows[i].field);
+		char duration[CLI_TEXT_MAX];
+		if (!json_is_integer(value))
+			continue;
+		cli_format_duration(json_integer_value(value), duration);
+		int n = snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
+				 rows[i].name, duration);
+		used += n > 0 && (size_t)n < sizeof(text) - used ? (size_t)n : 0;
+	}
+	line("limits", text);
+}
+
+static void show(const json_t *record)
+{
+	char state[CLI_TEXT_MAX];
+	cli_record_state(record, state);
+	(void)printf("%s: %s\n", cli_text(record, "id"), state);
+	line("tag", cli_text(record, "tag"));
+	line("why", cli_text(record, "why"));
+	line("task", cli_text(record, "task"));
+	line("command", cli_text(record, "command"));
+	line("folder", cli_text(record, "cwd"));
+	(void)printf("  %-10s %lld, %s, %s lease\n", "pid", (long long)cli_number(record, "pid"),
+		     cli_text(record, "kind"), cli_text(record, "lease"));
+	show_times(record);
+	if (cli_number(record, "descendants") > 0)
+		(void)printf("  %-10s %lld besides the first one%s\n", "tree",
+			     (long long)cli_number(record, "descendants"),
+			     cli_record_finished(record) ? ", left running (coop kill ends them)"
+							 : "");
+	if (json_is_true(json_object_get(record, "receipt"))) {
+		line("output", "no longer kept");
+		return;
+	}
+	show_use(record);
+	show_streams(record);
+	show_input(record);
+	show_limits(record);
+}
+
+static bool show_result(const struct cli *cli, const char *id, const json_t *result)
+{
+	if (!cli->json)
+		show(json_object_get(result, "process"));
+	return true;
+}
+
+/* One id after the other, and not the operation's form for many: that one leaves unknown ids out without a word. */
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	return cli_each(cli, "status", json_object(), count, operands, show_result);
+}
+
+const struct cli_verb cli_verb_status = {
+	.name = "status",
+	.synopsis = "ID…",
+	.summary = "Show all about processes: state, times, use, output, limits",
+	.min_operands = 1,
+	.max_operands = CLI_ANY_NUMBER,
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

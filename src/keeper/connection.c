@@ -1,0 +1,360 @@
+#include "keeper/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/frame.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "keeper/follow.h"
+#include "keeper/keeper.h"
+#include "keeper/kill.h"
+#include "keeper/ops.h"
+#include "keeper/process.h"
+#include "keeper/request.h"
+
+#define READ_SIZE 65536u
+/* A follower adds frames while less than this waits to be sent. */
+#define FILL_TARGET (512u << 10)
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct coop_conn *conn = handle->data;
+
+	coop_buf_clear(&conn->in);
+	coop_buf_clear(&conn->out);
+	free(conn);
+}
+
+/* Whether more requests may be taken: a client that does not read its answers, or has enough open, waits. */
+static bool wants_input(const struct coop_conn *conn)
+{
+	return !conn->closing && conn->request_count < COOP_CONN_REQUESTS_MAX &&
+	       coop_buf_size(&conn->out) < COOP_CONN_UNREAD_MAX;
+}
+
+static void update_interest(struct coop_conn *conn)
+{
+	int wanted = (wants_input(conn) ? UV_READABLE : 0) | (coop_buf_size(&conn->out) ? UV_WRITABLE : 0);
+
+	/* Even when nothing is wanted, a client that goes away must be noticed. */
+	wanted |= UV_DISCONNECT;
+	if (wanted == conn->interest)
+		return;
+	conn->interest = wanted;
+	(void)uv_poll_start(&conn->poll, wanted, on_poll);
+}
+
+int coop_conn_open(struct coop_keeper *keeper, int fd)
+{
+	struct coop_conn *conn = coop_mem_zalloc(sizeof *conn);
+	int r = conn ? uv_poll_init(&keeper->loop, &conn->poll, fd) : -ENOMEM;
+
+	if (r < 0) {
+		free(conn);
+		(void)close(fd);
+		return r;
+	}
+	conn->keeper = keeper;
+	conn->fd = fd;
+	conn->poll.data = conn;
+	coop_list_init(&conn->requests);
+	coop_list_init(&conn->follows);
+	coop_list_init(&conn->leases);
+	coop_list_add(&keeper->connections, &conn->in_keeper);
+	keeper->connection_count++;
+	coop_keeper_check_idle(keeper);
+
+	static const uint8_t blank[COOP_FRAME_HEADER];
+	struct coop_jsonw w = {.out = &conn->out, .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_begin(&w, "hello");
+	coop_jsonw_int(&w, "protocol", COOP_PROTOCOL);
+	coop_jsonw_string(&w, "version", COOP_VERSION_STRING);
+	coop_jsonw_int(&w, "pid", getpid());
+	coop_jsonw_end(&w);
+	coop_jsonw_end(&w);
+	if (w.failed) {
+		coop_conn_close(conn);
+		return -ENOMEM;
+	}
+	coop_frame_put_json(conn->out.data, coop_buf_size(&conn->out) - COOP_FRAME_HEADER);
+	coop_conn_flush(conn);
+	return 0;
+}
+
+void coop_conn_touch(struct coop_conn *conn)
+{
+	if (!conn->in_dirty.next && !conn->gone)
+		coop_list_add(&conn->keeper->dirty, &conn->in_dirty);
+}
+
+void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
+{
+	static const uint8_t blank[COOP_FRAME_HEADER];
+	size_t mark = coop_buf_size(&conn->out);
+	struct coop_jsonw w = {.out = &conn->out, .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_begin(&w, "error");
+	coop_jsonw_string(&w, "code", code);
+	coop_jsonw_string(&w, "message", why);
+	coop_jsonw_end(&w);
+	coop_jsonw_bool(&w, "fatal", true);
+	coop_jsonw_end(&w);
+	if (w.failed)
+		conn->out.tail = conn->out.head + mark;
+	else
+		coop_frame_put_json(coop_buf_front(&conn->out) + mark,
+				    coop_buf_size(&conn->out) - mark - COOP_FRAME_HEADER);
+	conn->closing = true;
+	coop_conn_touch(conn);
+}
+
+void coop_conn_close(struct coop_conn *conn)
+{
+	static const struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END, .grace_ms = 5000};
+
+	if (conn->gone)
+		return;
+	conn->gone = true;
+	while (!coop_list_empty(&conn->requests))
+		coop_request_drop(COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
+	COOP_LIST_EACH(&conn->leases, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_lease);
+		coop_list_remove(&process->in_lease);
+		process->leaseholder = NULL;
+		if (coop_kill_begin(process, &order) < 0)
+			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s", process->id);
+	}
+	coop_list_remove(&conn->in_dirty);
+	coop_list_remove(&conn->in_keeper);
+	conn->keeper->connection_count--;
+	uv_close((uv_handle_t *)&conn->poll, on_closed);
+	(void)close(conn->fd);
+	coop_keeper_check_idle(conn->keeper);
+}
+
+/* Followers take turns, so that a busy one cannot keep the others from the client. Returns whether any had something. */
+static bool serve_follows(struct coop_conn *conn)
+{
+	bool any = false;
+
+	COOP_LIST_EACH(&conn->follows, link)
+	{
+		if (coop_buf_size(&conn->out) >= FILL_TARGET)
+			break;
+		any = coop_follow_fill(COOP_LIST_ITEM(link, struct coop_follow, in_conn), FILL_TARGET / 2) || any;
+	}
+	if (!coop_list_empty(&conn->follows)) {
+		struct coop_link *first = conn->follows.next;
+		coop_list_remove(first);
+		coop_list_add(&conn->follows, first);
+	}
+	return any;
+}
+
+/* Returns false when the connection is broken. */
+static bool send_out(struct coop_conn *conn)
+{
+	while (coop_buf_size(&conn->out)) {
+		ssize_t n = send(conn->fd, coop_buf_front(&conn->out), coop_buf_size(&conn->out), MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		coop_buf_consume(&conn->out, (size_t)n);
+	}
+	return true;
+}
+
+static void take_frames(struct coop_conn *conn);
+
+void coop_conn_flush(struct coop_conn *conn)
+{
+	bool more = true;
+
+	coop_list_remove(&conn->in_dirty);
+	/* Requests that waited for room in this connection. */
+	if (coop_buf_size(&conn->in))
+		take_frames(conn);
+	while (more) {
+		more = !conn->closing && serve_follows(conn);
+		if (!send_out(conn)) {
+			coop_conn_close(conn);
+			return;
+		}
+		more = more && !coop_buf_size(&conn->out);
+	}
+	if (conn->closing && !coop_buf_size(&conn->out)) {
+		coop_conn_close(conn);
+		return;
+	}
+	update_interest(conn);
+}
+
+static void dispatch(struct coop_request *request)
+{
+	struct coop_err err = {0};
+
+	request->conn->collecting = NULL;
+	if (coop_schema_check(request->op->args, request->args, &err) < 0)
+		coop_request_fail(request, &err);
+	else
+		request->op->handle(request);
+}
+
+static void on_request(struct coop_conn *conn, json_t *frame)
+{
+	json_int_t id = json_integer_value(json_object_get(frame, "id"));
+	const char *name = json_string_value(json_object_get(frame, "op"));
+	const json_t *data = json_object_get(frame, "data");
+	struct coop_err err = {0};
+
+	if (id < 1 || !name || (data && (!json_is_integer(data) || json_integer_value(data) < 0))) {
+		coop_conn_fatal(conn, "invalid_input", "a request needs an id of at least 1 and an op; data is a byte count");
+		return;
+	}
+	struct coop_request *request = coop_mem_zalloc(sizeof *request);
+	if (!request) {
+		coop_conn_fatal(conn, "internal", "the keeper is out of memory");
+		return;
+	}
+	request->keeper = conn->keeper;
+	request->conn = conn;
+	request->id = (uint64_t)id;
+	request->args = json_incref(json_object_get(frame, "args"));
+	request->data_size = (size_t)json_integer_value(data);
+	request->op = coop_ops_find(name);
+	coop_list_add(&conn->requests, &request->in_conn);
+	conn->request_count++;
+	if (!request->op) {
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op", "there is no operation named %.60s", name);
+	} else if (request->data_size > request->op->data_max) {
+		(void)coop_err_field(&err, COOP_TOO_LARGE, "data", "%s takes at most %zu bytes", request->op->name,
+				     request->op->data_max);
+	} else if (request->data_size && !(request->data = coop_mem_alloc(request->data_size))) {
+		(void)coop_err_no_memory(&err);
+	}
+	if (err.code) {
+		conn->discard = request->data_size;
+		conn->discard_id = request->id;
+		coop_request_fail(request, &err);
+	} else if (request->data_size) {
+		conn->collecting = request;
+	} else {
+		dispatch(request);
+	}
+}
+
+static void on_cancel(struct coop_conn *conn, uint64_t id)
+{
+	struct coop_err err;
+
+	COOP_LIST_EACH(&conn->requests, link)
+	{
+		struct coop_request *request = COOP_LIST_ITEM(link, struct coop_request, in_conn);
+		if (request->id != id)
+			continue;
+		if (request->on_drop)
+			request->on_drop(request);
+		(void)coop_err_set(&err, COOP_CANCELLED, "the request was cancelled");
+		coop_request_fail(request, &err);
+		return;
+	}
+}
+
+static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
+{
+	json_error_t fault;
+
+	if (conn->collecting || conn->discard) {
+		coop_conn_fatal(conn, "invalid_input", "a request came before the bytes of the one before it");
+		return;
+	}
+	json_t *json = json_loadb((const char *)frame->bytes, frame->size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
+	if (!json) {
+		coop_conn_fatal(conn, "invalid_input", "a JSON frame is not valid JSON");
+	} else if (!json_is_object(json)) {
+		coop_conn_fatal(conn, "invalid_input", "a JSON frame is not an object");
+	} else if (json_is_integer(json_object_get(json, "cancel"))) {
+		on_cancel(conn, (uint64_t)json_integer_value(json_object_get(json, "cancel")));
+	} else {
+		on_request(conn, json);
+	}
+	json_decref(json);
+}
+
+static void on_data(struct coop_conn *conn, const struct coop_frame *frame)
+{
+	struct coop_request *request = conn->collecting;
+
+	if (conn->discard && frame->request == conn->discard_id && frame->size <= conn->discard) {
+		conn->discard -= frame->size;
+	} else if (!request || frame->request != request->id || frame->size > request->data_size - request->data_have) {
+		coop_conn_fatal(conn, "invalid_input", "data came that no request announced");
+	} else {
+		memcpy(request->data + request->data_have, frame->bytes, frame->size);
+		request->data_have += frame->size;
+		if (request->data_have == request->data_size)
+			dispatch(request);
+	}
+}
+
+static void take_frames(struct coop_conn *conn)
+{
+	struct coop_frame frame;
+	const char *why;
+	size_t used;
+
+	while (wants_input(conn)) {
+		int r = coop_frame_parse(coop_buf_front(&conn->in), coop_buf_size(&conn->in), &frame, &used, &why);
+		if (r < 0)
+			coop_conn_fatal(conn, r == -EMSGSIZE ? "too_large" : "invalid_input", why);
+		if (r <= 0)
+			return;
+		if (frame.kind == COOP_FRAME_JSON)
+			on_json(conn, &frame);
+		else
+			on_data(conn, &frame);
+		coop_buf_consume(&conn->in, used);
+	}
+}
+
+/* Returns false when the client is gone. */
+static bool receive(struct coop_conn *conn)
+{
+	uint8_t *place = coop_buf_reserve(&conn->in, READ_SIZE);
+
+	if (!place)
+		return false;
+	ssize_t n = recv(conn->fd, place, READ_SIZE, 0);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	coop_buf_commit(&conn->in, (size_t)n);
+	return n > 0;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct coop_conn *conn = poll->data;
+
+	conn->keeper->wakeups++;
+	if ((events & UV_READABLE) && !conn->closing) {
+		if (!receive(conn)) {
+			coop_conn_close(conn);
+			return;
+		}
+		take_frames(conn);
+	} else if (status < 0 || (events & UV_DISCONNECT)) {
+		coop_conn_close(conn);
+		return;
+	}
+	coop_conn_touch(conn);
+}

@@ -1,0 +1,52 @@
+/* One client: frames in, frames out. Output waits here, bounded: a client that does not read is not read from either, and
+ * a follower only produces what there is room for. */
+#ifndef COOP_KEEPER_CONNECTION_H
+#define COOP_KEEPER_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "keeper/list.h"
+
+#define COOP_CONN_REQUESTS_MAX 256u
+#define COOP_CONN_UNREAD_MAX (4u << 20)
+
+struct coop_keeper;
+struct coop_request;
+
+struct coop_conn {
+	struct coop_keeper *keeper;
+	struct coop_link in_keeper;
+	int fd;
+	uv_poll_t poll;
+	int interest; /* what the poll waits for now */
+	struct coop_buf in, out;
+	struct coop_link requests;
+	unsigned request_count;
+	struct coop_link follows;	  /* struct coop_follow, served in turn */
+	struct coop_link leases;	  /* ephemeral processes that end with this connection */
+	struct coop_request *collecting; /* its bytes are still coming */
+	uint64_t discard_id, discard;	  /* bytes of a refused request, still coming */
+	struct coop_link in_dirty;	  /* has something to send before the loop sleeps */
+	bool closing;			  /* nothing more is read; closes when everything is sent */
+	bool gone;
+};
+
+/* Takes over an accepted socket and greets. 0 or -errno; the fd is closed then. */
+int coop_conn_open(struct coop_keeper *keeper, int fd);
+
+/* Something was added to conn->out, or a follower has something: it is sent before the loop sleeps. */
+void coop_conn_touch(struct coop_conn *conn);
+
+/* Sends what can be sent; called by the loop's prepare step for touched connections. */
+void coop_conn_flush(struct coop_conn *conn);
+
+/* Ends it now: open requests are dropped, ephemeral processes end. */
+void coop_conn_close(struct coop_conn *conn);
+
+/* Says why, then ends it once that is sent. */
+void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why);
+
+#endif

@@ -1,0 +1,182 @@
+#include "keeper/env.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/schema.h"
+
+#define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static const char *const inherited[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "LANG", "TZ"};
+
+static bool may_inherit(const char *name)
+{
+	for (size_t i = 0; i < sizeof inherited / sizeof inherited[0]; i++) {
+		if (!strcmp(inherited[i], name))
+			return true;
+	}
+	return !strncmp(name, "LC_", 3);
+}
+
+static bool valid_name(const char *name)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+	return *name && (*name < '0' || *name > '9') && name[strspn(name, letters)] == 0;
+}
+
+void coop_env_clear(struct coop_env *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		free(env->variables[i]);
+	free(env->variables);
+	*env = (struct coop_env){0};
+}
+
+static char **find(const struct coop_env *env, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (size_t i = 0; i < env->count; i++) {
+		if (!strncmp(env->variables[i], name, size) && env->variables[i][size] == '=')
+			return &env->variables[i];
+	}
+	return NULL;
+}
+
+static void drop(struct coop_env *env, const char *name)
+{
+	char **place = find(env, name);
+
+	if (!place)
+		return;
+	free(*place);
+	*place = env->variables[--env->count];
+	env->variables[env->count] = NULL;
+}
+
+static int set(struct coop_env *env, const char *name, const char *value)
+{
+	size_t size = strlen(name) + strlen(value) + 2;
+	char *text;
+
+	drop(env, name);
+	if (env->count + 1 >= env->capacity) {
+		size_t capacity = env->capacity ? env->capacity * 2 : 32;
+		char **grown = coop_mem_realloc(env->variables, capacity * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		env->variables = grown;
+		env->capacity = capacity;
+	}
+	text = coop_mem_alloc(size);
+	if (!text)
+		return -ENOMEM;
+	(void)snprintf(text, size, "%s=%s", name, value);
+	env->variables[env->count++] = text;
+	env->variables[env->count] = NULL;
+	return 0;
+}
+
+static int check_variable(const char *argument, const char *name, const char *value, struct coop_err *err)
+{
+	char field[160];
+
+	(void)snprintf(field, sizeof field, "%s.%.100s", argument, name);
+	if (!valid_name(name))
+		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s: a variable's name is made of letters, digits and _",
+				      field);
+	if (value && strlen(value) > COOP_ENV_VALUE_MAX)
+		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is longer than %u bytes", field,
+				      COOP_ENV_VALUE_MAX);
+	return 0;
+}
+
+static int lay_over(struct coop_env *env, const json_t *variables, const char *argument, bool base, struct coop_err *err)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)variables, name, value)
+	{
+		int r = check_variable(argument, name, json_string_value(value), err);
+		if (r < 0)
+			return r;
+		if (base && !may_inherit(name))
+			return coop_err_field(err, COOP_INVALID_INPUT, "base_env", "base_env may not hold %.100s", name);
+		if (set(env, name, json_string_value(value)) < 0)
+			return coop_err_no_memory(err);
+	}
+	return 0;
+}
+
+const char *coop_env_home(void)
+{
+	static char home[4096];
+
+	if (!*home) {
+		const struct passwd *entry = getpwuid(geteuid());
+		(void)snprintf(home, sizeof home, "%s", entry && entry->pw_dir && *entry->pw_dir ? entry->pw_dir : "/");
+	}
+	return home;
+}
+
+/* What a command gets if no door offers anything better. */
+static int set_standard(struct coop_env *env)
+{
+	static char user[256], shell[4096];
+
+	if (!*shell) {
+		const struct passwd *entry = getpwuid(geteuid());
+		(void)snprintf(user, sizeof user, "%s", entry ? entry->pw_name : "");
+		(void)snprintf(shell, sizeof shell, "%s", entry && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
+	}
+	if (set(env, "PATH", STANDARD_PATH) < 0 || set(env, "HOME", coop_env_home()) < 0 || set(env, "SHELL", shell) < 0)
+		return -ENOMEM;
+	return *user && (set(env, "USER", user) < 0 || set(env, "LOGNAME", user) < 0) ? -ENOMEM : 0;
+}
+
+static int remove_all(struct coop_env *env, const json_t *names, struct coop_err *err)
+{
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+		int r = check_variable("env_remove", name, NULL, err);
+		if (r < 0)
+			return r;
+		drop(env, name);
+	}
+	return 0;
+}
+
+int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_env *ret, struct coop_err *err)
+{
+	struct coop_env env = {0};
+	bool replace = !strcmp(coop_arg_string(args, "env_mode", "patch"), "replace");
+	char number[24];
+	int r = 0;
+
+	if (!replace) {
+		if (set_standard(&env) < 0)
+			r = coop_err_no_memory(err);
+		if (r == 0)
+			r = lay_over(&env, coop_arg(args, "base_env"), "base_env", true, err);
+	}
+	if (r == 0)
+		r = remove_all(&env, coop_arg(args, "env_remove"), err);
+	if (r == 0)
+		r = lay_over(&env, coop_arg(args, "env"), "env", false, err);
+	(void)snprintf(number, sizeof number, "%llu", (unsigned long long)n);
+	if (r == 0 && (set(&env, "COOP_PROCESS", number) < 0 ||
+		       (terminal && !find(&env, "TERM") && set(&env, "TERM", "xterm-256color") < 0)))
+		r = coop_err_no_memory(err);
+	if (r < 0)
+		coop_env_clear(&env);
+	else
+		*ret = env;
+	return r;
+}

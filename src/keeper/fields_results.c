@@ -1,0 +1,214 @@
+#include "keeper/choices.h"
+#include "keeper/fields.h"
+#include "keeper/record.h"
+
+#define ALWAYS(n, t)                                                                               \
+	{                                                                                          \
+		.name = n, .type = COOP_FIELD_##t, .required = true                                \
+	}
+#define MAYBE_NULL(n, t)                                                                           \
+	{                                                                                          \
+		.name = n, .type = COOP_FIELD_##t, .required = true, .nullable = true              \
+	}
+#define SOMETIMES(n, t)                                                                            \
+	{                                                                                          \
+		.name = n, .type = COOP_FIELD_##t, .nullable = true                                \
+	}
+#define OF(n, t, table)                                                                            \
+	{                                                                                          \
+		.name = n, .type = COOP_FIELD_##t, .required = true, .fields = table               \
+	}
+#define END                                                                                        \
+	{                                                                                          \
+		.name = NULL                                                                       \
+	}
+
+/* What a brief record leaves out is not required. */
+const struct coop_field coop_record_fields[] = {
+	ALWAYS("id", STRING),
+	MAYBE_NULL("tag", STRING),
+	ALWAYS("label", STRING),
+	MAYBE_NULL("alias", STRING),
+	MAYBE_NULL("why", STRING),
+	MAYBE_NULL("task", STRING),
+	ALWAYS("owner", OBJECT),
+	ALWAYS("agent", STRING),
+	MAYBE_NULL("session", STRING),
+	ALWAYS("argv", STRINGS),
+	ALWAYS("command", STRING),
+	ALWAYS("mode", STRING),
+	ALWAYS("cwd", STRING),
+	ALWAYS("kind", STRING),
+	ALWAYS("lease", STRING),
+	ALWAYS("start", STRING),
+	ALWAYS("state", STRING),
+	MAYBE_NULL("pid", INT),
+	MAYBE_NULL("process_group_id", INT),
+	MAYBE_NULL("started_at", STRING),
+	MAYBE_NULL("ended_at", STRING),
+	ALWAYS("duration_ms", INT),
+	MAYBE_NULL("exit", OBJECT),
+	MAYBE_NULL("end_cause", STRING),
+	ALWAYS("stdin_open", BOOL),
+	ALWAYS("on_exit", STRING),
+	ALWAYS("descendants", INT),
+	ALWAYS("stats", OBJECT),
+	ALWAYS("receipt", BOOL),
+	SOMETIMES("env_names", STRINGS),
+	SOMETIMES("end_evidence", OBJECT),
+	SOMETIMES("streams", OBJECT),
+	SOMETIMES("stderr_mode", STRING),
+	SOMETIMES("events", OBJECT),
+	SOMETIMES("terminal", OBJECT),
+	SOMETIMES("stdout_path", STRING),
+	SOMETIMES("stderr_path", STRING),
+	SOMETIMES("output_path", STRING),
+	SOMETIMES("blocked_on_stdin", BOOL),
+	SOMETIMES("echo_off", BOOL),
+	SOMETIMES("limits", OBJECT),
+	SOMETIMES("sandbox", OBJECT),
+	SOMETIMES("audit_id", STRING),
+	END,
+};
+
+const struct coop_field coop_results_process[] = {OF("process", OBJECT, coop_record_fields), END};
+
+const struct coop_field coop_results_processes[] = {
+	OF("processes", OBJECTS, coop_record_fields),
+	ALWAYS("more", BOOL),
+	END,
+};
+
+const struct coop_field coop_results_status[] = {
+	{.name = "process", .type = COOP_FIELD_OBJECT, .fields = coop_record_fields},
+	{.name = "processes", .type = COOP_FIELD_OBJECTS, .fields = coop_record_fields},
+	END,
+};
+
+const struct coop_field coop_results_wait[] = {
+	ALWAYS("timed_out", BOOL),
+	ALWAYS("running", BOOL),
+	ALWAYS("status", STRING),
+	MAYBE_NULL("exit_code", INT),
+	MAYBE_NULL("signal", STRING),
+	OF("process", OBJECT, coop_record_fields),
+	END,
+};
+
+static const struct coop_field event_fields[] = {
+	ALWAYS("cursor", INT), ALWAYS("stream", STRING), ALWAYS("offset", INT), ALWAYS("bytes", INT), ALWAYS("at", STRING),
+	END,
+};
+
+const struct coop_field coop_results_read[] = {
+	ALWAYS("stream", STRING),
+	ALWAYS("cursor", INT),
+	ALWAYS("next", INT),
+	ALWAYS("bytes", INT),
+	ALWAYS("bytes_dropped", INT),
+	SOMETIMES("events_dropped", INT),
+	ALWAYS("total", INT),
+	ALWAYS("eof", BOOL),
+	ALWAYS("drained_eof", BOOL),
+	ALWAYS("state", STRING),
+	{.name = "events", .type = COOP_FIELD_OBJECTS, .fields = event_fields},
+	END,
+};
+
+const struct coop_field coop_results_follow[] = {
+	ALWAYS("reason", STRING),
+	MAYBE_NULL("cursor", INT),
+	OF("process", OBJECT, coop_record_fields),
+	END,
+};
+
+const struct coop_field coop_results_write_stdin[] = {
+	ALWAYS("success", BOOL),
+	ALWAYS("timed_out", BOOL),
+	ALWAYS("bytes_written", INT),
+	END,
+};
+
+const struct coop_field coop_results_close_stdin[] = {ALWAYS("closed", BOOL), ALWAYS("was_open", BOOL), END};
+
+const struct coop_field coop_results_resize[] = {ALWAYS("cols", INT), ALWAYS("rows", INT), END};
+
+const struct coop_field coop_results_signal[] = {
+	ALWAYS("sent", BOOL), ALWAYS("signal", INT), ALWAYS("signal_name", STRING), ALWAYS("state", STRING), END,
+};
+
+/* Pids are integers; a table has no type for a list of those, so the lists are told as any. */
+static const struct coop_field proof_fields[] = {
+	ALWAYS("success", BOOL),
+	{.name = "signalled", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
+	{.name = "killed", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
+	ALWAYS("survivors", INT),
+	ALWAYS("ms", INT),
+	END,
+};
+
+const struct coop_field coop_results_receipt[] = {
+	ALWAYS("success", BOOL),
+	{.name = "signalled", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
+	{.name = "killed", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
+	ALWAYS("survivors", INT),
+	ALWAYS("ms", INT),
+	ALWAYS("status", STRING),
+	OF("process", OBJECT, coop_record_fields),
+	END,
+};
+
+const struct coop_field coop_results_release[] = {
+	ALWAYS("released", BOOL),
+	{.name = "kill", .type = COOP_FIELD_OBJECT, .required = true, .nullable = true, .fields = proof_fields},
+	END,
+};
+
+const struct coop_field coop_results_gc[] = {ALWAYS("released", INT), END};
+
+const struct coop_field coop_results_info[] = {
+	ALWAYS("version", STRING),
+	ALWAYS("protocol", INT),
+	ALWAYS("pid", INT),
+	ALWAYS("guard_pid", INT),
+	ALWAYS("launcher", OBJECT),
+	ALWAYS("started_at", STRING),
+	MAYBE_NULL("socket", STRING),
+	MAYBE_NULL("state_dir", STRING),
+	ALWAYS("processes", OBJECT),
+	ALWAYS("connections", INT),
+	ALWAYS("subscribers", INT),
+	ALWAYS("memory", OBJECT),
+	ALWAYS("fds", OBJECT),
+	ALWAYS("wakeups", INT),
+	ALWAYS("private", BOOL),
+	ALWAYS("settings", OBJECT),
+	END,
+};
+
+const struct coop_field coop_results_shutdown[] = {ALWAYS("ended", INT), ALWAYS("survivors", INT), END};
+
+static const struct coop_field shell_fields[] = {
+	ALWAYS("id", STRING),
+	ALWAYS("label", STRING),
+	ALWAYS("path", STRING),
+	ALWAYS("available", BOOL),
+	ALWAYS("supports_login", BOOL),
+	ALWAYS("supports_interactive", BOOL),
+	ALWAYS("default_args", STRINGS),
+	ALWAYS("login_args", STRINGS),
+	END,
+};
+
+const struct coop_field coop_results_shells[] = {
+	OF("shells", OBJECTS, shell_fields),
+	MAYBE_NULL("default", STRING),
+	END,
+};
+
+static const struct coop_field op_fields[] = {
+	ALWAYS("name", STRING), ALWAYS("summary", STRING), ALWAYS("right", STRING), ALWAYS("waits", BOOL),
+	ALWAYS("data", INT),	ALWAYS("args", OBJECT),	   ALWAYS("result", OBJECT), END,
+};
+
+const struct coop_field coop_results_describe[] = {OF("operations", OBJECTS, op_fields), END};

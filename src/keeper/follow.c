@@ -1,0 +1,355 @@
+#include "keeper/follow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/frame.h"
+#include "base/mem.h"
+#include "keeper/connection.h"
+#include "keeper/keeper.h"
+#include "keeper/ops.h"
+#include "keeper/process.h"
+#include "keeper/record.h"
+#include "keeper/request.h"
+#include "keeper/spool.h"
+
+#define PIECE (256u << 10) /* largest frame of a follower */
+
+/* Bytes on their way from the disk. Outlives a follow that is dropped meanwhile. */
+struct coop_follow_fetch {
+	struct coop_follow *follow; /* NULL: nobody waits any more */
+	unsigned stream;
+	uint64_t position, cursor;
+	size_t size;
+};
+
+void coop_follow_wake(struct coop_process *process)
+{
+	COOP_LIST_EACH(&process->followers, link)
+	{
+		coop_conn_touch(COOP_LIST_ITEM(link, struct coop_follow, in_process)->request->conn);
+	}
+}
+
+static void detach(struct coop_request *request)
+{
+	struct coop_follow *follow = request->state;
+
+	coop_list_remove(&follow->in_process);
+	coop_list_remove(&follow->in_conn);
+	if (follow->fetch)
+		follow->fetch->follow = NULL;
+	request->keeper->follower_count--;
+	coop_process_touch(request->process);
+	free(follow);
+}
+
+static void finish(struct coop_follow *follow, const char *reason)
+{
+	struct coop_request *request = follow->request;
+	const struct coop_process *process = request->process;
+	struct coop_jsonw w;
+
+	detach(request);
+	request->on_drop = NULL;
+	coop_request_result(request, &w);
+	coop_jsonw_string(&w, "reason", reason);
+	coop_jsonw_uint(&w, "cursor", process->exit_cursor);
+	coop_record_write(request->process, COOP_RECORD_FULL, &w, "process");
+	coop_request_end(request, &w);
+}
+
+static void say_gap(struct coop_follow *follow, unsigned stream, uint64_t from, uint64_t to)
+{
+	struct coop_jsonw w;
+
+	coop_request_event(follow->request, "gap", &w);
+	coop_jsonw_string(&w, "stream", coop_stream_name(stream));
+	coop_jsonw_uint(&w, "from", from);
+	coop_jsonw_uint(&w, "to", to);
+	coop_request_event_end(follow->request, &w);
+}
+
+static void say_event_gap(struct coop_follow *follow, uint64_t to, bool bytes_known, uint64_t bytes)
+{
+	struct coop_jsonw w;
+
+	coop_request_event(follow->request, "gap", &w);
+	coop_jsonw_uint(&w, "from_cursor", follow->cursor);
+	coop_jsonw_uint(&w, "to_cursor", to);
+	if (bytes_known)
+		coop_jsonw_uint(&w, "bytes", bytes);
+	else
+		coop_jsonw_null(&w, "bytes");
+	coop_request_event_end(follow->request, &w);
+	follow->cursor = to;
+}
+
+static void advance(struct coop_follow *follow, unsigned stream, uint64_t cursor, size_t size)
+{
+	follow->position[stream] += size;
+	if (cursor == COOP_FRAME_NO_CURSOR)
+		return;
+	follow->cursor = cursor + 1;
+	follow->bytes_before += size;
+}
+
+static void on_fetched(void *user, const uint8_t *bytes, size_t size)
+{
+	struct coop_follow_fetch *fetch = user;
+	struct coop_follow *follow = fetch->follow;
+	struct iovec view = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
+
+	if (follow) {
+		follow->fetch = NULL;
+		if (size == fetch->size &&
+		    coop_request_data(follow->request, fetch->stream, fetch->position, fetch->cursor, &view, 1) == 0) {
+			advance(follow, fetch->stream, fetch->cursor, size);
+		} else if (fetch->cursor != COOP_FRAME_NO_CURSOR) {
+			say_event_gap(follow, fetch->cursor + 1, true, fetch->size);
+			follow->bytes_before += fetch->size;
+		} else {
+			say_gap(follow, fetch->stream, fetch->position, fetch->position + fetch->size);
+			advance(follow, fetch->stream, fetch->cursor, fetch->size);
+		}
+		coop_conn_touch(follow->request->conn);
+	}
+	free(fetch);
+}
+
+/* Asks for bytes that are only on disk. Without memory the follower simply tries again at the next wake. */
+static void fetch_bytes(struct coop_follow *follow, struct coop_stream *stream, uint64_t position, uint64_t cursor,
+			size_t size)
+{
+	struct coop_follow_fetch *fetch = coop_mem_zalloc(sizeof *fetch);
+
+	if (!fetch)
+		return;
+	*fetch = (struct coop_follow_fetch){
+		.follow = follow, .stream = stream->number, .position = position, .cursor = cursor, .size = size};
+	if (coop_spool_fetch(stream, position, size, on_fetched, fetch) < 0)
+		free(fetch);
+	else
+		follow->fetch = fetch;
+}
+
+/* Sends one piece of one stream. Returns whether anything went out. */
+static bool fill_stream(struct coop_follow *follow, struct coop_stream *stream)
+{
+	uint64_t *position = &follow->position[stream->number];
+	uint64_t readable = coop_stream_next_readable(stream, *position);
+	struct iovec views[2];
+
+	if (*position > stream->ring.end)
+		return false;
+	if (readable > *position) {
+		say_gap(follow, stream->number, *position, readable);
+		*position = readable;
+	}
+	if (readable < stream->ring.start) {
+		uint64_t left = stream->spooled - readable;
+		fetch_bytes(follow, stream, readable, COOP_FRAME_NO_CURSOR, left < PIECE ? (size_t)left : PIECE);
+		return false;
+	}
+	int count = coop_ring_view(&stream->ring, readable, PIECE, views);
+	if (!count ||
+	    coop_request_data(follow->request, stream->number, readable, COOP_FRAME_NO_CURSOR, views, count) < 0)
+		return false;
+	*position += views[0].iov_len + (count > 1 ? views[1].iov_len : 0);
+	if (follow->drain)
+		coop_stream_release(stream, *position);
+	return true;
+}
+
+static bool fill_bytes(struct coop_follow *follow, uint64_t budget)
+{
+	struct coop_process *process = follow->request->process;
+	uint64_t began = coop_buf_size(&follow->request->conn->out);
+	bool any = false, went = true;
+
+	while (went && !follow->fetch && coop_buf_size(&follow->request->conn->out) - began < budget) {
+		went = false;
+		for (int i = 0; i < process->stream_count && !follow->fetch; i++) {
+			if (follow->wanted[process->streams[i].number])
+				went = fill_stream(follow, &process->streams[i]) || went;
+		}
+		any = any || went;
+	}
+	return any;
+}
+
+static bool retained(const struct coop_stream *stream, const struct coop_index_event *event)
+{
+	uint64_t readable = coop_stream_next_readable(stream, event->offset);
+
+	/* A piece may begin on disk and end in the ring: then it is whole on disk too, or it is lost. */
+	if (readable < stream->ring.start)
+		return event->offset + event->size <= stream->spooled;
+	return readable == event->offset;
+}
+
+/* Goes over events whose bytes are lost or that were never asked for, and tells of the lost ones. Returns whether it told. */
+static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
+{
+	const struct coop_index *index = &process->index;
+	uint64_t cursor = follow->cursor, bytes = 0;
+
+	if (cursor < index->first) {
+		bool known = follow->bytes_known;
+		say_event_gap(follow, index->first, known, index->forgotten_bytes - follow->bytes_before);
+		follow->bytes_before = index->forgotten_bytes;
+		follow->bytes_known = true;
+		return true;
+	}
+	for (; cursor < index->next; cursor++) {
+		const struct coop_index_event *event = coop_index_get(index, cursor);
+		if (retained(coop_process_stream(process, event->stream), event))
+			break;
+		bytes += event->size;
+	}
+	if (cursor == follow->cursor)
+		return false;
+	say_event_gap(follow, cursor, true, bytes);
+	follow->bytes_before += bytes;
+	return true;
+}
+
+static bool fill_event(struct coop_follow *follow, struct coop_process *process)
+{
+	const struct coop_index *index = &process->index;
+	struct iovec views[2];
+
+	if (skip_lost(follow, process))
+		return true;
+	if (follow->cursor >= index->next)
+		return false;
+	const struct coop_index_event *event = coop_index_get(index, follow->cursor);
+	struct coop_stream *stream = coop_process_stream(process, event->stream);
+	if (!follow->wanted[event->stream]) {
+		advance(follow, event->stream, follow->cursor, event->size);
+		return true;
+	}
+	if (event->offset < stream->ring.start) {
+		fetch_bytes(follow, stream, event->offset, follow->cursor, event->size);
+		return false;
+	}
+	int count = coop_ring_view(&stream->ring, event->offset, event->size, views);
+	if (coop_request_data(follow->request, event->stream, event->offset, follow->cursor, views, count) < 0)
+		return false;
+	advance(follow, event->stream, follow->cursor, event->size);
+	return true;
+}
+
+static bool fill_events(struct coop_follow *follow, uint64_t budget)
+{
+	uint64_t began = coop_buf_size(&follow->request->conn->out);
+	bool any = false;
+
+	while (!follow->fetch && coop_buf_size(&follow->request->conn->out) - began < budget) {
+		if (!fill_event(follow, follow->request->process))
+			break;
+		any = true;
+	}
+	return any;
+}
+
+static bool at_end(const struct coop_follow *follow)
+{
+	const struct coop_process *process = follow->request->process;
+
+	if (!process->told || follow->fetch)
+		return false;
+	if (follow->by_event)
+		return follow->cursor >= process->exit_cursor;
+	for (int i = 0; i < process->stream_count; i++) {
+		const struct coop_stream *stream = &process->streams[i];
+		uint64_t end = follow->until_eof ? stream->ring.end : stream->told_end;
+		if (!follow->wanted[stream->number])
+			continue;
+		if (follow->position[stream->number] < end || (follow->until_eof && !stream->eof))
+			return false;
+	}
+	return true;
+}
+
+bool coop_follow_fill(struct coop_follow *follow, uint64_t budget)
+{
+	if (follow->fetch)
+		return false;
+	bool any = follow->by_event ? fill_events(follow, budget) : fill_bytes(follow, budget);
+	if (!at_end(follow))
+		return any;
+	finish(follow, follow->until_eof ? "eof" : "exit");
+	return true;
+}
+
+static void set_positions(struct coop_follow *follow, struct coop_process *process, const json_t *args)
+{
+	const json_t *from = coop_arg(args, "from");
+	int64_t tail = coop_arg_int(args, "tail", -1);
+
+	for (int i = 0; i < process->stream_count; i++) {
+		const struct coop_stream *stream = &process->streams[i];
+		const char *name = coop_stream_name(stream->number);
+		uint64_t end = stream->ring.end;
+		follow->position[stream->number] = (uint64_t)coop_arg_int(from, name, 0);
+		if (tail >= 0) {
+			uint64_t start = coop_stream_next_readable(stream, end > (uint64_t)tail ? end - (uint64_t)tail : 0);
+			follow->position[stream->number] = start;
+		}
+	}
+}
+
+static int choose_streams(struct coop_follow *follow, const struct coop_process *process, const json_t *args,
+			  struct coop_err *err)
+{
+	const json_t *streams = coop_arg(args, "streams");
+
+	for (int i = 0; !streams && i < process->stream_count; i++)
+		follow->wanted[process->streams[i].number] = true;
+	for (size_t i = 0; i < json_array_size(streams); i++) {
+		unsigned number = coop_stream_number(json_string_value(json_array_get(streams, i)));
+		if (!coop_process_stream((struct coop_process *)(uintptr_t)process, number))
+			return coop_err_field(err, COOP_INVALID_INPUT, "streams", "the process has no stream %s%s",
+					      coop_stream_name(number), process->merged ? ": stderr is merged into stdout" : "");
+		follow->wanted[number] = true;
+	}
+	return 0;
+}
+
+void coop_op_follow(struct coop_request *request)
+{
+	struct coop_process *process = coop_ops_process(request);
+	const char *mode = coop_arg_string(request->args, "mode", "bytes");
+	struct coop_err err = {0};
+	struct coop_jsonw w;
+
+	if (!process)
+		return;
+	struct coop_follow *follow = coop_mem_zalloc(sizeof *follow);
+	if (!follow)
+		(void)coop_err_no_memory(&err);
+	if (!follow || choose_streams(follow, process, request->args, &err) < 0) {
+		free(follow);
+		coop_request_fail(request, &err);
+		return;
+	}
+	follow->request = request;
+	follow->by_event = !strcmp(mode, "events");
+	follow->until_eof = !strcmp(coop_arg_string(request->args, "until", "exit"), "eof");
+	follow->drain = coop_arg_bool(request->args, "drain", false);
+	follow->cursor = (uint64_t)coop_arg_int(request->args, "since", 0);
+	follow->bytes_known = follow->cursor == 0;
+	set_positions(follow, process, request->args);
+	coop_request_hold(request, process);
+	request->state = follow;
+	request->on_drop = detach;
+	coop_list_add(&process->followers, &follow->in_process);
+	coop_list_add(&request->conn->follows, &follow->in_conn);
+	request->keeper->follower_count++;
+	coop_request_event(request, "attached", &w);
+	coop_record_write(process, COOP_RECORD_FULL, &w, "process");
+	coop_request_event_end(request, &w);
+	coop_conn_touch(request->conn);
+}

@@ -1,0 +1,145 @@
+#include "keeper/guard.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* More at once than any keeper may own; what does not fit is met in the next round. */
+#define TABLE_MAX 65536
+
+struct row {
+	pid_t pid, parent;
+	bool ours, stopped;
+};
+
+pid_t coop_guard_fork(void)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return -errno;
+	pid_t guard = getpid(), keeper = fork();
+	if (keeper != 0)
+		return keeper < 0 ? -errno : keeper;
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+	if (getppid() != guard)
+		_exit(1); /* it died before the signal was armed */
+	return 0;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[32], text[512];
+	pid_t parent = -1;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = 0;
+	const char *fields = strrchr(text, ')');
+	if (!fields || sscanf(fields + 1, " %*c %d", &parent) != 1)
+		return -1;
+	return parent;
+}
+
+static size_t read_table(struct row *rows)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *item;
+	size_t count = 0;
+
+	while (proc && count < TABLE_MAX && (item = readdir(proc))) {
+		pid_t pid = atoi(item->d_name);
+		if (pid > 0)
+			rows[count++] = (struct row){.pid = pid, .parent = parent_of(pid)};
+	}
+	if (proc)
+		(void)closedir(proc);
+	return count;
+}
+
+/* Marks every descendant of this process. */
+static void mark(struct row *rows, size_t count)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < count; i++) {
+			bool ours = rows[i].parent == getpid();
+			for (size_t j = 0; !ours && !rows[i].ours && j < count; j++)
+				ours = rows[j].ours && rows[j].pid == rows[i].parent;
+			more = more || (ours && !rows[i].ours);
+			rows[i].ours = rows[i].ours || ours;
+		}
+	}
+}
+
+/* Stopped processes can neither fork nor reap, so their pids are safe to use until they are killed. */
+static void kill_descendants(struct row *rows)
+{
+	size_t before = 0, found = SIZE_MAX, count = 0;
+
+	for (int round = 0; round < 32 && found != before; round++) {
+		before = found;
+		found = 0;
+		count = read_table(rows);
+		mark(rows, count);
+		for (size_t i = 0; i < count; i++) {
+			if (rows[i].ours)
+				(void)kill(rows[i].pid, SIGSTOP);
+			found += rows[i].ours;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].ours)
+			(void)kill(rows[i].pid, SIGKILL);
+	}
+}
+
+static void clear_up(void)
+{
+	struct row *rows = malloc(TABLE_MAX * sizeof *rows);
+
+	/* Until the kernel says that there is no child left. Orphans of those killed become ours in their turn. */
+	while (waitpid(-1, NULL, WNOHANG) >= 0) {
+		if (rows)
+			kill_descendants(rows);
+		if (waitpid(-1, NULL, 0) < 0)
+			break;
+	}
+	free(rows);
+}
+
+int coop_guard_watch(pid_t keeper)
+{
+	sigset_t waited;
+	int status = 0;
+
+	(void)sigemptyset(&waited);
+	for (int i = 0; i < 5; i++)
+		(void)sigaddset(&waited, (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}[i]);
+	(void)sigprocmask(SIG_BLOCK, &waited, NULL);
+	for (pid_t pid = 0; pid != keeper;) {
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0 && pid != keeper)
+			;
+		if (pid == keeper || (pid < 0 && errno == ECHILD))
+			break;
+		/* A terminal's Ctrl-C reaches the keeper by itself. */
+		if (sigwaitinfo(&waited, NULL) == SIGTERM)
+			(void)kill(keeper, SIGTERM);
+	}
+	clear_up();
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

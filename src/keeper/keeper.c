@@ -1,0 +1,248 @@
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "keeper/connection.h"
+#include "keeper/kill.h"
+#include "keeper/listener.h"
+#include "keeper/process.h"
+#include "keeper/reap.h"
+#include "keeper/request.h"
+#include "keeper/spool.h"
+
+#define FDS_HELD_BACK 24 /* so that clients can always be answered, and /proc looked at */
+
+static void on_child(uv_signal_t *handle, int number)
+{
+	struct coop_keeper *keeper = handle->data;
+
+	(void)number;
+	keeper->wakeups++;
+	coop_reap(keeper);
+}
+
+static void on_stop(uv_signal_t *handle, int number)
+{
+	struct coop_keeper *keeper = handle->data;
+
+	coop_log(COOP_LOG_INFO, "stopping signal=%d", number);
+	coop_keeper_shutdown(keeper, 5000, NULL);
+}
+
+static void ignore(uv_signal_t *handle, int number)
+{
+	(void)handle;
+	(void)number;
+}
+
+/* Everything that handlers left to do: kills go on, caps are applied, answers are sent. */
+static void before_sleep(uv_prepare_t *handle)
+{
+	struct coop_keeper *keeper = handle->data;
+
+	coop_kill_round(keeper);
+	coop_registry_trim(keeper);
+	while (!coop_list_empty(&keeper->dirty))
+		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
+}
+
+static void raise_fd_limit(struct coop_keeper *keeper)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	keeper->original_nofile = limit;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* refused: then fewer processes fit */
+}
+
+bool coop_keeper_fd_allowed(const struct coop_keeper *keeper, int fd)
+{
+	struct rlimit limit;
+
+	(void)keeper;
+	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + FDS_HELD_BACK < limit.rlim_cur;
+}
+
+static int watch_signals(struct coop_keeper *keeper)
+{
+	const struct {
+		uv_signal_t *handle;
+		int number;
+		uv_signal_cb call;
+	} rows[] = {
+		{&keeper->on_child, SIGCHLD, on_child},
+		{&keeper->on_term, SIGTERM, on_stop},
+		{&keeper->on_int, SIGINT, on_stop},
+		{&keeper->on_hup, SIGHUP, ignore},
+	};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		int r = uv_signal_init(&keeper->loop, rows[i].handle);
+		rows[i].handle->data = keeper;
+		if (r == 0)
+			r = uv_signal_start(rows[i].handle, rows[i].call, rows[i].number);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
+{
+	coop_list_init(&keeper->connections);
+	coop_list_init(&keeper->dirty);
+	coop_list_init(&keeper->kills);
+	keeper->started_at = coop_clock_wall_ms();
+	keeper->listen_fd = -1;
+	raise_fd_limit(keeper);
+	keeper->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int r = keeper->null_fd < 0 || keeper->spare_fd < 0 ? -errno : uv_loop_init(&keeper->loop);
+	if (r == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		r = -errno;
+	if (r == 0)
+		r = watch_signals(keeper);
+	if (r < 0)
+		return coop_err_set(err, COOP_INTERNAL, "the keeper cannot be set up: %s", strerror(-r));
+	(void)uv_prepare_init(&keeper->loop, &keeper->before_sleep);
+	keeper->before_sleep.data = keeper;
+	(void)uv_prepare_start(&keeper->before_sleep, before_sleep);
+	(void)uv_timer_init(&keeper->loop, &keeper->idle_timer);
+	keeper->idle_timer.data = keeper;
+	r = coop_registry_init(keeper, err);
+	if (r < 0)
+		return r;
+	coop_spool_clean(keeper);
+	r = coop_launcher_init(keeper);
+	if (r < 0)
+		return coop_err_set(err, COOP_INTERNAL, "the launcher cannot be started: %s", strerror(-r));
+	return 0;
+}
+
+static void on_idle(uv_timer_t *timer)
+{
+	struct coop_keeper *keeper = timer->data;
+
+	keeper->idle_armed = false;
+	coop_log(COOP_LOG_INFO, "nothing to keep: leaving");
+	coop_keeper_shutdown(keeper, 0, NULL);
+}
+
+static void finish_shutdown(struct coop_keeper *keeper)
+{
+	struct coop_request *request = keeper->shutdown_request;
+	struct coop_jsonw w;
+
+	keeper->shutdown_request = NULL;
+	if (request) {
+		coop_request_result(request, &w);
+		coop_jsonw_uint(&w, "ended", keeper->shutdown_ended);
+		coop_jsonw_uint(&w, "survivors", keeper->registry.live);
+		coop_request_end(request, &w);
+	}
+	while (!coop_list_empty(&keeper->dirty))
+		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
+	coop_spool_remove(keeper);
+	uv_stop(&keeper->loop);
+}
+
+void coop_keeper_check_idle(struct coop_keeper *keeper)
+{
+	const struct coop_registry *registry = &keeper->registry;
+
+	if (keeper->stopping) {
+		if (registry->live == 0 && coop_list_empty(&keeper->kills))
+			finish_shutdown(keeper);
+		return;
+	}
+	if (keeper->private_mode && keeper->connection_count == 0 && keeper->started_at) {
+		if (keeper->private_served)
+			coop_keeper_shutdown(keeper, 0, NULL);
+		return;
+	}
+	bool idle = keeper->on_demand && keeper->settings.idle_exit_ms && registry->live == 0 &&
+		    registry->finished_count == 0 && keeper->connection_count == 0;
+	if (idle == keeper->idle_armed)
+		return;
+	keeper->idle_armed = idle;
+	uv_update_time(&keeper->loop);
+	if (idle)
+		(void)uv_timer_start(&keeper->idle_timer, on_idle, (uint64_t)keeper->settings.idle_exit_ms, 0);
+	else
+		(void)uv_timer_stop(&keeper->idle_timer);
+}
+
+static void drop_shutdown(struct coop_request *request)
+{
+	request->keeper->shutdown_request = NULL;
+}
+
+void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms, struct coop_request *request)
+{
+	struct coop_kill_order order = {
+		.cause = COOP_CAUSE_SHUTDOWN,
+		.grace_ms = grace_ms,
+	};
+
+	if (request && !keeper->shutdown_request) {
+		keeper->shutdown_request = request;
+		request->on_drop = drop_shutdown;
+	} else if (request) {
+		struct coop_err err;
+		(void)coop_err_set(&err, COOP_UNAVAILABLE, "the keeper is stopping already");
+		coop_request_fail(request, &err);
+	}
+	if (!keeper->stopping)
+		keeper->shutdown_ended = keeper->registry.live;
+	keeper->stopping = true;
+	coop_listener_close(keeper);
+	/* Ended ones may have left descendants, which end too. */
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (!process->receipt && coop_kill_begin(process, &order) < 0)
+			coop_log(COOP_LOG_ERROR, "out of memory: left to the guard id=%s", process->id);
+	}
+	coop_keeper_check_idle(keeper);
+}
+
+void coop_keeper_run(struct coop_keeper *keeper)
+{
+	coop_keeper_check_idle(keeper);
+	(void)uv_run(&keeper->loop, UV_RUN_DEFAULT);
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+	(void)unused;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+void coop_keeper_free(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->connections, link)
+	{
+		coop_conn_close(COOP_LIST_ITEM(link, struct coop_conn, in_keeper));
+	}
+	coop_registry_free(keeper);
+	coop_launcher_free(keeper);
+	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
+	(void)uv_prepare_stop(&keeper->before_sleep);
+	for (int i = 0; i < 8; i++)
+		(void)uv_run(&keeper->loop, UV_RUN_NOWAIT);
+	uv_walk(&keeper->loop, close_handle, NULL);
+	(void)uv_run(&keeper->loop, UV_RUN_DEFAULT);
+	(void)uv_loop_close(&keeper->loop);
+	coop_tree_free(keeper);
+}

@@ -1,0 +1,76 @@
+/* The keeper: everything it owns, in one context that is passed around. One thread, one loop. */
+#ifndef COOP_KEEPER_KEEPER_H
+#define COOP_KEEPER_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "keeper/launcher.h"
+#include "keeper/list.h"
+#include "keeper/registry.h"
+#include "keeper/settings.h"
+#include "keeper/tree.h"
+
+#define COOP_PROTOCOL 1
+
+struct coop_request;
+
+struct coop_keeper {
+	uv_loop_t loop;
+	struct coop_settings settings;
+	struct coop_registry registry;
+	struct coop_launcher launcher;
+	struct coop_tree tree;
+
+	char socket_path[4096]; /* "" for a private keeper */
+	char state_dir[4096];	/* "" for a private keeper */
+	char spool_dir[4096];	/* "" until the first spool */
+	uint64_t spool_bytes;
+	int listen_fd, lock_fd, spare_fd, null_fd;
+	uv_poll_t listen_poll;
+	bool listening;
+	bool private_mode, foreground, on_demand;
+	struct rlimit original_nofile;
+	struct coop_link connections, dirty;
+	unsigned connection_count, follower_count;
+	int64_t started_at;
+	uint64_t wakeups;
+
+	uv_signal_t on_child, on_term, on_int, on_hup;
+	uv_prepare_t before_sleep;
+	uv_timer_t idle_timer;
+	bool idle_armed;
+	pid_t reap_pid;	      /* a dead child that cannot be judged … */
+	uint64_t reap_blocked; /* … before the spawns up to this one have been answered */
+	struct coop_link kills; /* struct coop_kill under way */
+	bool kill_again;	/* at least one has something to look at */
+
+	bool stopping;
+	bool private_served; /* the one client of a private keeper has been connected */
+	struct coop_request *shutdown_request;
+	uint64_t shutdown_ended;
+};
+
+/* Prepares everything but the socket. 0, or the error filled. */
+int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err);
+
+/* Serves until shutdown. */
+void coop_keeper_run(struct coop_keeper *keeper);
+
+/* Frees everything; for leak checks at the end. */
+void coop_keeper_free(struct coop_keeper *keeper);
+
+/* Orderly stop: refuses spawns, stops all with grace, then ends the loop. `request` (or NULL) is answered just before. */
+void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms, struct coop_request *request);
+
+/* A process ended, was removed, or a connection went: is there still something to keep? */
+void coop_keeper_check_idle(struct coop_keeper *keeper);
+
+/* Whether a further descriptor may be used: some are held back so that clients can always be answered. */
+bool coop_keeper_fd_allowed(const struct coop_keeper *keeper, int fd);
+
+#endif

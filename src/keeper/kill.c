@@ -1,0 +1,258 @@
+#include "keeper/kill.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "keeper/keeper.h"
+#include "keeper/request.h"
+#include "keeper/tree.h"
+
+#define MS 1000000u
+#define KILL_LIMIT_NS 5000000000u /* a kill answers at the latest then */
+#define FREEZE_ROUNDS 64	  /* a tree that still grows after so many looks is killed as far as it is known */
+
+static void begin_killing(struct coop_kill *job)
+{
+	if (job->killing)
+		return;
+	job->killing = true;
+	/* A leader that was only asked so far is stopped and killed like the rest. */
+	if (!job->process->reaped)
+		job->signalled_count = 0;
+	job->process->due[COOP_DUE_GRACE] = 0;
+	coop_process_due(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
+	coop_kill_look_again(job->process);
+}
+
+/* The signal that asks politely goes to the group, as a terminal's would; a stopped process must be able to act on it. */
+static void ask(struct coop_process *process, int number)
+{
+	if (process->reaped || process->pid <= 1)
+		return;
+	/* The leader is our unreaped child: neither its pid nor its group can have been reused. */
+	(void)kill(-process->pid, number);
+	(void)kill(-process->pid, SIGCONT);
+}
+
+static bool remember(struct coop_kill *job, pid_t pid)
+{
+	for (size_t i = 0; i < job->signalled_count; i++) {
+		if (job->signalled[i] == pid)
+			return false;
+	}
+	if (job->signalled_count == job->signalled_capacity) {
+		size_t capacity = job->signalled_capacity ? job->signalled_capacity * 2 : 8;
+		pid_t *grown = coop_mem_realloc(job->signalled, capacity * sizeof *grown);
+		if (!grown)
+			return false; /* killed all the same, only not listed */
+		job->signalled = grown;
+		job->signalled_capacity = capacity;
+	}
+	job->signalled[job->signalled_count++] = pid;
+	return true;
+}
+
+static struct coop_kill *new_kill(struct coop_process *process)
+{
+	struct coop_kill *job = coop_mem_zalloc(sizeof *job);
+
+	if (!job)
+		return NULL;
+	job->process = coop_process_ref(process);
+	job->began = coop_clock_now();
+	coop_list_init(&job->requests);
+	coop_list_add(&process->keeper->kills, &job->in_keeper);
+	process->kill = job;
+	return job;
+}
+
+int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *order)
+{
+	struct coop_kill *job = process->kill;
+	uint64_t grace_end = coop_clock_now() + order->grace_ms * MS;
+
+	if (!job && process->reaped && !coop_tree_has_orphans(process->keeper, process))
+		return 0;
+	bool fresh = !job;
+	if (fresh && !(job = new_kill(process)))
+		return -ENOMEM;
+	coop_process_force(process, order->cause, &order->evidence);
+	coop_process_event(process, COOP_EVENT_STOP_ASKED);
+	if (order->grace_ms == 0 || process->reaped) {
+		begin_killing(job);
+	} else if (!job->killing) {
+		if (fresh || !process->due[COOP_DUE_GRACE] || grace_end < process->due[COOP_DUE_GRACE])
+			coop_process_due(process, COOP_DUE_GRACE, grace_end);
+		(void)remember(job, process->pid);
+		ask(process, order->signal ? order->signal : SIGTERM);
+	}
+	return 0;
+}
+
+void coop_kill_look_again(struct coop_process *process)
+{
+	if (!process->kill)
+		return;
+	/* The leader obeyed; what it left behind does not get a grace of its own. */
+	if (process->reaped && !process->kill->killing) {
+		begin_killing(process->kill);
+		return;
+	}
+	process->kill->again = true;
+	process->keeper->kill_again = true;
+}
+
+void coop_kill_started(struct coop_process *process)
+{
+	if (!process->kill)
+		return;
+	if (!process->kill->killing)
+		ask(process, SIGTERM);
+	coop_kill_look_again(process);
+}
+
+void coop_kill_grace_over(struct coop_process *process)
+{
+	if (process->kill)
+		begin_killing(process->kill);
+}
+
+static void complete(struct coop_kill *job)
+{
+	struct coop_process *process = job->process;
+	struct coop_receipt receipt = {
+		.success = job->survivors == 0,
+		.signalled = job->signalled,
+		.signalled_count = job->signalled_count,
+		.survivors = job->survivors,
+		.ms = (coop_clock_now() - job->began) / MS,
+	};
+
+	process->kill = NULL;
+	coop_list_remove(&job->in_keeper);
+	coop_process_due(process, COOP_DUE_KILL_LIMIT, 0);
+	coop_process_due(process, COOP_DUE_GRACE, 0);
+	if (job->survivors)
+		coop_log(COOP_LOG_WARN, "kill left survivors id=%s survivors=%u", process->id, job->survivors);
+	coop_process_settle(process);
+	while (!coop_list_empty(&job->requests)) {
+		struct coop_request *request = COOP_LIST_ITEM(job->requests.next, struct coop_request, in_process);
+		coop_list_remove(&request->in_process);
+		request->on_killed(request, &receipt);
+	}
+	free(job->signalled);
+	free(job);
+	coop_keeper_check_idle(process->keeper);
+	coop_process_unref(process);
+}
+
+static struct coop_kill *job_of(const struct coop_keeper *keeper, const struct coop_tree_entry *entry)
+{
+	const struct coop_process *process = entry->owner ? coop_map_get(&keeper->registry.by_n, entry->owner) : NULL;
+
+	if (!process || entry->state == 'Z' || entry->state == 'X')
+		return NULL;
+	return process->kill && process->kill->killing ? process->kill : NULL;
+}
+
+/* Stops every member that was not seen before. Returns whether there were any: stopped ones cannot fork, so a look that finds
+ * nobody new has found all. */
+static bool freeze(const struct coop_keeper *keeper)
+{
+	bool fresh = false;
+
+	for (size_t i = 0; i < keeper->tree.count; i++) {
+		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
+		struct coop_kill *job = job_of(keeper, entry);
+		if (job && remember(job, entry->pid)) {
+			fresh = true;
+			(void)coop_tree_signal(entry, SIGSTOP);
+		}
+	}
+	return fresh;
+}
+
+static void strike(const struct coop_keeper *keeper)
+{
+	for (size_t i = 0; i < keeper->tree.count; i++) {
+		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
+		struct coop_kill *job = job_of(keeper, entry);
+		if (!job)
+			continue;
+		job->survivors++;
+		(void)coop_tree_signal(entry, SIGKILL);
+	}
+}
+
+void coop_kill_round(struct coop_keeper *keeper)
+{
+	int rounds = 0, r;
+
+	if (!keeper->kill_again)
+		return;
+	keeper->kill_again = false;
+	do
+		r = coop_tree_look(keeper);
+	while (r == 0 && freeze(keeper) && ++rounds < FREEZE_ROUNDS);
+	COOP_LIST_EACH(&keeper->kills, link)
+	{
+		COOP_LIST_ITEM(link, struct coop_kill, in_keeper)->survivors = 0;
+	}
+	strike(keeper);
+	COOP_LIST_EACH(&keeper->kills, link)
+	{
+		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
+		struct coop_process *process = job->process;
+		job->again = false;
+		if (!job->killing || job->survivors || r < 0)
+			continue;
+		/* Nobody left. With on_exit kill the end waits for this; else the answer waits for the end. */
+		if (process->told || (process->reaped && process->on_exit == COOP_ON_EXIT_KILL) ||
+		    (process->reaped && process->pid == 0))
+			complete(job);
+	}
+}
+
+void coop_kill_limit_reached(struct coop_process *process)
+{
+	struct coop_kill *job = process->kill;
+
+	if (!job)
+		return;
+	if (coop_tree_look(process->keeper) == 0)
+		job->survivors = (unsigned)coop_tree_count(process->keeper, process);
+	complete(job);
+}
+
+void coop_kill_await(struct coop_process *process, struct coop_request *request)
+{
+	static const struct coop_receipt nothing = {.success = true};
+
+	if (process->kill)
+		coop_list_add(&process->kill->requests, &request->in_process);
+	else
+		request->on_killed(request, &nothing);
+}
+
+void coop_receipt_write(const struct coop_receipt *receipt, struct coop_jsonw *w)
+{
+	static const char *const lists[] = {"signalled", "killed"};
+
+	coop_jsonw_bool(w, "success", receipt->success);
+	for (size_t list = 0; list < 2; list++) {
+		coop_jsonw_array(w, lists[list]);
+		for (size_t i = 0; i < receipt->signalled_count; i++) {
+			/* Killed is who does not answer any more; a zombie counts as dead, and its pid is not free yet. */
+			if (list == 0 || !receipt->survivors || kill(receipt->signalled[i], 0) < 0)
+				coop_jsonw_int(w, NULL, receipt->signalled[i]);
+		}
+		coop_jsonw_array_end(w);
+	}
+	coop_jsonw_uint(w, "survivors", receipt->survivors);
+	coop_jsonw_uint(w, "ms", receipt->ms);
+}

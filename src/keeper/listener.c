@@ -1,0 +1,161 @@
+#include "keeper/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/paths.h"
+#include "keeper/connection.h"
+#include "keeper/keeper.h"
+
+#define BACKLOG 1024
+#define LOCK_TRIES 150 /* of 100 ms each: the longest orderly stop is well inside */
+
+/* There is no event for a lock that becomes free while one may not block for ever; this runs before there is a loop. */
+static int lock_file(const char *path, int *ret_fd)
+{
+	COOP_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int tries = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (++tries > LOCK_TRIES)
+			return -EWOULDBLOCK;
+		(void)poll(NULL, 0, 100);
+	}
+	*ret_fd = COOP_TAKE_FD(fd);
+	return 0;
+}
+
+/* The path has been checked to fit (coop_paths_socket). */
+static struct sockaddr_un address_of(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	memcpy(address.sun_path, path, strnlen(path, sizeof address.sun_path - 1));
+	return address;
+}
+
+static bool answers(const char *path)
+{
+	struct sockaddr_un address = address_of(path);
+	COOP_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+}
+
+int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
+{
+	char path[4200];
+	int state_lock, r = coop_paths_make_parent(keeper->socket_path);
+
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE, "the folder of the socket %s cannot be used: %s",
+				    keeper->socket_path, strerror(-r));
+	/* A living keeper holds its lock for ever; asking it is quicker than waiting for that. */
+	if (answers(keeper->socket_path))
+		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s", keeper->socket_path);
+	(void)snprintf(path, sizeof path, "%s.lock", keeper->socket_path);
+	r = lock_file(path, &keeper->lock_fd);
+	if (r < 0)
+		return coop_err_set(err, COOP_EXISTS, "%s is held by another keeper", path);
+	r = coop_paths_make_dir(keeper->state_dir);
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE, "the state folder %.300s cannot be used: %s", keeper->state_dir,
+				    strerror(-r));
+	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
+	r = lock_file(path, &state_lock); /* held until the process ends */
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "the state folder %.300s is used by another keeper: set COOP_STATE", keeper->state_dir);
+	return 0;
+}
+
+static bool welcome(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* No descriptor is left: the spare one lets the client be turned away instead of hanging in the queue. */
+static void turn_away(struct coop_keeper *keeper)
+{
+	(void)close(keeper->spare_fd);
+	int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		(void)close(fd);
+	keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	coop_log(COOP_LOG_WARN, "no file descriptor left: a connection was turned away");
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+	struct coop_keeper *keeper = poll->data;
+
+	(void)status;
+	(void)events;
+	for (;;) {
+		int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+			turn_away(keeper);
+			return;
+		}
+		if (fd < 0)
+			return;
+		if (!welcome(fd) || keeper->connection_count >= keeper->settings.max_connections)
+			(void)close(fd);
+		else
+			(void)coop_conn_open(keeper, fd); /* without memory it is closed: the client tries again */
+	}
+}
+
+int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
+{
+	struct sockaddr_un address = address_of(keeper->socket_path);
+	int r = 0;
+
+	(void)unlink(keeper->socket_path); /* we hold the lock: whatever is there is left over */
+	keeper->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mode_t mask = umask(0077);
+	if (keeper->listen_fd < 0 || bind(keeper->listen_fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+	    listen(keeper->listen_fd, BACKLOG) < 0)
+		r = -errno;
+	(void)umask(mask);
+	if (r == 0)
+		r = uv_poll_init(&keeper->loop, &keeper->listen_poll, keeper->listen_fd);
+	if (r == 0) {
+		keeper->listen_poll.data = keeper;
+		keeper->listening = true;
+		r = uv_poll_start(&keeper->listen_poll, UV_READABLE, on_connection);
+	}
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be opened: %s", keeper->socket_path,
+				    strerror(-r));
+	return 0;
+}
+
+void coop_listener_close(struct coop_keeper *keeper)
+{
+	if (!keeper->listening)
+		return;
+	keeper->listening = false;
+	uv_close((uv_handle_t *)&keeper->listen_poll, NULL);
+	(void)close(keeper->listen_fd);
+	keeper->listen_fd = -1;
+	(void)unlink(keeper->socket_path);
+}

@@ -1,0 +1,242 @@
+/* coop-keeper: parses its options, becomes a daemon if asked, and splits into guard and keeper. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/paths.h"
+#include "keeper/connection.h"
+#include "keeper/guard.h"
+#include "keeper/keeper.h"
+#include "keeper/listener.h"
+
+#define LOG_MAX (1 << 20)
+
+struct options {
+	bool daemon, foreground;
+	int private_fd; /* -1: none */
+};
+
+static void usage(FILE *out)
+{
+	(void)fputs("Usage: coop-keeper [--foreground | --daemon | --private FD] [--set NAME=VALUE]...\n"
+		    "Keeps the processes that agents start. People use it through `coop`.\n\n"
+		    "  --foreground       serve until a signal or `coop shutdown`; logs on stderr (default)\n"
+		    "  --daemon           exit once it serves in the background; leaves when idle\n"
+		    "  --private FD       serve one client on a connected socket, and end with it\n"
+		    "  --set NAME=VALUE   a limit; `coop info` lists them\n"
+		    "  --version, --help\n",
+		    out);
+}
+
+static int parse(int argc, char **argv, struct options *options, struct coop_settings *settings)
+{
+	static const struct option table[] = {
+		{"foreground", no_argument, NULL, 'f'}, {"daemon", no_argument, NULL, 'd'},
+		{"private", required_argument, NULL, 'p'}, {"set", required_argument, NULL, 's'},
+		{"version", no_argument, NULL, 'v'},	   {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct coop_err err;
+	char *end;
+
+	for (int c; (c = getopt_long(argc, argv, "h", table, NULL)) >= 0;) {
+		if (c == 'f') {
+			options->foreground = true;
+		} else if (c == 'd') {
+			options->daemon = true;
+		} else if (c == 'p') {
+			options->private_fd = (int)strtol(optarg, &end, 10);
+			if (end == optarg || *end || fcntl(options->private_fd, F_GETFD) < 0) {
+				(void)fprintf(stderr, "coop-keeper: --private %s: not an open descriptor\n", optarg);
+				return 2;
+			}
+		} else if (c == 's') {
+			if (coop_settings_set(settings, optarg, &err) < 0) {
+				(void)fprintf(stderr, "coop-keeper: --set: %s\n", err.message);
+				return 2;
+			}
+		} else if (c == 'v') {
+			(void)puts("coop-keeper " COOP_VERSION_STRING);
+			return 0;
+		} else {
+			usage(c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	if (optind < argc || options->daemon + options->foreground + (options->private_fd >= 0) > 1) {
+		usage(stderr);
+		return 2;
+	}
+	return -1;
+}
+
+/* COOP_SET holds settings for a keeper that nobody starts by hand, separated by spaces. */
+static int settings_from_environment(struct coop_settings *settings)
+{
+	const char *text = getenv("COOP_SET");
+	char *copy = text ? strdup(text) : NULL, *rest = copy, *word;
+	struct coop_err err;
+	int r = 0;
+
+	while (r == 0 && rest && (word = strsep(&rest, " "))) {
+		if (*word && coop_settings_set(settings, word, &err) < 0) {
+			(void)fprintf(stderr, "coop-keeper: COOP_SET: %s\n", err.message);
+			r = 2;
+		}
+	}
+	free(copy);
+	return r;
+}
+
+/* Forks; the parent stays until the child says over the pipe that it serves, and repeats its complaint if it does not.
+ * Returns the write end, in the child. */
+static int become_daemon(void)
+{
+	int ends[2];
+	char text[1024];
+	size_t have = 0;
+	ssize_t n;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	pid_t child = fork();
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		(void)close(ends[0]);
+		(void)setsid();
+		return ends[1];
+	}
+	(void)close(ends[1]);
+	while (have < sizeof text - 1 && (n = read(ends[0], text + have, sizeof text - 1 - have)) > 0)
+		have += (size_t)n;
+	text[have] = 0;
+	if (!strcmp(text, "ready"))
+		_exit(0);
+	(void)fprintf(stderr, "coop-keeper: %s\n", have ? text : "the keeper ended while it was starting");
+	exit(1);
+}
+
+/* A daemon's log, in the state folder; an old large one is begun anew. */
+static void redirect_stdio(const struct coop_keeper *keeper)
+{
+	char path[4200];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "%s/keeper.log", keeper->state_dir);
+	int truncate = stat(path, &st) == 0 && st.st_size > LOG_MAX ? O_TRUNC : 0;
+	COOP_AUTO_FD int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | truncate, 0600);
+	COOP_AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	(void)dup2(null, 0);
+	(void)dup2(null, 1);
+	(void)dup2(log >= 0 ? log : null, 2);
+	(void)!chdir("/");
+}
+
+static void report(int ready, const char *message)
+{
+	if (ready >= 0)
+		(void)!write(ready, message, strlen(message));
+	else if (strcmp(message, "ready") != 0)
+		(void)fprintf(stderr, "coop-keeper: %s\n", message);
+	if (ready >= 0)
+		(void)close(ready);
+}
+
+static int serve(struct coop_keeper *keeper, const struct options *options, int ready)
+{
+	struct coop_err err = {0};
+	int r = coop_keeper_init(keeper, &err);
+
+	if (r == 0 && options->private_fd < 0)
+		r = coop_listener_open(keeper, &err);
+	if (r == 0 && options->private_fd >= 0) {
+		(void)fcntl(options->private_fd, F_SETFL, O_NONBLOCK);
+		(void)fcntl(options->private_fd, F_SETFD, FD_CLOEXEC);
+		keeper->private_served = true;
+		r = coop_conn_open(keeper, options->private_fd);
+	}
+	if (r < 0) {
+		report(ready, *err.message ? err.message : "the client's socket cannot be used");
+		return 1;
+	}
+	if (options->daemon)
+		redirect_stdio(keeper);
+	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING, getpid(),
+		 *keeper->socket_path ? keeper->socket_path : "private");
+	report(ready, "ready");
+	coop_keeper_run(keeper);
+	coop_log(COOP_LOG_INFO, "ended pid=%d", getpid());
+	coop_keeper_free(keeper);
+	return 0;
+}
+
+static int take_place(struct coop_keeper *keeper, const struct options *options, int ready)
+{
+	struct coop_err err = {0};
+	int r;
+
+	if (options->private_fd >= 0)
+		return 0;
+	r = coop_paths_socket(keeper->socket_path, sizeof keeper->socket_path);
+	if (r == 0)
+		r = coop_paths_state(keeper->state_dir, sizeof keeper->state_dir - 64);
+	if (r < 0)
+		(void)coop_err_set(&err, COOP_UNAVAILABLE, "the path of the socket or of the state folder is too long");
+	else
+		r = coop_listener_lock(keeper, &err);
+	if (r < 0)
+		report(ready, err.message);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static struct coop_keeper keeper;
+	struct options options = {.private_fd = -1};
+	int ready = -1;
+
+	coop_mem_init();
+	json_set_alloc_funcs(coop_mem_alloc, free);
+	(void)setenv("UV_THREADPOOL_SIZE", "1", 1); /* one helper thread: what it is given is done in order */
+	coop_settings_defaults(&keeper.settings);
+	int code = settings_from_environment(&keeper.settings);
+	if (code)
+		return code;
+	code = parse(argc, argv, &options, &keeper.settings);
+	if (code >= 0)
+		return code;
+	if (options.daemon && (ready = become_daemon()) < 0) {
+		(void)fprintf(stderr, "coop-keeper: cannot fork: %s\n", strerror(-ready));
+		return 1;
+	}
+	keeper.private_mode = options.private_fd >= 0;
+	keeper.on_demand = options.daemon;
+	keeper.lock_fd = -1;
+	if (take_place(&keeper, &options, ready) < 0)
+		return 1;
+	pid_t child = coop_guard_fork();
+	if (child < 0) {
+		report(ready, "cannot fork");
+		return 1;
+	}
+	if (child == 0)
+		return serve(&keeper, &options, ready);
+	if (ready >= 0)
+		(void)close(ready);
+	if (options.private_fd >= 0)
+		(void)close(options.private_fd);
+	return coop_guard_watch(child);
+}

@@ -1,0 +1,189 @@
+#include "keeper/op_end.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/signame.h"
+#include "keeper/choices.h"
+#include "keeper/keeper.h"
+#include "keeper/kill.h"
+#include "keeper/ops.h"
+#include "keeper/process.h"
+#include "keeper/record.h"
+#include "keeper/request.h"
+
+#define GRACE_MS 5000
+
+enum { TARGET_GROUP, TARGET_PROCESS, TARGET_TREE };
+
+static int signal_number(const json_t *args)
+{
+	const json_t *value = coop_arg(args, "signal");
+
+	return json_is_integer(value) ? (int)json_integer_value(value) : coop_signame_parse(json_string_value(value));
+}
+
+static void signal_member(void *user, const struct coop_tree_entry *entry)
+{
+	(void)coop_tree_signal(entry, *(int *)user); /* one that is gone meanwhile needs no signal */
+}
+
+/* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns whether it went out. */
+static bool send_signal(struct coop_process *process, int number, int target)
+{
+	if (process->reaped || process->pid <= 1)
+		return false;
+	if (target == TARGET_TREE) {
+		if (coop_tree_look(process->keeper) < 0)
+			return false;
+		coop_tree_each(process->keeper, process, signal_member, &number);
+		return true;
+	}
+	return kill(target == TARGET_PROCESS ? process->pid : -process->pid, number) == 0;
+}
+
+void coop_op_signal(struct coop_request *request)
+{
+	struct coop_process *process = coop_ops_process(request);
+	char name[COOP_SIGNAME_TEXT];
+	struct coop_jsonw w;
+
+	if (!process)
+		return;
+	int number = signal_number(request->args);
+	int target = coop_arg_enum(request->args, "target", coop_choices_target, TARGET_GROUP);
+	bool sent = send_signal(process, number, target);
+	if (sent) {
+		process->signals_sent |= 1ull << (number - 1);
+		process->signal_evidence = (struct coop_evidence){.request = "signal", .at = coop_clock_wall_ms()};
+	}
+	coop_signame_format(number, name);
+	coop_request_result(request, &w);
+	coop_jsonw_bool(&w, "sent", sent);
+	coop_jsonw_int(&w, "signal", number);
+	coop_jsonw_string(&w, "signal_name", name);
+	coop_jsonw_string(&w, "state", coop_state_name(process->state));
+	coop_request_end(request, &w);
+}
+
+static void answer_kill(struct coop_request *request, const struct coop_receipt *receipt)
+{
+	struct coop_jsonw w;
+
+	coop_request_result(request, &w);
+	coop_receipt_write(receipt, &w);
+	coop_jsonw_string(&w, "status", coop_record_status(request->process));
+	coop_record_write(request->process, COOP_RECORD_FULL, &w, "process");
+	coop_request_end(request, &w);
+}
+
+/* Kills or stops, and answers through `answer`. */
+static void end_process(struct coop_request *request, struct coop_process *process, uint64_t grace_ms,
+			void (*answer)(struct coop_request *, const struct coop_receipt *))
+{
+	struct coop_kill_order order = {
+		.cause = COOP_CAUSE_KILLED_BY_REQUEST,
+		.evidence = {.request = request->op->name},
+		.grace_ms = grace_ms,
+	};
+	struct coop_err err;
+
+	if (!request->process)
+		coop_request_hold(request, process);
+	request->on_killed = answer;
+	if (coop_kill_begin(process, &order) < 0) {
+		(void)coop_err_no_memory(&err);
+		coop_request_fail(request, &err);
+		return;
+	}
+	coop_kill_await(process, request);
+}
+
+void coop_op_kill(struct coop_request *request)
+{
+	struct coop_process *process = coop_ops_process(request);
+
+	if (process)
+		end_process(request, process, 0, answer_kill);
+}
+
+void coop_op_stop(struct coop_request *request)
+{
+	struct coop_process *process = coop_ops_process(request);
+
+	if (process)
+		end_process(request, process, (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS), answer_kill);
+}
+
+static void answer_release(struct coop_request *request, const struct coop_receipt *receipt)
+{
+	struct coop_process *process = request->process;
+	bool removed = process->removed || (receipt && !receipt->success);
+	struct coop_jsonw w;
+
+	/* What could not be killed stays owned, and listed. */
+	if (!removed)
+		coop_registry_remove(process);
+	coop_request_result(request, &w);
+	coop_jsonw_bool(&w, "released", !removed);
+	if (receipt && receipt->signalled_count) {
+		coop_jsonw_begin(&w, "kill");
+		coop_receipt_write(receipt, &w);
+		coop_jsonw_end(&w);
+	} else {
+		coop_jsonw_null(&w, "kill");
+	}
+	coop_request_end(request, &w);
+}
+
+void coop_op_release(struct coop_request *request)
+{
+	struct coop_err err;
+	struct coop_process *process =
+		coop_registry_find(request->keeper, coop_arg_string(request->args, "id", ""), &err);
+	struct coop_jsonw w;
+
+	if (!process && err.code == COOP_NO_SUCH_PROCESS) {
+		coop_request_result(request, &w);
+		coop_jsonw_bool(&w, "released", false);
+		coop_jsonw_null(&w, "kill");
+		coop_request_end(request, &w);
+		return;
+	}
+	if (process && coop_process_live(process) &&
+	    coop_arg_enum(request->args, "if_running", coop_choices_if_running, 0) == 1)
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "if_running", "the process is running");
+	else if (process)
+		err.code = COOP_OK;
+	if (err.code)
+		coop_request_fail(request, &err);
+	else
+		end_process(request, process, 0, answer_release);
+}
+
+void coop_op_gc(struct coop_request *request)
+{
+	struct coop_keeper *keeper = request->keeper;
+	uint64_t released = 0;
+	struct coop_jsonw w;
+
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		/* What still owns living processes is not finished business. */
+		if (!process->told || process->kill || (!process->receipt && coop_tree_has_orphans(keeper, process)))
+			continue;
+		coop_registry_remove(process);
+		released++;
+	}
+	coop_request_result(request, &w);
+	coop_jsonw_uint(&w, "released", released);
+	coop_request_end(request, &w);
+}
+
+void coop_op_shutdown(struct coop_request *request)
+{
+	coop_keeper_shutdown(request->keeper, (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS), request);
+}

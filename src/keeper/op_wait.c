@@ -1,0 +1,78 @@
+#include "keeper/op_wait.h"
+
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "base/frame.h"
+#include "base/signame.h"
+#include "keeper/keeper.h"
+#include "keeper/ops.h"
+#include "keeper/process.h"
+#include "keeper/record.h"
+#include "keeper/request.h"
+
+/* The beginning of what is retained, in frames before the answer. */
+static void send_output(struct coop_request *request, struct coop_process *process)
+{
+	size_t most = (size_t)coop_arg_int(request->args, "output_bytes", 0);
+	struct iovec views[2];
+
+	for (int i = 0; most && i < process->stream_count; i++) {
+		const struct coop_stream *stream = &process->streams[i];
+		int count = coop_ring_view(&stream->ring, stream->ring.start, most, views);
+		/* Without memory the answer itself fails, and says so. */
+		if (count)
+			(void)coop_request_data(request, stream->number, stream->ring.start, COOP_FRAME_NO_CURSOR, views,
+						count);
+	}
+}
+
+static void answer(struct coop_request *request)
+{
+	struct coop_process *process = request->process;
+	int status = process->end.wait_status;
+	bool ended = process->told;
+	char name[COOP_SIGNAME_TEXT];
+	struct coop_jsonw w;
+
+	send_output(request, process);
+	coop_request_result(request, &w);
+	coop_jsonw_bool(&w, "timed_out", !ended);
+	coop_jsonw_bool(&w, "running", !ended);
+	coop_jsonw_string(&w, "status", ended ? coop_record_status(process) : "running");
+	if (ended && WIFEXITED(status))
+		coop_jsonw_int(&w, "exit_code", WEXITSTATUS(status));
+	else
+		coop_jsonw_null(&w, "exit_code");
+	if (ended && WIFSIGNALED(status))
+		coop_signame_format(WTERMSIG(status), name);
+	coop_jsonw_string(&w, "signal", ended && WIFSIGNALED(status) ? name : NULL);
+	coop_record_write(process, COOP_RECORD_FULL, &w, "process");
+	coop_request_end(request, &w);
+}
+
+void coop_op_wait(struct coop_request *request)
+{
+	struct coop_process *process = coop_ops_process(request);
+	int64_t timeout = coop_arg_int(request->args, "timeout_ms", -1);
+	struct coop_err err;
+
+	if (!process)
+		return;
+	coop_request_hold(request, process);
+	request->on_timeout = answer;
+	if (process->told || timeout == 0) {
+		answer(request);
+	} else if (timeout > 0 && coop_request_timer(request, (uint64_t)timeout) < 0) {
+		(void)coop_err_no_memory(&err);
+		coop_request_fail(request, &err);
+	} else {
+		coop_list_add(&process->waiters, &request->in_process);
+	}
+}
+
+void coop_wait_answer_all(struct coop_process *process)
+{
+	while (!coop_list_empty(&process->waiters))
+		answer(COOP_LIST_ITEM(process->waiters.next, struct coop_request, in_process));
+}

@@ -1,0 +1,13 @@
+/* The operation `wait`. */
+#ifndef COOP_KEEPER_OP_WAIT_H
+#define COOP_KEEPER_OP_WAIT_H
+
+struct coop_process;
+struct coop_request;
+
+void coop_op_wait(struct coop_request *request);
+
+/* The end has been told: everybody who waits is answered. */
+void coop_wait_answer_all(struct coop_process *process);
+
+#endif

@@ -1,0 +1,441 @@
+#include "keeper/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "keeper/connection.h"
+#include "keeper/follow.h"
+#include "keeper/keeper.h"
+#include "keeper/kill.h"
+#include "keeper/op_wait.h"
+#include "keeper/spool.h"
+
+/* The end is told when the output has been quiet for this long after it, at the latest after the second. */
+#define QUIET_NS 100000000u
+#define DRAIN_LIMIT_NS 2000000000u
+#define MS 1000000u
+#define STOP_GRACE_MS 5000u
+
+static const enum coop_state transitions[COOP_STATE_COUNT][COOP_EVENT_COUNT] = {
+	[COOP_STATE_STARTING] =
+		{
+			[COOP_EVENT_EXECUTED] = COOP_STATE_RUNNING,
+			[COOP_EVENT_STOPPED] = COOP_STATE_STARTING,
+			[COOP_EVENT_CONTINUED] = COOP_STATE_STARTING,
+			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STARTING,
+			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
+			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
+		},
+	[COOP_STATE_RUNNING] =
+		{
+			[COOP_EVENT_EXECUTED] = COOP_STATE_RUNNING,
+			[COOP_EVENT_STOPPED] = COOP_STATE_STOPPED,
+			[COOP_EVENT_CONTINUED] = COOP_STATE_RUNNING,
+			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STOPPING,
+			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
+			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
+		},
+	[COOP_STATE_STOPPED] =
+		{
+			[COOP_EVENT_EXECUTED] = COOP_STATE_STOPPED,
+			[COOP_EVENT_STOPPED] = COOP_STATE_STOPPED,
+			[COOP_EVENT_CONTINUED] = COOP_STATE_RUNNING,
+			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STOPPING,
+			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
+			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
+		},
+	[COOP_STATE_STOPPING] =
+		{
+			[COOP_EVENT_EXECUTED] = COOP_STATE_STOPPING,
+			[COOP_EVENT_STOPPED] = COOP_STATE_STOPPING,
+			[COOP_EVENT_CONTINUED] = COOP_STATE_STOPPING,
+			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STOPPING,
+			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
+			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
+		},
+	[COOP_STATE_EXITED] = {[0 ... COOP_EVENT_COUNT - 1] = COOP_STATE_EXITED},
+	[COOP_STATE_SIGNALED] = {[0 ... COOP_EVENT_COUNT - 1] = COOP_STATE_SIGNALED},
+};
+
+const char *coop_state_name(enum coop_state state)
+{
+	static const char *const names[] = {"starting", "running", "stopped", "stopping", "exited", "signaled"};
+
+	return names[state];
+}
+
+const char *coop_cause_name(enum coop_cause cause)
+{
+	static const char *const names[] = {
+		[COOP_CAUSE_NONE] = NULL,
+		[COOP_CAUSE_SELF_EXIT] = "self_exit",
+		[COOP_CAUSE_SIGNAL] = "signal",
+		[COOP_CAUSE_KILLED_BY_REQUEST] = "killed_by_request",
+		[COOP_CAUSE_TIMED_OUT] = "timed_out",
+		[COOP_CAUSE_LIFETIME] = "lifetime",
+		[COOP_CAUSE_IDLE] = "idle",
+		[COOP_CAUSE_OUTPUT_QUOTA] = "output_quota",
+		[COOP_CAUSE_SESSION_END] = "session_end",
+		[COOP_CAUSE_SHUTDOWN] = "shutdown",
+		[COOP_CAUSE_SPAWN_FAILED] = "spawn_failed",
+	};
+
+	return names[cause];
+}
+
+void coop_process_event(struct coop_process *process, enum coop_event event)
+{
+	process->state = transitions[process->state][event];
+}
+
+static void on_timer(uv_timer_t *timer);
+
+struct coop_process *coop_process_new(struct coop_keeper *keeper)
+{
+	struct coop_process *process = coop_mem_zalloc(sizeof *process);
+
+	if (!process)
+		return NULL;
+	process->keeper = keeper;
+	process->refs = 1;
+	coop_list_init(&process->waiters);
+	coop_list_init(&process->followers);
+	coop_stdin_init(&process->input);
+	process->index.limit = (size_t)keeper->settings.max_events;
+	for (int i = 0; i < 2; i++)
+		process->streams[i] = (struct coop_stream){.process = process, .fd = -1};
+	(void)uv_timer_init(&keeper->loop, &process->timer); /* cannot fail */
+	process->timer.data = process;
+	return process;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	struct coop_process *process = handle->data;
+	struct coop_labels *labels = &process->labels;
+
+	free(labels->tag);
+	free(labels->why);
+	free(labels->task);
+	free(labels->alias);
+	free(labels->label);
+	free(labels->argv_json);
+	free(labels->command);
+	free(labels->cwd);
+	free(labels->env_names);
+	free(process);
+}
+
+struct coop_process *coop_process_ref(struct coop_process *process)
+{
+	process->refs++;
+	return process;
+}
+
+void coop_process_unref(struct coop_process *process)
+{
+	if (--process->refs)
+		return;
+	/* Nothing points here any more but handles of libuv, whose closing holds references of its own, and the timer. */
+	coop_index_clear(&process->index);
+	for (int i = 0; i < 2; i++)
+		coop_ring_clear(&process->streams[i].ring);
+	coop_spool_free(process);
+	uv_close((uv_handle_t *)&process->timer, on_timer_closed);
+}
+
+struct coop_stream *coop_process_stream(struct coop_process *process, unsigned number)
+{
+	for (int i = 0; i < process->stream_count; i++) {
+		if (process->streams[i].number == number)
+			return &process->streams[i];
+	}
+	return NULL;
+}
+
+static void arm(struct coop_process *process)
+{
+	uint64_t next = 0, now;
+
+	for (int i = 0; i < COOP_DUE_COUNT; i++) {
+		if (process->due[i] && (!next || process->due[i] < next))
+			next = process->due[i];
+	}
+	/* A timer that fires too early looks again and is armed anew: cheaper than moving it with every byte. */
+	if (!next || (process->armed && process->armed <= next))
+		return;
+	process->armed = next;
+	now = coop_clock_now();
+	uv_update_time(&process->keeper->loop);
+	(void)uv_timer_start(&process->timer, on_timer, next > now ? (next - now + MS - 1) / MS : 0, 0);
+}
+
+void coop_process_due(struct coop_process *process, enum coop_deadline which, uint64_t when)
+{
+	process->due[which] = when;
+	if (when)
+		arm(process);
+}
+
+void coop_process_touch(struct coop_process *process)
+{
+	if (process->limits.idle_timeout_ms && coop_process_live(process))
+		coop_process_due(process, COOP_DUE_IDLE,
+				 coop_clock_now() + (uint64_t)process->limits.idle_timeout_ms * MS);
+}
+
+void coop_process_force(struct coop_process *process, enum coop_cause cause, const struct coop_evidence *evidence)
+{
+	if (process->forced != COOP_CAUSE_NONE || !coop_process_live(process))
+		return;
+	process->forced = cause;
+	process->forced_evidence = *evidence;
+	if (!process->forced_evidence.at)
+		process->forced_evidence.at = coop_clock_wall_ms();
+}
+
+void coop_process_executed(struct coop_process *process)
+{
+	uint64_t now = coop_clock_now();
+
+	process->started = now;
+	process->started_at = coop_clock_wall_ms();
+	coop_process_event(process, COOP_EVENT_EXECUTED);
+	if (process->limits.timeout_ms)
+		coop_process_due(process, COOP_DUE_TIMEOUT, now + (uint64_t)process->limits.timeout_ms * MS);
+	if (process->limits.max_lifetime_ms)
+		coop_process_due(process, COOP_DUE_LIFETIME, now + (uint64_t)process->limits.max_lifetime_ms * MS);
+	coop_process_touch(process);
+}
+
+/* Which cause the end has: the first rule that fired, else a signal of ours, else what the kernel says. */
+static void judge(struct coop_process *process, int wait_status)
+{
+	struct coop_end *end = &process->end;
+
+	if (process->forced != COOP_CAUSE_NONE) {
+		end->cause = process->forced;
+		end->evidence = process->forced_evidence;
+	} else if (!WIFSIGNALED(wait_status)) {
+		end->cause = COOP_CAUSE_SELF_EXIT;
+	} else if (process->signals_sent & (1ull << (WTERMSIG(wait_status) - 1))) {
+		end->cause = COOP_CAUSE_KILLED_BY_REQUEST;
+		end->evidence = process->signal_evidence;
+	} else {
+		end->cause = COOP_CAUSE_SIGNAL;
+	}
+}
+
+static void finish(struct coop_process *process, int wait_status)
+{
+	static const enum coop_deadline over[] = {COOP_DUE_TIMEOUT, COOP_DUE_LIFETIME, COOP_DUE_IDLE};
+	uint64_t now = coop_clock_now();
+
+	process->end.wait_status = wait_status;
+	process->end.ended = now;
+	process->end.ended_at = coop_clock_wall_ms();
+	coop_process_event(process, WIFSIGNALED(wait_status) ? COOP_EVENT_SIGNALED : COOP_EVENT_EXITED);
+	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
+		coop_process_due(process, over[i], 0);
+	coop_stdin_close(process);
+}
+
+static uint64_t cpu_ns(const struct rusage *usage)
+{
+	return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
+}
+
+void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage)
+{
+	uint64_t used = cpu_ns(usage) + process->usage.reaped_cpu_ns;
+	uint64_t peak = (uint64_t)usage->ru_maxrss * 1024;
+
+	process->reaped = true;
+	judge(process, wait_status);
+	finish(process, wait_status);
+	if (used > process->usage.cpu_ns)
+		process->usage.cpu_ns = used;
+	if (peak > process->usage.peak_bytes)
+		process->usage.peak_bytes = peak;
+	coop_process_due(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
+	coop_process_due(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
+	if (process->on_exit == COOP_ON_EXIT_KILL && coop_tree_has_orphans(process->keeper, process)) {
+		struct coop_kill_order order = {.cause = process->end.cause};
+		(void)coop_kill_begin(process, &order); /* without memory the descendants stay owned, and are shown */
+	}
+	if (process->kill)
+		coop_kill_look_again(process);
+	coop_process_settle(process);
+}
+
+void coop_process_failed(struct coop_process *process, int exit_code)
+{
+	process->reaped = true;
+	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
+	process->started = coop_clock_now();
+	process->started_at = coop_clock_wall_ms();
+	finish(process, exit_code << 8);
+	for (int i = 0; i < process->stream_count; i++)
+		coop_stream_close(&process->streams[i]);
+	coop_process_settle(process);
+}
+
+static void tell(struct coop_process *process)
+{
+	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED};
+
+	process->told = true;
+	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
+		coop_process_due(process, over[i], 0);
+	for (int i = 0; i < process->stream_count; i++) {
+		struct coop_stream *stream = &process->streams[i];
+		coop_stream_index_rest(stream);
+		/* A child that had to wait for room may have left bytes in the pipe: they are read when there is room. */
+		stream->told_end = stream->paused ? UINT64_MAX : stream->ring.end;
+	}
+	process->exit_cursor = process->index.next;
+	coop_process_due(process, COOP_DUE_RETENTION,
+			 coop_clock_now() + (uint64_t)process->limits.exit_retention_ms * MS);
+	coop_registry_finished(process);
+	coop_wait_answer_all(process);
+	coop_follow_wake(process);
+	if (process->kill)
+		coop_kill_look_again(process);
+	coop_keeper_check_idle(process->keeper);
+}
+
+void coop_process_settle(struct coop_process *process)
+{
+	bool drained = true;
+
+	if (!process->reaped || process->told)
+		return;
+	/* With on_exit kill, none is alive when the end is told. */
+	if (process->kill && process->on_exit == COOP_ON_EXIT_KILL && process->kill->killing)
+		return;
+	for (int i = 0; i < process->stream_count; i++)
+		drained = drained && process->streams[i].eof;
+	if (drained || process->drain_over)
+		tell(process);
+}
+
+void coop_process_shed(struct coop_process *process)
+{
+	if (process->receipt)
+		return;
+	process->receipt = true;
+	coop_process_due(process, COOP_DUE_RETENTION, 0);
+	coop_stdin_close(process);
+	for (int i = 0; i < process->stream_count; i++)
+		coop_stream_close(&process->streams[i]);
+	coop_index_clear(&process->index);
+	coop_spool_free(process);
+	coop_registry_shed(process);
+}
+
+static void limit_reached(struct coop_process *process, enum coop_deadline which, int64_t value,
+			  uint64_t grace_ms)
+{
+	static const struct {
+		enum coop_cause cause;
+		const char *limit;
+	} rules[] = {
+		[COOP_DUE_TIMEOUT] = {COOP_CAUSE_TIMED_OUT, "timeout_ms"},
+		[COOP_DUE_LIFETIME] = {COOP_CAUSE_LIFETIME, "max_lifetime_ms"},
+		[COOP_DUE_IDLE] = {COOP_CAUSE_IDLE, "idle_timeout_ms"},
+	};
+	struct coop_kill_order order = {
+		.cause = rules[which].cause,
+		.evidence = {.limit = rules[which].limit, .value = value},
+		.grace_ms = grace_ms,
+	};
+
+	if (coop_kill_begin(process, &order) < 0)
+		coop_process_due(process, which, coop_clock_now() + QUIET_NS); /* no memory: again soon */
+}
+
+/* The idle clock does not run while somebody follows. */
+static void idle_reached(struct coop_process *process)
+{
+	if (!coop_list_empty(&process->followers))
+		coop_process_touch(process);
+	else
+		limit_reached(process, COOP_DUE_IDLE, process->limits.idle_timeout_ms, STOP_GRACE_MS);
+}
+
+/* Descendants that outlive their leader keep the record, however old: they must stay owned. So does a reader in
+ * progress. */
+static void retention_over(struct coop_process *process)
+{
+	if (!coop_list_empty(&process->followers) || coop_tree_has_orphans(process->keeper, process))
+		coop_process_due(process, COOP_DUE_RETENTION,
+				 coop_clock_now() + (uint64_t)process->limits.exit_retention_ms * MS);
+	else
+		coop_process_shed(process);
+}
+
+static void due(struct coop_process *process, enum coop_deadline which)
+{
+	const struct coop_limits *limits = &process->limits;
+
+	switch (which) {
+	case COOP_DUE_TIMEOUT:
+		limit_reached(process, which, limits->timeout_ms, (uint64_t)limits->timeout_grace_ms);
+		break;
+	case COOP_DUE_LIFETIME:
+		limit_reached(process, which, limits->max_lifetime_ms, STOP_GRACE_MS);
+		break;
+	case COOP_DUE_IDLE:
+		idle_reached(process);
+		break;
+	case COOP_DUE_GRACE:
+		coop_kill_grace_over(process);
+		break;
+	case COOP_DUE_KILL_LIMIT:
+		coop_kill_limit_reached(process);
+		break;
+	case COOP_DUE_QUIET:
+	case COOP_DUE_DRAINED:
+		process->drain_over = true;
+		coop_process_settle(process);
+		break;
+	case COOP_DUE_RETENTION:
+		retention_over(process);
+		break;
+	case COOP_DUE_CHUNK:
+		for (int i = 0; i < process->stream_count; i++)
+			coop_stream_index_rest(&process->streams[i]);
+		coop_follow_wake(process);
+		break;
+	case COOP_DUE_SHRINK:
+		for (int i = 0; i < process->stream_count; i++)
+			coop_stream_shrink(&process->streams[i]);
+		break;
+	case COOP_DUE_RETRY:
+		for (int i = 0; i < process->stream_count; i++)
+			coop_stream_resume(&process->streams[i]);
+		break;
+	case COOP_DUE_COUNT:
+		break;
+	}
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct coop_process *process = coop_process_ref(timer->data);
+	uint64_t now = coop_clock_now();
+
+	process->armed = 0;
+	for (int i = 0; i < COOP_DUE_COUNT; i++) {
+		if (!process->due[i] || process->due[i] > now)
+			continue;
+		process->due[i] = 0;
+		due(process, (enum coop_deadline)i);
+	}
+	arm(process);
+	coop_process_unref(process);
+}

@@ -1,0 +1,217 @@
+/* One process that the keeper owns: what was asked, what it is doing, how it ended.
+ *
+ * Life: made by a spawn (state starting), added to the registry, running once its program has been executed; ended when the
+ * kernel reports the leader's death; `told` when its output is drained as well, which answers whoever waits; shed to a receipt
+ * after its retention; freed when the registry and every reader in progress have let go of it. */
+#ifndef COOP_KEEPER_PROCESS_H
+#define COOP_KEEPER_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "keeper/index.h"
+#include "keeper/list.h"
+#include "keeper/stdin.h"
+#include "keeper/stream.h"
+
+struct coop_keeper;
+struct coop_kill;
+struct coop_spool;
+struct coop_spawn;
+
+enum coop_state {
+	COOP_STATE_STARTING,
+	COOP_STATE_RUNNING,
+	COOP_STATE_STOPPED,
+	COOP_STATE_STOPPING,
+	COOP_STATE_EXITED,
+	COOP_STATE_SIGNALED,
+	COOP_STATE_COUNT,
+};
+
+/* What moves the state. All but STOP_ASKED come from the kernel. */
+enum coop_event {
+	COOP_EVENT_EXECUTED,
+	COOP_EVENT_STOPPED,
+	COOP_EVENT_CONTINUED,
+	COOP_EVENT_STOP_ASKED,
+	COOP_EVENT_EXITED,
+	COOP_EVENT_SIGNALED,
+	COOP_EVENT_COUNT,
+};
+
+enum coop_cause {
+	COOP_CAUSE_NONE,
+	COOP_CAUSE_SELF_EXIT,
+	COOP_CAUSE_SIGNAL,
+	COOP_CAUSE_KILLED_BY_REQUEST,
+	COOP_CAUSE_TIMED_OUT,
+	COOP_CAUSE_LIFETIME,
+	COOP_CAUSE_IDLE,
+	COOP_CAUSE_OUTPUT_QUOTA,
+	COOP_CAUSE_SESSION_END,
+	COOP_CAUSE_SHUTDOWN,
+	COOP_CAUSE_SPAWN_FAILED,
+	COOP_CAUSE_COUNT,
+};
+
+enum coop_lease { COOP_LEASE_EPHEMERAL, COOP_LEASE_AWAITED, COOP_LEASE_PERSISTENT };
+enum coop_on_exit { COOP_ON_EXIT_KEEP, COOP_ON_EXIT_KILL };
+
+/* Moments at which something is due, in nanoseconds of the monotonic clock; one timer serves them all. */
+enum coop_deadline {
+	COOP_DUE_TIMEOUT,
+	COOP_DUE_LIFETIME,
+	COOP_DUE_IDLE,
+	COOP_DUE_GRACE,	     /* of a stop: then the tree is killed */
+	COOP_DUE_KILL_LIMIT, /* a kill answers at the latest then */
+	COOP_DUE_QUIET,	     /* no byte for so long after the end: drained */
+	COOP_DUE_DRAINED,    /* drained at the latest */
+	COOP_DUE_RETENTION,
+	COOP_DUE_CHUNK,	 /* an unfinished character has waited long enough for its rest */
+	COOP_DUE_SHRINK, /* an enlarged pipe has been quiet */
+	COOP_DUE_RETRY,	 /* reading stopped for want of memory */
+	COOP_DUE_COUNT,
+};
+
+/* Texts of the request, kept for the record. */
+struct coop_labels {
+	char *tag, *why, *task, *alias;
+	char *label;	 /* the tag, else the program's name */
+	char *argv_json; /* the exact list, as JSON text */
+	char *command;	 /* for reading: quoted where needed */
+	char *cwd;
+	char *env_names; /* JSON text */
+	bool shell;	 /* mode */
+};
+
+struct coop_limits {
+	int64_t timeout_ms, timeout_grace_ms, idle_timeout_ms, max_lifetime_ms, exit_retention_ms; /* 0: none */
+};
+
+/* Who asked for the end, or which rule did. */
+struct coop_evidence {
+	const char *request; /* "kill", … or NULL */
+	int64_t at;	     /* wall clock */
+	const char *limit;   /* the rule's argument, or NULL */
+	int64_t value;
+};
+
+struct coop_end {
+	int wait_status;
+	enum coop_cause cause;
+	int64_t ended_at;
+	uint64_t ended; /* monotonic */
+	struct coop_evidence evidence;
+};
+
+struct coop_usage {
+	uint64_t cpu_ns;	/* of the whole tree; never falls */
+	uint64_t reaped_cpu_ns; /* of orphans that the keeper reaped */
+	uint64_t peak_bytes;
+	uint64_t memory_bytes;
+	uint64_t sample_at, sample_cpu_ns; /* the last look that began an interval */
+	double cpu_pct;
+	bool has_pct;
+	unsigned pids; /* of the tree, at the last look */
+};
+
+struct coop_process {
+	struct coop_keeper *keeper;
+	unsigned refs;
+	struct coop_link in_all;      /* registry, start order */
+	struct coop_link in_finished; /* registry, order of being told */
+	uint64_t n;
+	char id[40];
+
+	struct coop_labels labels;
+	struct coop_limits limits;
+	enum coop_lease lease;
+	enum coop_on_exit on_exit;
+	bool pty, merged, quota_kills, record_failure;
+	unsigned short cols, rows;
+
+	enum coop_state state;
+	pid_t pid; /* 0 before clone; stays in the record after the reap */
+	int64_t started_at;
+	uint64_t started;
+	bool reaped;	 /* the leader */
+	bool drain_over; /* enough was waited for its output */
+	bool told, receipt, removed;
+	struct coop_end end;
+	/* The first rule that decided to end it, before the kernel says so. */
+	enum coop_cause forced;
+	struct coop_evidence forced_evidence;
+	uint64_t signals_sent; /* bit n: signal n went out through coop and it may still die of it */
+	struct coop_evidence signal_evidence;
+
+	struct coop_stream streams[2]; /* stdout and stderr, or the terminal alone */
+	int stream_count;
+	struct coop_index index;
+	uint64_t exit_cursor; /* valid once told */
+	struct coop_stdin input;
+	struct coop_spool *spool; /* NULL without */
+
+	struct coop_usage usage;
+	unsigned descendants; /* at the last look */
+	uint64_t orphans_checked;
+
+	struct coop_spawn *spawn;    /* while starting */
+	struct coop_kill *kill;	     /* while being stopped or killed */
+	struct coop_link waiters;    /* requests of `wait` */
+	struct coop_link followers;  /* struct coop_follow */
+	struct coop_conn *leaseholder; /* ephemeral: ends with it */
+	struct coop_link in_lease;
+
+	uv_timer_t timer;
+	uint64_t due[COOP_DUE_COUNT]; /* 0: not set */
+	uint64_t armed;		      /* when the timer fires; 0: it does not */
+};
+
+/* A new process in state starting, one reference held by the caller; NULL without memory. */
+struct coop_process *coop_process_new(struct coop_keeper *keeper);
+struct coop_process *coop_process_ref(struct coop_process *process);
+void coop_process_unref(struct coop_process *process);
+
+static inline bool coop_process_live(const struct coop_process *process)
+{
+	return process->state < COOP_STATE_EXITED;
+}
+
+const char *coop_state_name(enum coop_state state);
+const char *coop_cause_name(enum coop_cause cause);
+
+/* The one transition function. Events that do not apply to the present state are ignored. */
+void coop_process_event(struct coop_process *process, enum coop_event event);
+
+/* The program has been executed: clocks start. */
+void coop_process_executed(struct coop_process *process);
+
+/* The kernel reported the leader's end; status as of waitpid. */
+void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage);
+
+/* A spawn that failed leaves a finished record (record_failure). */
+void coop_process_failed(struct coop_process *process, int exit_code);
+
+/* Looks whether the end can be told now, and tells it. Called when something it waits for may have happened. */
+void coop_process_settle(struct coop_process *process);
+
+/* Records the first rule that ends the process; later ones change nothing. */
+void coop_process_force(struct coop_process *process, enum coop_cause cause, const struct coop_evidence *evidence);
+
+/* Output, input or an owner's call: the idle clock restarts. */
+void coop_process_touch(struct coop_process *process);
+
+/* Sets or (0) clears a deadline. */
+void coop_process_due(struct coop_process *process, enum coop_deadline which, uint64_t when);
+
+/* Gives up output and events; what remains is a receipt. */
+void coop_process_shed(struct coop_process *process);
+
+/* The stream of that number (1 stdout, 2 stderr, 3 pty), or NULL. */
+struct coop_stream *coop_process_stream(struct coop_process *process, unsigned number);
+
+#endif

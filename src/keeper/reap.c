@@ -1,0 +1,112 @@
+#include "keeper/reap.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "keeper/keeper.h"
+#include "keeper/kill.h"
+#include "keeper/process.h"
+#include "keeper/spawn.h"
+
+/* Takes one report of that child away. Returns whether the child is gone for good. */
+static bool consume(pid_t pid, int *ret_code, int *ret_status, struct rusage *ret_usage)
+{
+	siginfo_t info = {0};
+
+	/* The C library's waitid gives no resource usage; the kernel's does. */
+	if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG, ret_usage) < 0 ||
+	    info.si_pid != pid)
+		return false;
+	*ret_code = info.si_code;
+	*ret_status = info.si_status;
+	return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+}
+
+static int wait_status(int code, int status)
+{
+	if (code == CLD_EXITED)
+		return (status & 0xff) << 8;
+	return (status & 0x7f) | (code == CLD_DUMPED ? 0x80 : 0);
+}
+
+static void leader_reported(struct coop_process *process)
+{
+	int code = 0, status = 0;
+	struct rusage usage = {0};
+	bool gone = consume(process->pid, &code, &status, &usage);
+
+	if (!gone) {
+		if (code == CLD_STOPPED)
+			coop_process_event(process, COOP_EVENT_STOPPED);
+		else if (code == CLD_CONTINUED)
+			coop_process_event(process, COOP_EVENT_CONTINUED);
+		return;
+	}
+	coop_registry_clear_pid(process);
+	if (process->spawn) {
+		/* It died before its start was known: the end is recorded after the start. */
+		process->spawn->ended = true;
+		process->spawn->wait_status = wait_status(code, status);
+		process->spawn->usage = usage;
+	} else {
+		coop_process_ended(process, wait_status(code, status), &usage);
+	}
+}
+
+static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
+{
+	/* Whose it was must be asked before it is reaped: afterwards nobody knows. */
+	uint64_t n = coop_tree_owner_of_dead(keeper, pid);
+	struct coop_process *process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL;
+	struct rusage usage = {0};
+	int code, status;
+
+	if (!consume(pid, &code, &status, &usage) || !process)
+		return;
+	process->usage.reaped_cpu_ns +=
+		((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000u +
+		((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000u;
+	coop_kill_look_again(process);
+}
+
+/* A dead child that nobody knows is an orphan, or a process whose spawn has not been answered yet. It stays unreaped, hence its
+ * pid unused, until every spawn that was on its way when it was met has been answered. */
+static bool must_wait(struct coop_keeper *keeper, pid_t pid)
+{
+	if (keeper->reap_pid != pid) {
+		keeper->reap_pid = pid;
+		keeper->reap_blocked = keeper->launcher.sequence;
+	}
+	if (coop_launcher_answered(keeper) < keeper->reap_blocked)
+		return true;
+	keeper->reap_pid = 0;
+	return false;
+}
+
+void coop_reap(struct coop_keeper *keeper)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+			return;
+		pid_t pid = info.si_pid;
+		struct coop_process *process = coop_registry_by_pid(keeper, pid);
+		if (process) {
+			leader_reported(process);
+		} else if (pid == keeper->launcher.pid) {
+			int code, status;
+			struct rusage usage;
+			if (consume(pid, &code, &status, &usage))
+				coop_launcher_died(keeper);
+		} else if (must_wait(keeper, pid)) {
+			return;
+		} else {
+			orphan_reported(keeper, pid);
+		}
+	}
+}

@@ -1,0 +1,220 @@
+#include "keeper/record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/signame.h"
+#include "keeper/blocked.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+#include "keeper/spool.h"
+#include "keeper/stats.h"
+
+static void write_limit(struct coop_jsonw *w, const char *name, int64_t value)
+{
+	if (value)
+		coop_jsonw_int(w, name, value);
+	else
+		coop_jsonw_null(w, name);
+}
+
+static void write_known(struct coop_jsonw *w, const char *name, enum coop_known known)
+{
+	if (known == COOP_UNKNOWN)
+		coop_jsonw_null(w, name);
+	else
+		coop_jsonw_bool(w, name, known == COOP_YES);
+}
+
+static void write_identity(const struct coop_process *process, struct coop_jsonw *w)
+{
+	const struct coop_labels *labels = &process->labels;
+	static const char *const leases[] = {"ephemeral", "awaited", "persistent"};
+	char principal[32];
+
+	coop_jsonw_string(w, "id", process->id);
+	coop_jsonw_string(w, "tag", labels->tag);
+	coop_jsonw_string(w, "label", labels->label);
+	coop_jsonw_string(w, "alias", labels->alias);
+	coop_jsonw_string(w, "why", labels->why);
+	coop_jsonw_string(w, "task", labels->task);
+	(void)snprintf(principal, sizeof principal, "uid:%u", getuid());
+	coop_jsonw_begin(w, "owner");
+	coop_jsonw_string(w, "principal", principal);
+	coop_jsonw_string(w, "agent", "main");
+	coop_jsonw_end(w);
+	coop_jsonw_string(w, "agent", "main");
+	coop_jsonw_null(w, "session");
+	coop_jsonw_raw(w, "argv", labels->argv_json);
+	coop_jsonw_string(w, "command", labels->command);
+	coop_jsonw_string(w, "mode", labels->shell ? "shell" : "argv");
+	coop_jsonw_string(w, "cwd", labels->cwd);
+	coop_jsonw_string(w, "kind", process->pty ? "pty" : "pipe");
+	coop_jsonw_string(w, "lease", leases[process->lease]);
+	coop_jsonw_string(w, "start", "launched");
+}
+
+static void write_exit(const struct coop_process *process, struct coop_jsonw *w)
+{
+	int status = process->end.wait_status;
+	char name[COOP_SIGNAME_TEXT];
+
+	if (coop_process_live(process)) {
+		coop_jsonw_null(w, "exit");
+		return;
+	}
+	coop_jsonw_begin(w, "exit");
+	if (WIFSIGNALED(status)) {
+		coop_signame_format(WTERMSIG(status), name);
+		coop_jsonw_null(w, "code");
+		coop_jsonw_int(w, "signal", WTERMSIG(status));
+		coop_jsonw_string(w, "signal_name", name);
+	} else {
+		coop_jsonw_int(w, "code", WEXITSTATUS(status));
+		coop_jsonw_null(w, "signal");
+		coop_jsonw_null(w, "signal_name");
+	}
+	coop_jsonw_bool(w, "core_dumped", WIFSIGNALED(status) && WCOREDUMP(status));
+	coop_jsonw_end(w);
+}
+
+static void write_state(const struct coop_process *process, struct coop_jsonw *w)
+{
+	bool live = coop_process_live(process);
+	uint64_t until = live ? coop_clock_now() : process->end.ended;
+
+	coop_jsonw_string(w, "state", coop_state_name(process->state));
+	write_limit(w, "pid", process->pid);
+	write_limit(w, "process_group_id", process->pid); /* a leader has its own session and group */
+	coop_jsonw_time(w, "started_at", process->started_at);
+	coop_jsonw_time(w, "ended_at", process->end.ended_at);
+	coop_jsonw_uint(w, "duration_ms", process->started ? (until - process->started) / 1000000u : 0);
+	write_exit(process, w);
+	coop_jsonw_string(w, "end_cause", coop_cause_name(process->end.cause));
+}
+
+static void write_evidence(const struct coop_process *process, struct coop_jsonw *w)
+{
+	const struct coop_evidence *evidence = &process->end.evidence;
+
+	if (coop_process_live(process)) {
+		coop_jsonw_null(w, "end_evidence");
+		return;
+	}
+	coop_jsonw_begin(w, "end_evidence");
+	coop_jsonw_int(w, "wait_status", process->end.wait_status);
+	if (evidence->request) {
+		coop_jsonw_string(w, "request", evidence->request);
+		coop_jsonw_string(w, "agent", "main");
+	}
+	if (evidence->at)
+		coop_jsonw_time(w, "at", evidence->at);
+	if (evidence->limit) {
+		coop_jsonw_string(w, "limit", evidence->limit);
+		coop_jsonw_int(w, "value", evidence->value);
+	}
+	coop_jsonw_end(w);
+}
+
+static void write_stream(const struct coop_stream *stream, struct coop_jsonw *w)
+{
+	static const char *const policies[] = {"drop_oldest", "backpressure", "spool"};
+
+	coop_jsonw_begin(w, coop_stream_name(stream->number));
+	coop_jsonw_uint(w, "start", coop_stream_start(stream));
+	coop_jsonw_uint(w, "end", stream->ring.end);
+	coop_jsonw_uint(w, "bytes_dropped", stream->process->spool
+						    ? stream->ring.start - (stream->spooled < stream->ring.start
+										    ? stream->spooled
+										    : stream->ring.start)
+						    : stream->ring.start);
+	coop_jsonw_uint(w, "ring_bytes", stream->ring.limit);
+	coop_jsonw_string(w, "overflow", policies[stream->overflow]);
+	coop_jsonw_bool(w, "eof", stream->eof);
+	if (stream->process->spool) {
+		coop_jsonw_begin(w, "spool");
+		coop_jsonw_uint(w, "bytes", stream->spooled);
+		coop_jsonw_bool(w, "truncated", stream->spool_stopped);
+		coop_jsonw_end(w);
+	} else {
+		coop_jsonw_null(w, "spool");
+	}
+	coop_jsonw_end(w);
+}
+
+static void write_output(const struct coop_process *process, struct coop_jsonw *w)
+{
+	coop_jsonw_begin(w, "streams");
+	for (int i = 0; i < process->stream_count; i++)
+		write_stream(&process->streams[i], w);
+	coop_jsonw_end(w);
+	coop_jsonw_string(w, "stderr_mode", process->pty ? NULL : process->merged ? "merged" : "separate");
+	coop_jsonw_begin(w, "events");
+	coop_jsonw_uint(w, "first", process->index.first);
+	coop_jsonw_uint(w, "next", process->index.next);
+	if (process->told)
+		coop_jsonw_uint(w, "exit", process->exit_cursor);
+	else
+		coop_jsonw_null(w, "exit");
+	coop_jsonw_end(w);
+	if (process->pty) {
+		coop_jsonw_begin(w, "terminal");
+		coop_jsonw_int(w, "cols", process->cols);
+		coop_jsonw_int(w, "rows", process->rows);
+		coop_jsonw_end(w);
+	} else {
+		coop_jsonw_null(w, "terminal");
+	}
+	coop_jsonw_string(w, "stdout_path", process->pty ? NULL : coop_spool_path(process, 1));
+	coop_jsonw_string(w, "stderr_path", process->stream_count == 2 ? coop_spool_path(process, 2) : NULL);
+	coop_jsonw_string(w, "output_path", coop_spool_path(process, 0));
+}
+
+static void write_limits(const struct coop_limits *limits, struct coop_jsonw *w)
+{
+	coop_jsonw_begin(w, "limits");
+	write_limit(w, "timeout_ms", limits->timeout_ms);
+	coop_jsonw_int(w, "timeout_grace_ms", limits->timeout_grace_ms);
+	write_limit(w, "idle_timeout_ms", limits->idle_timeout_ms);
+	write_limit(w, "max_lifetime_ms", limits->max_lifetime_ms);
+	coop_jsonw_int(w, "exit_retention_ms", limits->exit_retention_ms);
+	coop_jsonw_end(w);
+}
+
+void coop_record_write(struct coop_process *process, enum coop_record_view view, struct coop_jsonw *w,
+		       const char *name)
+{
+	if (view != COOP_RECORD_FRESH)
+		coop_stats_update(process);
+	coop_jsonw_begin(w, name);
+	write_identity(process, w);
+	write_state(process, w);
+	coop_jsonw_bool(w, "stdin_open", process->input.open);
+	coop_jsonw_string(w, "on_exit", process->on_exit == COOP_ON_EXIT_KILL ? "kill" : "keep");
+	coop_jsonw_uint(w, "descendants", process->descendants);
+	coop_stats_write(process, w, "stats");
+	coop_jsonw_bool(w, "receipt", process->receipt);
+	if (view != COOP_RECORD_BRIEF) {
+		coop_jsonw_raw(w, "env_names", process->labels.env_names);
+		write_evidence(process, w);
+		write_output(process, w);
+		write_known(w, "blocked_on_stdin", view == COOP_RECORD_FRESH ? COOP_NO : coop_blocked_on_stdin(process));
+		write_known(w, "echo_off", coop_blocked_echo_off(process));
+		write_limits(&process->limits, w);
+		coop_jsonw_raw(w, "sandbox", "{\"kind\":\"none\",\"enforced\":false}");
+		coop_jsonw_null(w, "audit_id");
+	}
+	coop_jsonw_end(w);
+}
+
+const char *coop_record_status(const struct coop_process *process)
+{
+	if (coop_process_live(process))
+		return "running";
+	if (process->end.cause == COOP_CAUSE_TIMED_OUT)
+		return "timed_out";
+	return process->end.cause == COOP_CAUSE_SELF_EXIT ? "exited" : "killed";
+}

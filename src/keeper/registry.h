@@ -1,0 +1,52 @@
+/* All processes of the keeper: by number, by pid, in the order of their start; and the caps on what is kept. */
+#ifndef COOP_KEEPER_REGISTRY_H
+#define COOP_KEEPER_REGISTRY_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "keeper/list.h"
+
+struct coop_keeper;
+struct coop_process;
+
+struct coop_registry {
+	struct coop_map by_n, by_pid;
+	struct coop_link all;	   /* start order, receipts included */
+	struct coop_link finished; /* full records of ended processes, oldest end first */
+	unsigned live, finished_count, receipts;
+	uint64_t receipts_dropped;
+	uint64_t next_n, reserved_n; /* ids below reserved_n are taken on disk */
+	bool reserving;
+};
+
+int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err);
+void coop_registry_free(struct coop_keeper *keeper);
+
+/* Takes the next number; 0 or the error filled (registry_full). Nothing has been started yet. */
+int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err);
+
+/* Adds a process under a new number, taking a reference. 0 or -ENOMEM. */
+int coop_registry_add(struct coop_process *process);
+
+/* The leader's pid is known / has been reaped. */
+int coop_registry_set_pid(struct coop_process *process, pid_t pid);
+void coop_registry_clear_pid(struct coop_process *process);
+struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid);
+
+/* The process has been told: it counts as finished, and the caps are applied before the loop sleeps. */
+void coop_registry_finished(struct coop_process *process);
+/* Turns the surplus of finished records into receipts, and drops the surplus of those. */
+void coop_registry_trim(struct coop_keeper *keeper);
+/* The record has become a receipt. */
+void coop_registry_shed(struct coop_process *process);
+
+/* Takes it out for good and drops the registry's reference. */
+void coop_registry_remove(struct coop_process *process);
+
+/* Finds what an `id` argument means: an id, a tag, a beginning of an id. NULL with the error filled. */
+struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const char *text, struct coop_err *err);
+
+#endif

@@ -1,0 +1,171 @@
+#include "keeper/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/frame.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "keeper/connection.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+
+/* A frame is written straight into the connection's output; its header is filled in at the end. */
+static void begin_frame(struct coop_request *request, struct coop_jsonw *ret_writer)
+{
+	struct coop_buf *out = &request->conn->out;
+	static const uint8_t blank[COOP_FRAME_HEADER];
+
+	*ret_writer = (struct coop_jsonw){.out = out};
+	request->mark = coop_buf_size(out);
+	ret_writer->failed = coop_buf_append(out, blank, sizeof blank) < 0;
+	coop_jsonw_begin(ret_writer, NULL);
+	coop_jsonw_uint(ret_writer, "id", request->id);
+}
+
+/* Returns whether the frame is whole. If not, nothing of it remains. */
+static bool end_frame(struct coop_request *request, struct coop_jsonw *writer)
+{
+	struct coop_buf *out = &request->conn->out;
+
+	coop_jsonw_end(writer);
+	size_t size = coop_buf_size(out) - request->mark;
+	if (writer->failed || size - COOP_FRAME_HEADER > COOP_FRAME_JSON_MAX) {
+		out->tail = out->head + request->mark;
+		return false;
+	}
+	coop_frame_put_json(coop_buf_front(out) + request->mark, size - COOP_FRAME_HEADER);
+	coop_conn_touch(request->conn);
+	return true;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+static void free_request(struct coop_request *request)
+{
+	coop_list_remove(&request->in_process);
+	coop_list_remove(&request->in_conn);
+	request->conn->request_count--;
+	/* The connection may have stopped reading because it had too many. */
+	coop_conn_touch(request->conn);
+	if (request->timer)
+		uv_close((uv_handle_t *)request->timer, on_timer_closed);
+	if (request->process)
+		coop_process_unref(request->process);
+	json_decref(request->args);
+	free(request->data);
+	free(request);
+}
+
+void coop_request_result(struct coop_request *request, struct coop_jsonw *ret_writer)
+{
+	begin_frame(request, ret_writer);
+	coop_jsonw_begin(ret_writer, "result");
+}
+
+void coop_request_end(struct coop_request *request, struct coop_jsonw *writer)
+{
+	struct coop_err err;
+
+	coop_jsonw_end(writer);
+	if (end_frame(request, writer)) {
+		free_request(request);
+		return;
+	}
+	if (writer->failed)
+		(void)coop_err_no_memory(&err);
+	else
+		(void)coop_err_set(&err, COOP_TOO_LARGE, "the answer is larger than 8 MiB; ask for less at a time");
+	coop_request_fail(request, &err);
+}
+
+void coop_request_fail(struct coop_request *request, const struct coop_err *err)
+{
+	struct coop_jsonw w;
+	char details[sizeof err->details + 3];
+
+	begin_frame(request, &w);
+	coop_jsonw_begin(&w, "error");
+	coop_jsonw_string(&w, "code", coop_err_name(err->code));
+	coop_jsonw_string(&w, "message", err->message);
+	(void)snprintf(details, sizeof details, "{%s}", err->details);
+	coop_jsonw_raw(&w, "details", details);
+	coop_jsonw_end(&w);
+	struct coop_conn *conn = request->conn;
+	bool sent = end_frame(request, &w);
+	free_request(request);
+	/* A client must not wait for an answer that will never come. */
+	if (!sent)
+		conn->closing = true;
+}
+
+void coop_request_event(struct coop_request *request, const char *event, struct coop_jsonw *ret_writer)
+{
+	begin_frame(request, ret_writer);
+	coop_jsonw_string(ret_writer, "event", event);
+}
+
+void coop_request_event_end(struct coop_request *request, struct coop_jsonw *writer)
+{
+	if (!end_frame(request, writer))
+		request->conn->closing = true;
+}
+
+int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset, uint64_t cursor,
+		      const struct iovec *views, int count)
+{
+	struct coop_frame frame = {
+		.kind = COOP_FRAME_DATA,
+		.stream = (uint8_t)stream,
+		.request = request->id,
+		.offset = offset,
+		.cursor = cursor,
+	};
+
+	for (int i = 0; i < count; i++)
+		frame.size += views[i].iov_len;
+	uint8_t *place = coop_buf_reserve(&request->conn->out, COOP_FRAME_DATA_HEADER + frame.size);
+	if (!place)
+		return -1;
+	coop_frame_put_data(place, &frame);
+	place += COOP_FRAME_DATA_HEADER;
+	for (int i = 0; i < count; place += views[i++].iov_len)
+		memcpy(place, views[i].iov_base, views[i].iov_len);
+	coop_buf_commit(&request->conn->out, COOP_FRAME_DATA_HEADER + frame.size);
+	coop_conn_touch(request->conn);
+	return 0;
+}
+
+void coop_request_hold(struct coop_request *request, struct coop_process *process)
+{
+	request->process = coop_process_ref(process);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct coop_request *request = timer->data;
+
+	request->on_timeout(request);
+}
+
+int coop_request_timer(struct coop_request *request, uint64_t ms)
+{
+	request->timer = coop_mem_zalloc(sizeof *request->timer);
+	if (!request->timer)
+		return -1;
+	(void)uv_timer_init(&request->keeper->loop, request->timer);
+	request->timer->data = request;
+	uv_update_time(&request->keeper->loop);
+	return uv_timer_start(request->timer, on_timer, ms, 0);
+}
+
+void coop_request_drop(struct coop_request *request)
+{
+	if (request->on_drop)
+		request->on_drop(request);
+	free_request(request);
+}

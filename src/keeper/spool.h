@@ -1,0 +1,41 @@
+/* Output that is kept on disk: one file per stream and one of everything in order of arrival, under the state folder, in a
+ * directory with mode 0700 and a random name. Written and read by the helper thread; the loop never waits for it. */
+#ifndef COOP_KEEPER_SPOOL_H
+#define COOP_KEEPER_SPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "keeper/stream.h"
+
+struct coop_keeper;
+struct coop_process;
+
+/* Removes what an earlier keeper left behind. Called once, at start. */
+void coop_spool_clean(struct coop_keeper *keeper);
+/* Removes the keeper's own directory, at its end. */
+void coop_spool_remove(struct coop_keeper *keeper);
+
+/* Makes the files of a process that spools. 0, or the error filled. */
+int coop_spool_open(struct coop_process *process, struct coop_err *err);
+
+/* New bytes are in the stream's ring. Does nothing for a stream that does not spool. */
+void coop_spool_feed(struct coop_stream *stream);
+
+/* Whether bytes in the ring still wait for the disk. */
+bool coop_spool_pending(const struct coop_stream *stream);
+
+/* Path of the stream's file (0: that of everything), or NULL. */
+const char *coop_spool_path(const struct coop_process *process, unsigned stream);
+
+/* Reads up to `size` bytes at `position` of the stream's file on the helper thread, then calls back on the loop with the bytes
+ * (fewer at a fault; 0 then). The process is held meanwhile. 0 or -ENOMEM. */
+typedef void (*coop_spool_got)(void *user, const uint8_t *bytes, size_t size);
+int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got, void *user);
+
+/* The record and all readers are gone: the files go too. */
+void coop_spool_free(struct coop_process *process);
+
+#endif

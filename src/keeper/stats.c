@@ -1,0 +1,99 @@
+#include "keeper/stats.h"
+
+#include "base/clock.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+
+#define INTERVAL_NS 200000000u /* shorter ones say nothing */
+
+struct sum {
+	uint64_t cpu_ns, memory_bytes;
+	unsigned pids;
+};
+
+static void add(void *user, const struct coop_tree_entry *entry)
+{
+	struct sum *sum = user;
+
+	sum->cpu_ns += entry->cpu_ns;
+	sum->memory_bytes += entry->memory_bytes;
+	sum->pids++;
+}
+
+static void sample(struct coop_usage *usage, uint64_t now)
+{
+	uint64_t passed = now - usage->sample_at;
+
+	if (usage->sample_at && passed < INTERVAL_NS)
+		return;
+	if (usage->sample_at) {
+		usage->cpu_pct = 100.0 * (double)(usage->cpu_ns - usage->sample_cpu_ns) / (double)passed;
+		usage->has_pct = true;
+	}
+	usage->sample_at = now;
+	usage->sample_cpu_ns = usage->cpu_ns;
+}
+
+void coop_stats_update(struct coop_process *process)
+{
+	struct coop_keeper *keeper = process->keeper;
+	struct coop_usage *usage = &process->usage;
+	struct sum sum = {0};
+
+	if (process->receipt || process->state == COOP_STATE_STARTING)
+		return;
+	if (process->reaped && !coop_tree_has_orphans(keeper, process)) {
+		process->descendants = 0;
+		return;
+	}
+	if (coop_tree_look_lately(keeper) < 0)
+		return;
+	coop_tree_each(keeper, process, add, &sum);
+	process->descendants = sum.pids - (process->reaped || !sum.pids ? 0 : 1);
+	usage->pids = sum.pids;
+	usage->memory_bytes = sum.memory_bytes;
+	if (sum.memory_bytes > usage->peak_bytes)
+		usage->peak_bytes = sum.memory_bytes;
+	if (sum.cpu_ns + usage->reaped_cpu_ns > usage->cpu_ns)
+		usage->cpu_ns = sum.cpu_ns + usage->reaped_cpu_ns;
+	if (!process->reaped)
+		sample(usage, keeper->tree.taken);
+}
+
+static void momentary(struct coop_jsonw *w, const char *name, bool known, uint64_t value)
+{
+	if (known)
+		coop_jsonw_uint(w, name, value);
+	else
+		coop_jsonw_null(w, name);
+}
+
+void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, const char *name)
+{
+	const struct coop_usage *usage = &process->usage;
+	bool live = coop_process_live(process) && usage->pids > 0;
+	const char *why = coop_process_live(process) ? "not looked at yet" : "the process has ended";
+
+	coop_jsonw_begin(w, name);
+	momentary(w, "cpu_usage_ns", live || process->reaped, usage->cpu_ns);
+	if (live && usage->has_pct)
+		coop_jsonw_fixed(w, "cpu_pct", usage->cpu_pct);
+	else
+		coop_jsonw_null(w, "cpu_pct");
+	momentary(w, "memory_bytes", live, usage->memory_bytes);
+	momentary(w, "memory_peak_bytes", live || process->reaped, usage->peak_bytes);
+	momentary(w, "pids", live, usage->pids);
+	coop_jsonw_begin(w, "reasons");
+	if (!live || !usage->has_pct)
+		coop_jsonw_string(w, "cpu_pct", live ? "no interval yet: look again after 200 ms" : why);
+	if (!live) {
+		coop_jsonw_string(w, "memory_bytes", why);
+		coop_jsonw_string(w, "pids", why);
+	}
+	if (!live && !process->reaped) {
+		coop_jsonw_string(w, "cpu_usage_ns", why);
+		coop_jsonw_string(w, "memory_peak_bytes", why);
+	}
+	coop_jsonw_end(w);
+	coop_jsonw_end(w);
+}

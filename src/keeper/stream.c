@@ -1,0 +1,290 @@
+#include "keeper/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "keeper/follow.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+#include "keeper/spool.h"
+
+#define READ_MAX (256u << 10)	 /* one read */
+#define READS_PER_TURN 4	 /* then the other processes have their turn */
+#define PIPE_STANDARD (64 << 10)
+#define PIPE_LARGE (1 << 20)
+#define SHRINK_AFTER_NS 1000000000u
+#define CHUNK_WAIT_NS 20000000u
+#define QUIET_NS 100000000u
+
+const char *coop_stream_name(unsigned number)
+{
+	static const char *const names[] = {"stdin", "stdout", "stderr", "pty"};
+
+	return names[number];
+}
+
+unsigned coop_stream_number(const char *name)
+{
+	for (unsigned i = 1; i <= 3; i++) {
+		if (!strcmp(name, coop_stream_name(i)))
+			return i;
+	}
+	return 0;
+}
+
+uint64_t coop_stream_start(const struct coop_stream *stream)
+{
+	return stream->spooled && stream->process->spool ? 0 : stream->ring.start;
+}
+
+uint64_t coop_stream_next_readable(const struct coop_stream *stream, uint64_t position)
+{
+	bool on_disk = stream->process->spool && position < stream->spooled;
+
+	return on_disk || position >= stream->ring.start ? position : stream->ring.start;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct coop_stream *stream = poll->data;
+
+	(void)status; /* an error of the descriptor shows in the read */
+	(void)events;
+	stream->process->keeper->wakeups++;
+	coop_stream_read(stream);
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+	struct coop_stream *stream = handle->data;
+
+	coop_process_unref(stream->process);
+}
+
+int coop_stream_open(struct coop_stream *stream, int fd)
+{
+	int r = uv_poll_init(&stream->process->keeper->loop, &stream->poll, fd);
+
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	stream->fd = fd;
+	stream->poll.data = stream;
+	stream->polling = true;
+	(void)coop_process_ref(stream->process);
+	return uv_poll_start(&stream->poll, UV_READABLE, on_readable);
+}
+
+static void stop_polling(struct coop_stream *stream)
+{
+	if (!stream->polling)
+		return;
+	stream->polling = false;
+	/* Takes the descriptor out of epoll before it is closed: a child that still holds the pipe would keep it there. */
+	uv_close((uv_handle_t *)&stream->poll, on_poll_closed);
+}
+
+static void close_fd(struct coop_stream *stream)
+{
+	stop_polling(stream);
+	if (stream->fd >= 0)
+		(void)close(stream->fd);
+	stream->fd = -1;
+}
+
+/* Records the bytes before `end` as events, in pieces that split no character. */
+static void index_upto(struct coop_stream *stream, uint64_t end)
+{
+	struct coop_process *process = stream->process;
+	uint64_t age_ms = (coop_clock_now() - process->started) / 1000000u;
+
+	if (stream->indexed < stream->ring.start && !process->told) {
+		/* Fell out of the ring before it could be indexed: cannot happen, as every read is indexed at once. */
+		stream->indexed = stream->ring.start;
+	}
+	while (stream->indexed < end) {
+		uint64_t size = end - stream->indexed;
+		if (size > COOP_INDEX_CHUNK) {
+			struct iovec views[2];
+			size = COOP_INDEX_CHUNK;
+			uint8_t tail[4];
+			int count = coop_ring_view(&stream->ring, stream->indexed + size - 4, 4, views);
+			for (int i = 0, n = 0; i < count; n += (int)views[i++].iov_len)
+				memcpy(tail + n, views[i].iov_base, views[i].iov_len);
+			size -= coop_utf8_unfinished(tail, 4);
+		}
+		(void)coop_index_add(&process->index, (struct coop_index_event){
+							     .offset = stream->indexed,
+							     .at_ms = age_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)age_ms,
+							     .size = (uint16_t)size,
+							     .stream = stream->number,
+						     });
+		stream->indexed += size;
+	}
+}
+
+void coop_stream_index_rest(struct coop_stream *stream)
+{
+	if (!stream->process->receipt)
+		index_upto(stream, stream->ring.end);
+}
+
+/* What has arrived becomes events, except an unfinished character at the end, which waits for its rest. */
+static void index_arrived(struct coop_stream *stream)
+{
+	struct coop_ring *ring = &stream->ring;
+	size_t size = coop_ring_size(ring) < 4 ? coop_ring_size(ring) : 4;
+	uint8_t tail[4] = {0};
+	struct iovec views[2];
+	int count = coop_ring_view(ring, ring->end - size, size, views);
+
+	for (int i = 0, n = 0; i < count; n += (int)views[i++].iov_len)
+		memcpy(tail + n, views[i].iov_base, views[i].iov_len);
+	size_t unfinished = coop_utf8_unfinished(tail, size);
+	index_upto(stream, ring->end - unfinished);
+	if (unfinished && !stream->process->due[COOP_DUE_CHUNK])
+		coop_process_due(stream->process, COOP_DUE_CHUNK, coop_clock_now() + CHUNK_WAIT_NS);
+}
+
+/* A read that filled the standard pipe: this child is fast, and wake-ups are what it costs. Without the right to a large pipe
+ * (EPERM from the 65th on, for ordinary users) it goes on as it is. */
+static void enlarge(struct coop_stream *stream)
+{
+	if (stream->number != 3 && !stream->large)
+		stream->large = fcntl(stream->fd, F_SETPIPE_SZ, PIPE_LARGE) > 0;
+	if (stream->large)
+		coop_process_due(stream->process, COOP_DUE_SHRINK, coop_clock_now() + SHRINK_AFTER_NS);
+}
+
+void coop_stream_shrink(struct coop_stream *stream)
+{
+	if (!stream->large || stream->fd < 0)
+		return;
+	/* Refused (EBUSY) while more than that is waiting in it: then it is not quiet, and the next read arms this again. */
+	if (fcntl(stream->fd, F_SETPIPE_SZ, PIPE_STANDARD) > 0)
+		stream->large = false;
+}
+
+static void pause_reading(struct coop_stream *stream)
+{
+	if (stream->paused)
+		return;
+	stream->paused = true;
+	if (stream->polling)
+		(void)uv_poll_stop(&stream->poll);
+}
+
+void coop_stream_resume(struct coop_stream *stream)
+{
+	if (!stream->paused)
+		return;
+	stream->paused = false;
+	if (stream->polling && uv_poll_start(&stream->poll, UV_READABLE, on_readable) == 0)
+		coop_stream_read(stream);
+}
+
+/* How many bytes may come in now without losing what must not be lost. */
+static size_t allowance(const struct coop_stream *stream, bool *ret_overwrite)
+{
+	*ret_overwrite = true;
+	if (stream->overflow == COOP_OVERFLOW_BACKPRESSURE) {
+		*ret_overwrite = false;
+	} else if (coop_spool_pending(stream)) {
+		/* Bytes that are not on disk yet hold their place; the rest of the ring may be overwritten. */
+		uint64_t busy = stream->ring.end - stream->spooled;
+		size_t room = busy < stream->ring.limit ? stream->ring.limit - (size_t)busy : 0;
+		return room < READ_MAX ? room : READ_MAX;
+	}
+	return READ_MAX;
+}
+
+enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, ENDED };
+
+static enum outcome read_once(struct coop_stream *stream)
+{
+	struct iovec places[2];
+	bool overwrite;
+	int count;
+	size_t want = allowance(stream, &overwrite);
+	ssize_t room = want ? coop_ring_offer(&stream->ring, want, overwrite, places, &count) : 0;
+
+	if (room < 0) /* no memory: as if there were no room, but nobody will free any */
+		coop_process_due(stream->process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
+	if (room <= 0)
+		return FULL;
+	ssize_t n = readv(stream->fd, places, count);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return NOTHING;
+	if (n <= 0)
+		return ENDED; /* a terminal whose other side is gone says EIO */
+	stream->dropped += coop_ring_commit(&stream->ring, (size_t)n);
+	if (n >= PIPE_STANDARD)
+		enlarge(stream);
+	if (!stream->process->told)
+		index_arrived(stream);
+	return n < room ? GOT_ALL : GOT_SOME;
+}
+
+static void reached_end(struct coop_stream *stream)
+{
+	close_fd(stream);
+	stream->eof = true;
+	stream->drained = true;
+	if (!stream->process->told)
+		coop_stream_index_rest(stream);
+	if (stream->number == 3)
+		stream->process->input.fd = -1;
+}
+
+void coop_stream_read(struct coop_stream *stream)
+{
+	struct coop_process *process = coop_process_ref(stream->process);
+	uint64_t before = stream->ring.end;
+	enum outcome outcome = GOT_SOME;
+
+	for (int i = 0; i < READS_PER_TURN && outcome == GOT_SOME && stream->fd >= 0; i++)
+		outcome = read_once(stream);
+	stream->drained = outcome == GOT_ALL || outcome == NOTHING;
+	if (outcome == FULL)
+		pause_reading(stream);
+	if (outcome == ENDED)
+		reached_end(stream);
+	if (process->told && stream->told_end == UINT64_MAX && stream->drained)
+		stream->told_end = stream->ring.end;
+	if (stream->ring.end > before) {
+		coop_process_touch(process);
+		if (process->reaped && !process->told)
+			coop_process_due(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
+		coop_spool_feed(stream);
+	}
+	coop_follow_wake(process);
+	if (stream->eof)
+		coop_process_settle(process);
+	coop_process_unref(process);
+}
+
+void coop_stream_release(struct coop_stream *stream, uint64_t position)
+{
+	uint64_t oldest = stream->ring.start;
+
+	coop_ring_release(&stream->ring, position);
+	stream->dropped += stream->ring.start - oldest;
+	if (stream->ring.start > oldest && stream->overflow == COOP_OVERFLOW_BACKPRESSURE)
+		coop_stream_resume(stream);
+}
+
+void coop_stream_close(struct coop_stream *stream)
+{
+	close_fd(stream);
+	stream->eof = true;
+	stream->drained = true;
+	stream->paused = false;
+	coop_ring_clear(&stream->ring);
+}

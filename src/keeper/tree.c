@@ -1,0 +1,328 @@
+#include "keeper/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+
+#define UNRESOLVED UINT64_MAX
+#define LOOK_SHARE_NS 20000000u /* looks closer together than this are one */
+
+static ssize_t read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t n = read(fd, ret_text, size - 1);
+	if (n < 0)
+		return -errno;
+	ret_text[n] = 0;
+	return n;
+}
+
+/* Reads /proc/PID/stat. The name may hold anything, so fields are counted from its closing parenthesis. */
+static int read_stat(pid_t pid, struct coop_tree_entry *ret)
+{
+	char text[1024];
+	long long children_user, children_system, pages;
+	unsigned long long start;
+	struct coop_tree_entry entry = {.pid = pid, .owner = UNRESOLVED};
+	ssize_t n = read_proc(pid, "stat", text, sizeof text);
+
+	if (n < 0)
+		return (int)n;
+	const char *fields = strrchr(text, ')');
+	if (!fields || sscanf(fields + 1,
+			      " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lld %lld %*d %*d %*d %*d %llu %*u %lld",
+			      &entry.state, &entry.parent, &entry.group, &entry.session, &children_user, &children_system,
+			      &start, &pages) != 8)
+		return -EPROTO;
+	entry.start_time = start;
+	entry.memory_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	entry.cpu_ns = (uint64_t)(children_user + children_system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	*ret = entry;
+	return 0;
+}
+
+static bool dead(const struct coop_tree_entry *entry)
+{
+	return entry->state == 'Z' || entry->state == 'X';
+}
+
+/* The process's own CPU time in nanoseconds: /proc only counts in ticks. */
+static uint64_t own_cpu(pid_t pid)
+{
+	clockid_t clock;
+	struct timespec used;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used) < 0)
+		return 0;
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static struct coop_tree_entry *find(const struct coop_tree *tree, pid_t pid)
+{
+	return pid > 0 ? coop_map_get(&tree->index, (uint64_t)pid) : NULL;
+}
+
+/* The record whose leader has, or had, that pid as its session or group. The number is not reused while one of them lives. */
+static uint64_t by_session(const struct coop_keeper *keeper, pid_t session)
+{
+	const struct coop_process *process = coop_registry_by_pid(keeper, session);
+	uint64_t n = process ? process->n : 0;
+
+	if (n || session <= 0)
+		return n;
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		const struct coop_process *ended = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (ended->pid == session && !ended->receipt)
+			n = ended->n; /* the latest one wins */
+	}
+	return n;
+}
+
+static uint64_t by_environment(const struct coop_keeper *keeper, pid_t pid)
+{
+	static const char name[] = "COOP_PROCESS=";
+	char text[65536];
+	ssize_t size = read_proc(pid, "environ", text, sizeof text);
+
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(text + at) + 1) {
+		if (strncmp(text + at, name, sizeof name - 1) != 0)
+			continue;
+		uint64_t n = strtoull(text + at + sizeof name - 1, NULL, 10);
+		return n && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
+	}
+	return 0;
+}
+
+static uint64_t owner_of_orphan(const struct coop_keeper *keeper, const struct coop_tree *last,
+				const struct coop_tree_entry *entry)
+{
+	const struct coop_tree_entry *seen = find(last, entry->pid);
+	uint64_t n;
+
+	if (seen && seen->start_time == entry->start_time && seen->owner)
+		return seen->owner;
+	n = by_session(keeper, entry->session);
+	if (!n)
+		n = by_session(keeper, entry->group);
+	return n ? n : by_environment(keeper, entry->pid);
+}
+
+/* What the entry itself shows, without asking its parents: its record's n, 0 for none, UNRESOLVED if the parent decides. */
+static uint64_t own_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
+			  const struct coop_tree_entry *entry, pid_t self)
+{
+	const struct coop_process *leader = coop_registry_by_pid(keeper, entry->pid);
+
+	if (leader)
+		return leader->n;
+	if (entry->pid == self || entry->pid == keeper->launcher.pid || entry->parent == 0)
+		return 0;
+	return entry->parent == self ? owner_of_orphan(keeper, last, entry) : UNRESOLVED;
+}
+
+static void resolve(const struct coop_keeper *keeper, const struct coop_tree *last, struct coop_tree *tree)
+{
+	pid_t self = getpid();
+
+	for (size_t i = 0; i < tree->count; i++) {
+		struct coop_tree_entry *entry = &tree->entries[i], *top = entry;
+		uint64_t owner;
+		/* Up until somebody knows; a table that changes while it is read could hold a loop, hence the bound. */
+		for (size_t steps = 0;; steps++) {
+			owner = top->owner != UNRESOLVED ? top->owner : own_owner(keeper, last, top, self);
+			struct coop_tree_entry *parent = find(tree, top->parent);
+			if (owner != UNRESOLVED || !parent || steps > tree->count)
+				break;
+			top = parent;
+		}
+		owner = owner == UNRESOLVED ? 0 : owner;
+		/* Everything on the way there has the same owner. */
+		for (struct coop_tree_entry *at = entry; at && at->owner == UNRESOLVED; at = find(tree, at->parent)) {
+			at->owner = owner;
+			if (at == top)
+				break;
+		}
+		if (!entry->owner && entry->parent == self && entry->pid != keeper->launcher.pid && !dead(entry))
+			tree->strays++;
+		if (entry->owner)
+			entry->cpu_ns += own_cpu(entry->pid);
+	}
+}
+
+static int append(struct coop_tree *tree, const struct coop_tree_entry *entry)
+{
+	if (tree->count == tree->capacity) {
+		size_t capacity = tree->capacity ? tree->capacity * 2 : 512;
+		void *grown = coop_mem_realloc(tree->entries, capacity * sizeof *entry);
+		if (!grown)
+			return -ENOMEM;
+		tree->entries = grown;
+		tree->capacity = capacity;
+	}
+	tree->entries[tree->count++] = *entry;
+	return 0;
+}
+
+static int scan(struct coop_tree *tree)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *item;
+	struct coop_tree_entry entry;
+	int r = proc ? 0 : -errno;
+
+	while (r == 0 && (item = readdir(proc))) {
+		if (*item->d_name < '1' || *item->d_name > '9')
+			continue;
+		if (read_stat(atoi(item->d_name), &entry) == 0)
+			r = append(tree, &entry);
+	}
+	if (proc)
+		(void)closedir(proc);
+	for (size_t i = 0; r == 0 && i < tree->count; i++)
+		r = coop_map_put(&tree->index, (uint64_t)tree->entries[i].pid, &tree->entries[i]);
+	return r;
+}
+
+static void clear(struct coop_tree *tree)
+{
+	free(tree->entries);
+	coop_map_clear(&tree->index);
+}
+
+int coop_tree_look(struct coop_keeper *keeper)
+{
+	struct coop_tree fresh = {.none_at = keeper->tree.none_at, .taken = coop_clock_now()};
+	int r = scan(&fresh);
+
+	if (r < 0) {
+		clear(&fresh);
+		return r;
+	}
+	resolve(keeper, &keeper->tree, &fresh);
+	fresh.cost = coop_clock_now() - fresh.taken;
+	clear(&keeper->tree);
+	keeper->tree = fresh;
+	return 0;
+}
+
+int coop_tree_look_lately(struct coop_keeper *keeper)
+{
+	uint64_t share = LOOK_SHARE_NS > keeper->tree.cost * 4 ? LOOK_SHARE_NS : keeper->tree.cost * 4;
+
+	if (keeper->tree.taken && coop_clock_now() - keeper->tree.taken < share)
+		return 0;
+	return coop_tree_look(keeper);
+}
+
+void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process *process,
+		    void (*call)(void *user, const struct coop_tree_entry *entry), void *user)
+{
+	for (size_t i = 0; i < keeper->tree.count; i++) {
+		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
+		if (entry->owner == process->n && !dead(entry))
+			call(user, entry);
+	}
+}
+
+static void count_one(void *user, const struct coop_tree_entry *entry)
+{
+	(void)entry;
+	++*(size_t *)user;
+}
+
+size_t coop_tree_count(const struct coop_keeper *keeper, const struct coop_process *process)
+{
+	size_t count = 0;
+
+	coop_tree_each(keeper, process, count_one, &count);
+	return count;
+}
+
+int coop_tree_signal(const struct coop_tree_entry *entry, int number)
+{
+	struct coop_tree_entry now;
+	COOP_AUTO_FD int fd = (int)syscall(SYS_pidfd_open, entry->pid, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* The descriptor names one process for ever; this looks that it is the one that was meant. */
+	if (read_stat(entry->pid, &now) < 0 || now.start_time != entry->start_time)
+		return -ESRCH;
+	return syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 ? -errno : 0;
+}
+
+/* Whether the keeper has a child that is neither a leader nor the launcher. -errno where the kernel does not list them. */
+static int any_orphan(const struct coop_keeper *keeper)
+{
+	char path[64], text[4097];
+	size_t kept = 0;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+		char *at = text, *space;
+		text[kept + (size_t)n] = 0;
+		while ((space = strchr(at, ' '))) {
+			pid_t pid = (pid_t)strtol(at, NULL, 10);
+			if (pid != keeper->launcher.pid && !coop_registry_by_pid(keeper, pid))
+				return 1;
+			at = space + 1;
+		}
+		kept = strlen(at);
+		memmove(text, at, kept);
+	}
+	return n < 0 ? -errno : 0;
+}
+
+bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process)
+{
+	uint64_t now = coop_clock_now();
+
+	/* Only what lived when the leader died can be left of it. */
+	if (process->pid == 0 || keeper->tree.none_at >= process->end.ended)
+		return false;
+	if (any_orphan(keeper) == 0) {
+		keeper->tree.none_at = now;
+		return false;
+	}
+	if (coop_tree_look_lately(keeper) < 0)
+		return true;
+	if (keeper->tree.taken < process->end.ended && coop_tree_look(keeper) < 0)
+		return true;
+	return coop_tree_count(keeper, process) > 0;
+}
+
+uint64_t coop_tree_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
+{
+	struct coop_tree_entry entry;
+
+	return read_stat(pid, &entry) < 0 ? 0 : owner_of_orphan(keeper, &keeper->tree, &entry);
+}
+
+void coop_tree_free(struct coop_keeper *keeper)
+{
+	clear(&keeper->tree);
+	keeper->tree = (struct coop_tree){0};
+}

@@ -1,0 +1,152 @@
+"""The keeper behind the command line: started on demand, one for all, leaving when idle or told."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+
+from lib import procs
+from lib.cli import CliCase
+from lib.client import Client
+from lib.place import COOP, patience
+
+
+class OnDemandTest(CliCase):
+    def test_ten_clients_start_one_keeper(self):
+        """Ten first commands at once: one keeper, and each command works."""
+        processes = [self.start("run", "--", "sh", "-c", f"echo {i}; exit {i}") for i in range(10)]
+        for i, process in enumerate(processes):
+            out, err = process.communicate(timeout=patience(60))
+            self.assertEqual((out, process.returncode), (f"{i}\n".encode(), i), err)
+        info = json.loads(self.out("op", "info"))
+        programs = {pid: procs.cmdline(pid).split(" ")[0] for pid in procs.descendants(os.getpid())}
+        keepers = {pid for pid, program in programs.items() if os.path.basename(program) == "coop-keeper"}
+        self.assertEqual(keepers, {info["pid"], info["guard_pid"]})
+
+    def test_socket_folder_is_private(self):
+        """The folder of the socket has mode 0700 when coop makes it."""
+        deep = self.place.dir / "made" / "keeper.sock"
+        env = dict(self.env, COOP_SOCKET=str(deep))
+        self.coop("run", "true", env=env)
+        self.assertEqual(stat.S_IMODE(deep.parent.stat().st_mode), 0o700)
+        self.coop("shutdown", env=env)
+
+    def test_keeper_survives_its_starter(self):
+        """The command that started the keeper is gone with its whole session; the keeper is in one of its own."""
+        process = self.detached("sleep", "300")
+        info = json.loads(self.out("op", "info"))
+        self.assertNotEqual(procs.stat(info["pid"])[3], procs.stat(os.getpid())[3])
+        os.kill(info["pid"], signal.SIGHUP)
+        status = self.json("status", process)
+        self.assertEqual(status.get("process", status)["state"], "running")
+
+    def test_daemon_holds_nothing_of_its_starter(self):
+        """A pipe around the first command ends with that command, though the keeper stays."""
+        done = subprocess.run(["sh", "-c", f"'{COOP}' run -d sleep 300 2>&1 | cat"], env=self.env, capture_output=True,
+                              timeout=patience(30), check=True)
+        self.assertTrue(done.stdout.startswith(b"psh-"))
+        info = json.loads(self.out("op", "info"))
+        links = {os.readlink(f"/proc/{info['pid']}/fd/{fd}") for fd in (0, 1, 2)}
+        self.assertFalse([link for link in links if link.startswith(("pipe:", "/dev/pts"))], links)
+
+    def test_verbs_that_look_do_not_start_a_keeper(self):
+        """ps with no keeper shows nothing and starts none."""
+        self.coop("ps", code=None)
+        self.assertFalse(self.place.socket.exists())
+
+    def test_stale_socket(self):
+        """A socket file that nobody listens on is replaced."""
+        self.coop("run", "true")
+        with self.client() as client:
+            pid, guard = client.hello["pid"], client.call("info")["guard_pid"]
+        os.kill(guard, signal.SIGSTOP)
+        os.kill(pid, signal.SIGKILL)
+        os.kill(guard, signal.SIGKILL)
+        procs.wait_until(lambda: not procs.alive(pid) and not procs.alive(guard), "both are gone")
+        self.assertTrue(self.place.socket.exists())
+        self.assertEqual(self.out("run", "echo", "again"), b"again\n")
+
+    def test_keeper_that_cannot_start(self):
+        """If no keeper can be started the command says why in one line."""
+        os.chmod(self.place.dir, 0o777)
+        text = self.refusal("run", "true", code=125)
+        self.assertNotIn("\n\n", text)
+        os.chmod(self.place.dir, 0o700)
+
+
+class ForegroundTest(CliCase):
+    def test_coop_keeper_runs_in_the_foreground(self):
+        """coop keeper logs on stderr, serves, and SIGTERM ends it with all it owns."""
+        process = self.start("keeper", "--set", "max_running=7")
+        client = procs.wait_until(self.try_connect, "it listens")
+        self.assertEqual(client.call("info")["settings"]["max_running"], 7)
+        spawned = client.call("spawn", argv=["sleep", "300"])["process"]
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=patience(30))
+        self.assertEqual(process.returncode, 0, err)
+        self.assertFalse(procs.alive(spawned["pid"]))
+        self.assertTrue(err)
+
+    def try_connect(self):
+        try:
+            return Client(self.place.socket)
+        except OSError:
+            return None
+
+    def test_bad_settings(self):
+        """An unknown setting or a senseless value is refused in one line."""
+        for bad in ("nonsense=1", "max_running", "max_running=x", "max_running=-1", "=1", ""):
+            with self.subTest(bad=bad):
+                _, err = self.coop("keeper", "--set", bad, code=None)
+                self.assertNotEqual(self.code, 0)
+                self.assertEqual(err.count(b"\n"), 1, err)
+
+
+class ShutdownTest(CliCase):
+    def test_b123_shutdown(self):
+        """shutdown ends the keeper and all it owns; the next command starts a new one."""
+        process = self.detached("sh", "-c", "setsid sleep 300 & sleep 300")
+        with self.client() as client:
+            tree = procs.descendants(client.hello["pid"])
+            pid = client.hello["pid"]
+        self.coop("shutdown")
+        self.assertEqual([p for p in [pid, *tree] if procs.alive(p)], [])
+        self.assertFalse(self.place.socket.exists())
+        self.coop("shutdown")
+        self.assertEqual(self.out("run", "echo", "new"), b"new\n")
+        self.refusal("status", process, code=1)
+
+    def test_b123_running_clients_hear_it(self):
+        """A coop run in the foreground ends when the keeper is shut down, with the code of the signal."""
+        process = self.start("run", "--", "sh", "-c", "echo ready; exec sleep 300")
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.coop("shutdown")
+        process.communicate(timeout=patience(30))
+        self.assertIn(process.returncode, (125, 128 + 15, 128 + 9))
+
+
+class IdleTest(CliCase):
+    keeper_settings = "idle_exit_ms=300"
+
+    def test_idle_keeper_leaves(self):
+        """With COOP_SET=idle_exit_ms=300 a keeper with nothing to keep leaves by itself; a new command starts another."""
+        self.coop("run", "true")
+        with self.client() as client:
+            first = client.hello["pid"]
+            client.call("gc")
+            self.assertEqual(client.call("info")["settings"]["idle_exit_ms"], 300)
+        procs.wait_until(lambda: not procs.alive(first), "the idle keeper leaves")
+        procs.wait_until(lambda: not self.place.socket.exists(), "its socket goes")
+        self.assertEqual(self.out("run", "echo", "again"), b"again\n")
+
+    def test_busy_keeper_stays(self):
+        """A live process keeps it."""
+        process = self.detached("sleep", "2")
+        with self.client() as client:
+            pid = client.hello["pid"]
+        self.coop("wait", process)
+        self.assertTrue(procs.alive(pid))
+        self.coop("rm", process)
+        procs.wait_until(lambda: not procs.alive(pid), "then it leaves")

@@ -1,0 +1,105 @@
+"""What a process uses (B-010, B-011)."""
+
+import time
+
+from lib import procs
+from lib.keeper import KeeperCase
+
+FIELDS = ("cpu_usage_ns", "cpu_pct", "memory_bytes", "memory_peak_bytes", "pids")
+BUSY = "while :; do :; done"
+# The interval between two looks; the case asks for at least 200 ms.
+INTERVAL = 0.5
+
+
+class StatsTest(KeeperCase):
+    def test_b010_live_process_has_all_numbers(self):
+        """Every live process has the five; what is null has a reason; pids counts the tree."""
+        process = self.sh("sleep 300 & sleep 300 & echo up; wait")["id"]
+        self.wait_output(process, b"up")
+        stats = self.status(process)["stats"]
+        for name in FIELDS:
+            self.assertIn(name, stats)
+            if stats[name] is None:
+                self.assertIn(name, stats["reasons"])
+        self.assertEqual(stats["pids"], 3)
+        self.assertGreater(stats["memory_bytes"], 0)
+        self.assertGreaterEqual(stats["memory_peak_bytes"], 1)
+
+    def test_b010_cpu_is_cumulative_over_the_tree(self):
+        """A child's time counts, also after that child has ended."""
+        process = self.sh("sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; echo spent; sleep 300")["id"]
+        self.wait_output(process, b"spent")
+        record = self.status(process)
+        self.assertGreater(record["stats"]["cpu_usage_ns"], 20_000_000)
+
+    def test_b010_after_the_end(self):
+        """Cumulative and peak values remain, momentary ones are null with a reason."""
+        process = self.sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo x; read y", stdin="pipe")["id"]
+        self.wait_output(process, b"x")
+        live = self.status(process)["stats"]
+        self.client.call("close_stdin", id=process)
+        stats = self.ended(process)["stats"]
+        self.assertGreaterEqual(stats["cpu_usage_ns"], live["cpu_usage_ns"])
+        self.assertGreater(stats["memory_peak_bytes"], 0)
+        for name in ("cpu_pct", "memory_bytes", "pids"):
+            self.assertIsNone(stats[name], name)
+            self.assertIn(name, stats["reasons"])
+
+    def look(self, process, pids):
+        """cpu_pct over one interval as the keeper says, and what the kernel says of the same time."""
+        self.status(process)
+        begin, used = time.monotonic(), sum(map(procs.cpu_seconds, pids))
+        time.sleep(INTERVAL)
+        told = self.status(process)["stats"]["cpu_pct"]
+        real = (sum(map(procs.cpu_seconds, pids)) - used) / (time.monotonic() - begin) * 100
+        return told, real
+
+    def assert_close(self, process, pids, lowest, highest):
+        """A loaded machine does not give a busy loop its whole core, so the truth is the kernel's count; where the loop
+        had the core, the case's own numbers must hold."""
+        for _ in range(3):
+            told, real = self.look(process, pids)
+            self.assertIsNotNone(told)
+            self.assertLess(abs(told - real), 12, (told, real))
+            self.assertLessEqual(told, highest)
+            if real >= lowest + 8:
+                self.assertGreaterEqual(told, lowest)
+
+    def test_b011_null_before_the_first_interval(self):
+        """The first look has no interval yet, and says so."""
+        record = self.spawn("sleep", "300")
+        self.assertIsNone(record["stats"]["cpu_pct"])
+        self.assertTrue(record["stats"]["reasons"]["cpu_pct"])
+
+    def test_b011_busy_loop_shows_90_to_110(self):
+        """A busy loop, also one that slept for its first second: the interval counts, not the age."""
+        record = self.sh(BUSY)
+        self.assert_close(record["id"], [record["pid"]], 90, 112)
+        late = self.sh(f"sleep 1; echo go; {BUSY}")
+        self.client.call("kill", id=record["id"])
+        self.wait_output(late["id"], b"go")
+        self.assert_close(late["id"], [late["pid"]], 90, 112)
+
+    def test_b011_sleeper_shows_0_to_2(self):
+        """A sleeper that was busy before shows next to nothing."""
+        process = self.sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo tired; sleep 300")["id"]
+        self.wait_output(process, b"tired")
+        told, _ = self.look(process, [self.status(process)["pid"]])
+        self.assertGreaterEqual(told, 0)
+        self.assertLessEqual(told, 2)
+
+    def test_b011_two_busy_processes_show_about_200(self):
+        """Two busy members of one tree add up."""
+        record = self.sh(f"({BUSY}) & echo up; {BUSY}")
+        self.wait_output(record["id"], b"up")
+        pids = [record["pid"], *procs.descendants(record["pid"])]
+        self.assertEqual(len(pids), 2)
+        self.assert_close(record["id"], pids, 180, 224)
+
+    def test_b011_nothing_samples_when_nobody_asks(self):
+        """A keeper with processes and no question does not wake up."""
+        self.spawn("sleep", "300")
+        before = self.client.call("info")["wakeups"]
+        time.sleep(1.5)
+        after = self.client.call("info")["wakeups"]
+        self.assertLessEqual(after - before, 4)

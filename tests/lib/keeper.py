@@ -1,0 +1,225 @@
+"""A keeper of a test's own, and the base class of the tests that use one."""
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+from . import procs
+from .client import Client, Closed, Data, KeeperError
+from .place import KEEPER, Place, patience
+from .procs import wait_until
+
+EXIT_GRACE = 30
+
+
+def plain_limits():
+    """Tests send signals that dump core; nobody wants the files."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Keeper:
+    """`coop-keeper --foreground` in a place of its own. `process` is the guard; the keeper's own pid is `pid`."""
+
+    def __init__(self, settings=None, place=None, env=None, wrap=(), before_exec=plain_limits, options=None):
+        self.place = place or Place()
+        self.clients = []
+        argv = [*wrap, str(KEEPER), *(options or ["--foreground"])]
+        for name, value in (settings or {}).items():
+            argv += ["--set", f"{name}={value}"]
+        # The file stays open for appending: a second keeper of the same place writes behind the first.
+        with open(self.place.log, "ab") as log:
+            self.process = subprocess.Popen(
+                argv,
+                env=self.place.env(env),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=before_exec,
+                start_new_session=True,
+            )
+        self.pid = None
+
+    def wait_ready(self):
+        """Connects as soon as somebody listens; a keeper that ends instead fails at once, with its log."""
+
+        def attempt():
+            if self.process.poll() is not None:
+                raise AssertionError(f"keeper ended with {self.process.returncode}:\n{self.place.log_tail()}")
+            try:
+                return self.connect()
+            except (FileNotFoundError, ConnectionRefusedError, Closed):
+                return None
+
+        client = wait_until(attempt, "keeper listens")
+        self.pid = client.hello["pid"]
+        return client
+
+    def connect(self, **options):
+        client = Client(self.place.socket, **options)
+        self.clients.append(client)
+        return client
+
+    def kill(self):
+        """SIGKILL to the keeper itself, not to its guard."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait_gone(self, timeout=EXIT_GRACE):
+        return self.process.wait(patience(timeout))
+
+    def stop(self, grace_ms=0):
+        """Ends the keeper in order and checks that it left in order: exit code 0, nothing in the log."""
+        try:
+            if self.process.poll() is None:
+                self._ask_to_leave(grace_ms)
+            code = self.wait_gone()
+        except subprocess.TimeoutExpired:
+            procs.kill_all([*procs.descendants(self.process.pid), self.process.pid])
+            self.process.wait()
+            raise AssertionError(f"keeper did not leave:\n{self.place.log_tail()}") from None
+        finally:
+            for client in self.clients:
+                client.close()
+        if code != 0:
+            raise AssertionError(f"keeper left with {code}:\n{self.place.log_tail()}\n{self.place.faults()}")
+
+    def _ask_to_leave(self, grace_ms):
+        with contextlib.suppress(Closed, ConnectionError, FileNotFoundError, TimeoutError, KeeperError):
+            Client(self.place.socket, timeout=10).call("shutdown", grace_ms=grace_ms)
+            return
+        self.process.terminate()
+
+
+class KeeperCase(unittest.TestCase):
+    """Each test gets its own keeper and a connection to it. `settings` and `keeper_env` are the class's to set."""
+
+    settings = {}
+    keeper_env = {}
+    maxDiff = 4000
+
+    @classmethod
+    def setUpClass(cls):
+        procs.become_subreaper()
+
+    def setUp(self):
+        self.keepers = []
+        # Cleanups run last to first: this one is after every keeper has been told to leave.
+        self.addCleanup(procs.assert_no_descendants)
+        self.keeper = self.start_keeper(self.settings, env=self.keeper_env)
+        self.client = self.keeper.clients[0]
+
+    def start_keeper(self, settings=None, ready=True, **options):
+        """One more keeper; it is stopped and looked over when the test ends."""
+        keeper = Keeper(settings, **options)
+        self.keepers.append(keeper)
+        self.addCleanup(self.end_keeper, keeper)
+        if ready:
+            keeper.wait_ready()
+        return keeper
+
+    def end_keeper(self, keeper):
+        """Stops a keeper unless the test has already ended it, and looks at what it left."""
+        try:
+            if not getattr(keeper, "ended", False):
+                keeper.stop()
+        finally:
+            self.logs = getattr(self, "logs", "") + keeper.place.log_tail()
+            faults = keeper.place.faults()
+            for client in keeper.clients:
+                client.close()
+            keeper.place.remove()
+        self.assertEqual(faults, "", "sanitizer report")
+
+    def expect_end(self, keeper, codes=None):
+        """For a test that ends its keeper itself."""
+        code = keeper.wait_gone()
+        keeper.ended = True
+        if codes is not None:
+            self.assertIn(code, codes)
+        return code
+
+    def failure_notes(self):
+        """Shown with a failure by the worker."""
+        live = [keeper.place for keeper in self.keepers if keeper.place.dir.exists()]
+        return getattr(self, "logs", "") + "".join(place.log_tail() + place.faults() for place in live)
+
+    # Shorthand. All of it goes over self.client unless told otherwise.
+
+    def connect(self, **options):
+        return self.keeper.connect(**options)
+
+    def spawn(self, *argv, data=None, **args):
+        if argv:
+            args["argv"] = list(argv)
+        return self.client.reply("spawn", args, data).result["process"]
+
+    def sh(self, script, **args):
+        return self.spawn("sh", "-c", script, **args)
+
+    def status(self, process):
+        return self.client.call("status", id=process)["process"]
+
+    def wait(self, process, **args):
+        return self.client.call("wait", id=process, **args)
+
+    def ended(self, process):
+        """Waits for the end and returns the final record."""
+        answer = self.wait(process)
+        self.assertFalse(answer["running"], answer)
+        return answer["process"]
+
+    def run_sh(self, script, **args):
+        """Runs a script to its end: (record, stdout, stderr)."""
+        process = self.sh(script, **args)["id"]
+        record = self.ended(process)
+        return record, self.output(process), self.output(process, "stderr") if "stderr" in record["streams"] else b""
+
+    def output(self, process, stream="stdout", cursor=0, client=None):
+        """All that can be read of a stream now."""
+        pieces = []
+        while True:
+            args = {"id": process, "stream": stream, "cursor": cursor, "max": 1 << 20}
+            reply = (client or self.client).reply("read", args)
+            pieces.append(reply.bytes(stream))
+            if reply.result["next"] == cursor or not pieces[-1]:
+                return b"".join(pieces)
+            cursor = reply.result["next"]
+
+    def wait_output(self, process, wanted, stream="stdout", timeout=30):
+        """Waits, by following, until a stream contains some bytes; returns what came up to then."""
+        seen = b""
+        with Client(self.keeper.place.socket) as client:
+            request = client.submit("follow", {"id": process, "streams": [stream], "until": "eof"})
+            deadline = time.monotonic() + patience(timeout)
+            while wanted not in seen:
+                item = client.item(request, max(0.01, deadline - time.monotonic()))
+                if isinstance(item, Data):
+                    seen += item.data
+                elif "result" in item or "error" in item:
+                    raise AssertionError(f"ended before {wanted!r}: {seen!r} {item}")
+        return seen
+
+    def wait_state(self, process, state, timeout=30):
+        return wait_until(
+            lambda: (record := self.status(process))["state"] == state and record, f"{process} is {state}", timeout
+        )
+
+    @contextlib.contextmanager
+    def refused(self, code, field=None, words=None):
+        """The block must end with the keeper's refusal."""
+        with self.assertRaises(KeeperError) as caught:
+            yield caught
+        error = caught.exception
+        self.assertEqual(error.code, code, error)
+        if field is not None:
+            self.assertEqual(error.details.get("field"), field, error)
+        if words is not None:
+            self.assertIn(words, error.message)
+
+    def assert_gone(self, pids, what="processes"):
+        """All pids are dead now, not soon."""
+        left = [f"{pid} {procs.cmdline(pid)}" for pid in pids if procs.alive(pid)]
+        self.assertEqual(left, [], what)

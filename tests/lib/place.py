@@ -1,0 +1,69 @@
+"""Where the programs are, and a private place (socket, state, logs) for one keeper."""
+
+import functools
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("COOP_BUILD") or REPOSITORY / "build").resolve()
+COOP = BUILD / "bin" / "coop"
+KEEPER = BUILD / "bin" / "coop-keeper"
+
+# Names every process that the suite starts itself; the runner looks for it in /proc when all is over.
+RUN_MARK = "COOP_TEST_RUN"
+
+REPORT = re.compile(rb"(ERROR: \w+Sanitizer|runtime error: |SUMMARY: \w+Sanitizer|DEADLYSIGNAL)")
+
+
+@functools.cache
+def sanitized():
+    """Whether the keeper was built with a sanitizer: memory and time need more room then."""
+    return b"__asan_init" in KEEPER.read_bytes()
+
+
+def patience(seconds):
+    """A deadline that only a hang can miss, also on a loaded machine."""
+    return seconds * (4 if sanitized() else 1)
+
+
+class Place:
+    """A temporary folder with the environment that sends programs there instead of to the user's own keeper."""
+
+    def __init__(self, owner=None):
+        self.dir = Path(tempfile.mkdtemp(prefix="coop-t-"))
+        self.socket = self.dir / "keeper.sock"
+        self.state = self.dir / "state"
+        self.log = self.dir / "keeper.log"
+        self.reports = self.dir / "reports"
+        self.reports.mkdir(mode=0o777)
+        self.reports.chmod(0o777)
+        if owner is not None:
+            os.chown(self.dir, owner, owner)
+
+    def env(self, extra=None):
+        keep = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", RUN_MARK)
+        env = {name: os.environ[name] for name in keep if name in os.environ}
+        env.update(COOP_SOCKET=str(self.socket), COOP_STATE=str(self.state), TERM="xterm")
+        # A daemon's stderr goes nowhere, so sanitizer reports go to files.
+        for name, more in (("ASAN_OPTIONS", "detect_leaks=1:"), ("UBSAN_OPTIONS", "print_stacktrace=1:")):
+            env[name] = f"{os.environ.get(name, '')}:{more}log_path={self.reports}/report".lstrip(":")
+        env.update(extra or {})
+        return env
+
+    def faults(self):
+        """Sanitizer reports and the like that the programs of this place have left."""
+        found = [path.read_text(errors="replace") for path in sorted(self.reports.iterdir())]
+        if self.log.exists() and REPORT.search(self.log.read_bytes()):
+            found.append(self.log_tail())
+        return "\n".join(found)
+
+    def log_tail(self, size=6000):
+        if not self.log.exists():
+            return ""
+        return self.log.read_bytes()[-size:].decode(errors="replace")
+
+    def remove(self):
+        shutil.rmtree(self.dir, ignore_errors=True)

@@ -1,0 +1,72 @@
+"""Run as the first process of a PID namespace: lets the kernel give the pid of a reaped process to a stranger.
+
+There, nobody else takes pids, so writing ns_last_pid decides the next one. Prints "stranger untouched" on success.
+"""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from lib import procs
+from lib.keeper import Keeper
+from lib.place import Place
+
+
+def next_pid(pid):
+    Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+
+
+def stranger_with(pid):
+    """The interpreter may start helper threads, whose ids count too: try until it fits."""
+    for _ in range(50):
+        next_pid(pid)
+        process = subprocess.Popen(["sleep", "300"])
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.wait()
+    raise AssertionError(f"pid {pid} could not be had again")
+
+
+def main():
+    # As init of the namespace this process must collect orphans; as a subreaper it also has them as descendants.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    keeper = Keeper(place=Place())
+    client = keeper.wait_ready()
+    old = client.call("spawn", argv=["true"])["process"]
+    client.call("wait", id=old["id"])
+    procs.wait_until(lambda: procs.stat(old["pid"]) is None, "the old process is reaped")
+
+    stranger = stranger_with(old["pid"])
+    assert client.call("signal", id=old["id"], signal="KILL")["sent"] is False
+    killed = client.call("kill", id=old["id"])
+    assert killed["success"] and killed["signalled"] == [] and killed["killed"] == [], killed
+    stopped = client.call("stop", id=old["id"], grace_ms=0)
+    assert stopped["signalled"] == [], stopped
+    assert stranger.poll() is None and procs.alive(stranger.pid), "the stranger was hit"
+    stranger.kill()
+    stranger.wait()
+
+    for _ in range(50):
+        next_pid(old["pid"])
+        new = client.call("spawn", argv=["sleep", "300"])["process"]
+        if new["pid"] == old["pid"]:
+            break
+        client.call("kill", id=new["id"])
+    assert new["pid"] == old["pid"], "the keeper's own child did not get the pid"
+    assert new["id"] != old["id"]
+    before = client.call("status", id=old["id"])["process"]
+    assert before["state"] == "exited" and before["exit"]["code"] == 0, before
+    client.call("kill", id=old["id"])
+    client.call("signal", id=old["id"], signal="KILL")
+    assert client.call("status", id=new["id"])["process"]["state"] == "running"
+    keeper.stop()
+    assert not keeper.place.faults(), keeper.place.faults()
+    keeper.place.remove()
+    print("stranger untouched")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
