@@ -21,7 +21,7 @@ static inline size_t coop_buf_size(const struct coop_buf *buf)
 
 static inline uint8_t *coop_buf_front(const struct coop_buf *buf)
 {
-	return buf->data + buf->head;
+	return buf->data ? buf->data + buf->head : NULL;
 }
 
 /* Makes room for `size` more bytes. Returns where they go (then call coop_buf_commit), or NULL without memory. */

@@ -313,18 +313,22 @@ static void take_frames(struct coop_conn *conn)
 	const char *why;
 	size_t used;
 
+	if (conn->taking)
+		return;
+	conn->taking = true;
 	while (wants_input(conn)) {
 		int r = coop_frame_parse(coop_buf_front(&conn->in), coop_buf_size(&conn->in), &frame, &used, &why);
 		if (r < 0)
 			coop_conn_fatal(conn, r == -EMSGSIZE ? "too_large" : "invalid_input", why);
 		if (r <= 0)
-			return;
+			break;
 		if (frame.kind == COOP_FRAME_JSON)
 			on_json(conn, &frame);
 		else
 			on_data(conn, &frame);
 		coop_buf_consume(&conn->in, used);
 	}
+	conn->taking = false;
 }
 
 /* Returns false when the client is gone. */

@@ -42,6 +42,24 @@ static void ignore(uv_signal_t *handle, int number)
 	(void)number;
 }
 
+/* Everything has ended: the last answers go out with the flush that follows, then the loop ends. */
+static void finish_shutdown(struct coop_keeper *keeper)
+{
+	struct coop_request *request = keeper->shutdown_request;
+	struct coop_jsonw w;
+
+	keeper->shutdown_request = NULL;
+	if (request) {
+		request->on_drop = NULL;
+		coop_request_result(request, &w);
+		coop_jsonw_uint(&w, "ended", keeper->shutdown_ended);
+		coop_jsonw_uint(&w, "survivors", keeper->registry.live);
+		coop_request_end(request, &w);
+	}
+	coop_spool_remove(keeper);
+	uv_stop(&keeper->loop);
+}
+
 /* Everything that handlers left to do: kills go on, caps are applied, answers are sent. */
 static void before_sleep(uv_prepare_t *handle)
 {
@@ -49,6 +67,8 @@ static void before_sleep(uv_prepare_t *handle)
 
 	coop_kill_round(keeper);
 	coop_registry_trim(keeper);
+	if (keeper->stopping && keeper->registry.live == 0 && coop_list_empty(&keeper->kills))
+		finish_shutdown(keeper);
 	while (!coop_list_empty(&keeper->dirty))
 		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
 }
@@ -138,36 +158,14 @@ static void on_idle(uv_timer_t *timer)
 	coop_keeper_shutdown(keeper, 0, NULL);
 }
 
-static void finish_shutdown(struct coop_keeper *keeper)
-{
-	struct coop_request *request = keeper->shutdown_request;
-	struct coop_jsonw w;
-
-	keeper->shutdown_request = NULL;
-	if (request) {
-		coop_request_result(request, &w);
-		coop_jsonw_uint(&w, "ended", keeper->shutdown_ended);
-		coop_jsonw_uint(&w, "survivors", keeper->registry.live);
-		coop_request_end(request, &w);
-	}
-	while (!coop_list_empty(&keeper->dirty))
-		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
-	coop_spool_remove(keeper);
-	uv_stop(&keeper->loop);
-}
-
 void coop_keeper_check_idle(struct coop_keeper *keeper)
 {
 	const struct coop_registry *registry = &keeper->registry;
 
-	if (keeper->stopping) {
-		if (registry->live == 0 && coop_list_empty(&keeper->kills))
-			finish_shutdown(keeper);
+	if (keeper->stopping)
 		return;
-	}
-	if (keeper->private_mode && keeper->connection_count == 0 && keeper->started_at) {
-		if (keeper->private_served)
-			coop_keeper_shutdown(keeper, 0, NULL);
+	if (keeper->private_served && keeper->connection_count == 0) {
+		coop_keeper_shutdown(keeper, 0, NULL);
 		return;
 	}
 	bool idle = keeper->on_demand && keeper->settings.idle_exit_ms && registry->live == 0 &&

@@ -165,8 +165,8 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 	if (r == 0 && options->private_fd >= 0) {
 		(void)fcntl(options->private_fd, F_SETFL, O_NONBLOCK);
 		(void)fcntl(options->private_fd, F_SETFD, FD_CLOEXEC);
-		keeper->private_served = true;
 		r = coop_conn_open(keeper, options->private_fd);
+		keeper->private_served = r == 0;
 	}
 	if (r < 0) {
 		report(ready, *err.message ? err.message : "the client's socket cannot be used");

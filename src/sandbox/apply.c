@@ -18,7 +18,7 @@
 
 static void tell(int status, enum coop_plan_step step, int value)
 {
-	struct coop_plan_status message = {.step = step, .value = value};
+	struct coop_plan_status message = {.step = (int32_t)step, .value = value};
 	ssize_t n;
 
 	do

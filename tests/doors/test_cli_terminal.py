@@ -55,10 +55,10 @@ class TerminalRunTest(CliCase):
 
     def test_ctrl_c_twice_kills(self):
         """A command that ignores Ctrl-C is killed by the second one."""
-        terminal = self.terminal("run", "--", "sh", "-c", "trap '' INT; echo ready; while :; do sleep 0.05; done")
+        terminal = self.terminal("run", "--", "sh", "-c", "trap 'echo no' INT; echo ready; while :; do sleep 0.05; done")
         terminal.until(b"ready")
         terminal.type(b"\x03")
-        self.assertFalse(terminal.read_some(0.3) and terminal.process.poll() is not None)
+        terminal.until(b"no\r\n")
         terminal.type(b"\x03")
         self.assertEqual(terminal.wait(), 137)
 

@@ -179,7 +179,7 @@ class BadInputTest(KeeperCase):
                 with self.subTest(op=name, id=bad), self.assertRaises(KeeperError) as caught:
                     self.client.reply(name, self.valid_args(name) | {"id": bad})
                 self.assertEqual(caught.exception.code, "no_such_process")
-                messages.add(caught.exception.message.replace(bad, "ID"))
+                messages.add(caught.exception.message)
         self.assertEqual(len(messages), 1, messages)
         self.assert_undisturbed()
 
@@ -205,7 +205,6 @@ class BadInputTest(KeeperCase):
     def test_contradictions(self):
         """Arguments that are right alone and wrong together."""
         cases = [
-            ("spawn", {"argv": ["true"], "stdin": "data"}, None),
             ("read", {"id": self.canary, "tail": 5, "cursor": 5}, None),
             ("read", {"id": self.canary, "stream": "pty"}, "stream"),
             ("follow", {"id": self.canary, "streams": ["pty"]}, "streams"),

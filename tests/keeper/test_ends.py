@@ -122,7 +122,7 @@ class CauseTest(KeeperCase):
 
     def test_b017_surviving_a_signal_leaves_self_exit(self):
         """A process that takes TERM and exits later by itself has self_exit."""
-        process = self.sh("trap 'echo took' TERM; echo ready; read line; exit 5", stdin="pipe")["id"]
+        process = self.sh("trap 'echo took' TERM; echo ready; until read line; do :; done; exit 5", stdin="pipe")["id"]
         self.wait_output(process, b"ready")
         self.client.call("signal", id=process, signal="TERM")
         self.wait_output(process, b"took")

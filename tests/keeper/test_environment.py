@@ -38,7 +38,7 @@ class EnvironmentTest(KeeperCase):
         self.assertEqual((env["PATH"], env["LANG"], env["LC_TIME"]), ("/usr/bin:/bin", "C.UTF-8", "C"))
         self.assertIn("HOME", env)
         for name in ("LD_PRELOAD", "SECRET", "COOP_SOCKET"):
-            with self.subTest(name=name), self.refused("invalid_input", f"base_env.{name}"):
+            with self.subTest(name=name), self.refused("invalid_input", words=name):
                 self.spawn("true", base_env={name: "x"})
 
     def test_b085_coop_process_in_every_mode(self):
@@ -161,12 +161,12 @@ class CleanChildTest(KeeperCase):
                 stream = "stdout" if kind == "pipe" else "pty"
                 text = client.reply("read", {"id": looked, "stream": stream}).bytes(stream).strip()
                 self.assertEqual(text, b"[0, 1, 2, 3]", "3 is the folder being listed")
-                record = client.call("spawn", argv=["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"], kind=kind)
+                record = client.call("spawn", argv=["cat", "/proc/self/status"], kind=kind)
                 process = record["process"]
                 client.call("wait", id=process["id"])
                 text = client.reply("read", {"id": process["id"], "stream": stream}).bytes(stream)
-                masks = dict(line.split(b":\t") for line in text.split(b"\n") if line)
-                self.assertEqual({int(mask, 16) for mask in masks.values()}, {0}, text)
+                masks = dict(line.split(b":\t") for line in text.split(b"\n") if line.startswith(b"Sig") and b"/" not in line)
+                self.assertEqual({int(masks[name], 16) for name in (b"SigBlk", b"SigIgn", b"SigCgt")}, {0}, masks)
                 self.assertEqual(process["process_group_id"], process["pid"])
 
     def test_b092_own_session(self):
@@ -199,9 +199,9 @@ class ShellTest(KeeperCase):
         """command runs with the default shell or the chosen one, by id or path; login and interactive only if asked."""
         record, out = self.shell("echo $((1+2)) | tr 3 x")
         self.assertEqual((out, record["mode"], record["command"]), (b"x\n", "shell", "echo $((1+2)) | tr 3 x"))
-        _, out = self.shell("readlink /proc/$$/exe", shell="bash")
+        _, out = self.shell("readlink /proc/$$/exe; :", shell="bash")
         self.assertIn(b"bash", out)
-        _, out = self.shell("readlink /proc/$$/exe", shell="/bin/sh")
+        _, out = self.shell("readlink /proc/$$/exe; :", shell="/bin/sh")
         self.assertEqual(out.strip(), os.path.realpath("/bin/sh").encode())
         _, out = self.shell("shopt -q login_shell && echo login; case $- in *i*) echo inter;; esac; :", shell="bash")
         self.assertEqual(out, b"")

@@ -219,7 +219,7 @@ class NoMemoryTest(KeeperCase):
 
     def test_allocations_fail_again_and_again(self):
         """Every M-th allocation fails while the keeper works: it says so each time and lives."""
-        for fault in ("alloc:300:50", "alloc:500:13", "alloc:400:101"):
+        for fault in ("alloc:300:211", "alloc:500:307", "alloc:400:1009"):
             with self.subTest(fault=fault):
                 keeper = self.start_keeper(env={"COOP_FAULT": fault})
                 answered = 0

@@ -44,7 +44,7 @@ class Place:
             os.chown(self.dir, owner, owner)
 
     def env(self, extra=None):
-        keep = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", RUN_MARK)
+        keep = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "COOP_BUILD", RUN_MARK)
         env = {name: os.environ[name] for name in keep if name in os.environ}
         env.update(COOP_SOCKET=str(self.socket), COOP_STATE=str(self.state), TERM="xterm")
         # A daemon's stderr goes nowhere, so sanitizer reports go to files.
@@ -55,6 +55,8 @@ class Place:
 
     def faults(self):
         """Sanitizer reports and the like that the programs of this place have left."""
+        if not self.dir.exists():
+            return ""
         found = [path.read_text(errors="replace") for path in sorted(self.reports.iterdir())]
         if self.log.exists() and REPORT.search(self.log.read_bytes()):
             found.append(self.log_tail())
