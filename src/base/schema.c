@@ -185,8 +185,11 @@ static int check_unknown(const struct coop_field *fields, const json_t *args, st
 
 	json_object_foreach((json_t *)(uintptr_t)args, key, value)
 	{
-		if (!find_field(fields, key))
-			return coop_err_field(err, COOP_INVALID_INPUT, key, "there is no argument named %.100s", key);
+		char name[104];
+		if (find_field(fields, key))
+			continue;
+		(void)snprintf(name, sizeof name, "%.100s", key);
+		return coop_err_field(err, COOP_INVALID_INPUT, name, "there is no argument named %s", name);
 	}
 	return 0;
 }

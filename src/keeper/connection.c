@@ -17,6 +17,7 @@
 #include "keeper/request.h"
 
 #define READ_SIZE 65536u
+#define ID_MAX ((1ll << 53) - 1)
 /* A follower adds frames while less than this waits to be sent. */
 #define FILL_TARGET (512u << 10)
 
@@ -210,6 +211,16 @@ static void dispatch(struct coop_request *request)
 		request->op->handle(request);
 }
 
+static bool is_open(const struct coop_conn *conn, uint64_t id)
+{
+	COOP_LIST_EACH(&conn->requests, link)
+	{
+		if (COOP_LIST_ITEM(link, struct coop_request, in_conn)->id == id)
+			return true;
+	}
+	return false;
+}
+
 static void on_request(struct coop_conn *conn, json_t *frame)
 {
 	json_int_t id = json_integer_value(json_object_get(frame, "id"));
@@ -217,8 +228,8 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	const json_t *data = json_object_get(frame, "data");
 	struct coop_err err = {0};
 
-	if (id < 1 || !name || (data && (!json_is_integer(data) || json_integer_value(data) < 0))) {
-		coop_conn_fatal(conn, "invalid_input", "a request needs an id of at least 1 and an op; data is a byte count");
+	if (id < 1 || id > ID_MAX || is_open(conn, (uint64_t)id) || !name || (data && (!json_is_integer(data) || json_integer_value(data) < 0))) {
+		coop_conn_fatal(conn, "invalid_input", "a request needs an unused id from 1 to 2^53-1 and an op; data is a byte count");
 		return;
 	}
 	struct coop_request *request = coop_mem_zalloc(sizeof *request);

@@ -97,6 +97,15 @@ static int check_variable(const char *argument, const char *name, const char *va
 	return 0;
 }
 
+static int refuse_base(const char *name, struct coop_err *err)
+{
+	char field[160];
+
+	(void)snprintf(field, sizeof field, "base_env.%.100s", name);
+	return coop_err_field(err, COOP_INVALID_INPUT, field, "%s: a base holds only PATH, HOME, USER, LOGNAME, SHELL, "
+			      "TERM, TMPDIR, LANG, LC_* and TZ", field);
+}
+
 static int lay_over(struct coop_env *env, const json_t *variables, const char *argument, bool base, struct coop_err *err)
 {
 	const char *name;
@@ -108,7 +117,7 @@ static int lay_over(struct coop_env *env, const json_t *variables, const char *a
 		if (r < 0)
 			return r;
 		if (base && !may_inherit(name))
-			return coop_err_field(err, COOP_INVALID_INPUT, "base_env", "base_env may not hold %.100s", name);
+			return refuse_base(name, err);
 		if (set(env, name, json_string_value(value)) < 0)
 			return coop_err_no_memory(err);
 	}

@@ -320,8 +320,8 @@ static int choose_streams(struct coop_follow *follow, const struct coop_process 
 
 void coop_op_follow(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
 	const char *mode = coop_arg_string(request->args, "mode", "bytes");
+	struct coop_process *process = coop_ops_process(request);
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 

@@ -45,12 +45,11 @@ static void ignore(uv_signal_t *handle, int number)
 /* Everything has ended: the last answers go out with the flush that follows, then the loop ends. */
 static void finish_shutdown(struct coop_keeper *keeper)
 {
-	struct coop_request *request = keeper->shutdown_request;
 	struct coop_jsonw w;
 
-	keeper->shutdown_request = NULL;
-	if (request) {
-		request->on_drop = NULL;
+	while (!coop_list_empty(&keeper->shutdown_requests)) {
+		struct coop_request *request =
+			COOP_LIST_ITEM(keeper->shutdown_requests.next, struct coop_request, in_process);
 		coop_request_result(request, &w);
 		coop_jsonw_uint(&w, "ended", keeper->shutdown_ended);
 		coop_jsonw_uint(&w, "survivors", keeper->registry.live);
@@ -122,6 +121,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->connections);
 	coop_list_init(&keeper->dirty);
 	coop_list_init(&keeper->kills);
+	coop_list_init(&keeper->shutdown_requests);
 	keeper->started_at = coop_clock_wall_ms();
 	keeper->listen_fd = -1;
 	raise_fd_limit(keeper);
@@ -180,11 +180,6 @@ void coop_keeper_check_idle(struct coop_keeper *keeper)
 		(void)uv_timer_stop(&keeper->idle_timer);
 }
 
-static void drop_shutdown(struct coop_request *request)
-{
-	request->keeper->shutdown_request = NULL;
-}
-
 void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms, struct coop_request *request)
 {
 	struct coop_kill_order order = {
@@ -192,14 +187,8 @@ void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms, struct 
 		.grace_ms = grace_ms,
 	};
 
-	if (request && !keeper->shutdown_request) {
-		keeper->shutdown_request = request;
-		request->on_drop = drop_shutdown;
-	} else if (request) {
-		struct coop_err err;
-		(void)coop_err_set(&err, COOP_UNAVAILABLE, "the keeper is stopping already");
-		coop_request_fail(request, &err);
-	}
+	if (request)
+		coop_list_add(&keeper->shutdown_requests, &request->in_process);
 	if (!keeper->stopping)
 		keeper->shutdown_ended = keeper->registry.live;
 	keeper->stopping = true;

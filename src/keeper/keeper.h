@@ -51,7 +51,7 @@ struct coop_keeper {
 
 	bool stopping;
 	bool private_served; /* the one client of a private keeper has been connected */
-	struct coop_request *shutdown_request;
+	struct coop_link shutdown_requests;
 	uint64_t shutdown_ended;
 };
 

@@ -247,8 +247,8 @@ static void read_combined(struct coop_request *request, struct coop_process *pro
 
 void coop_op_read(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
 	const json_t *args = request->args;
+	struct coop_process *process = coop_ops_process(request);
 	struct coop_err err = {0};
 
 	if (!process)

@@ -64,8 +64,8 @@ static void on_drop(struct coop_request *request)
 
 void coop_op_write_stdin(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", WRITE_TIMEOUT_MS);
+	struct coop_process *process = coop_ops_process(request);
 	struct coop_err err;
 
 	if (!process)
@@ -108,11 +108,11 @@ void coop_op_close_stdin(struct coop_request *request)
 
 void coop_op_resize(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
 	struct winsize size = {
 		.ws_col = (unsigned short)coop_arg_int(request->args, "cols", 0),
 		.ws_row = (unsigned short)coop_arg_int(request->args, "rows", 0),
 	};
+	struct coop_process *process = coop_ops_process(request);
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 

@@ -53,8 +53,8 @@ static void answer(struct coop_request *request)
 
 void coop_op_wait(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", -1);
+	struct coop_process *process = coop_ops_process(request);
 	struct coop_err err;
 
 	if (!process)

@@ -26,7 +26,8 @@ const struct coop_op *coop_ops_find(const char *name);
 /* Row `index`, or NULL past the last. */
 const struct coop_op *coop_ops_row(size_t index);
 
-/* Finds the process that the `id` argument names; answers the request with the error if there is none. Counts as a call of the
+/* Finds the process that the `id` argument names; answers the request with the error if there is none: it is gone
+ * then, with its arguments. Counts as a call of the
  * owner: the idle clock restarts. */
 struct coop_process *coop_ops_process(struct coop_request *request);
 

@@ -126,11 +126,7 @@ static void write_stream(const struct coop_stream *stream, struct coop_jsonw *w)
 	coop_jsonw_begin(w, coop_stream_name(stream->number));
 	coop_jsonw_uint(w, "start", coop_stream_start(stream));
 	coop_jsonw_uint(w, "end", stream->ring.end);
-	coop_jsonw_uint(w, "bytes_dropped", stream->process->spool
-						    ? stream->ring.start - (stream->spooled < stream->ring.start
-										    ? stream->spooled
-										    : stream->ring.start)
-						    : stream->ring.start);
+	coop_jsonw_uint(w, "bytes_dropped", stream->dropped);
 	coop_jsonw_uint(w, "ring_bytes", stream->ring.limit);
 	coop_jsonw_string(w, "overflow", policies[stream->overflow]);
 	coop_jsonw_bool(w, "eof", stream->eof);
@@ -154,7 +150,7 @@ static void write_output(const struct coop_process *process, struct coop_jsonw *
 	coop_jsonw_string(w, "stderr_mode", process->pty ? NULL : process->merged ? "merged" : "separate");
 	coop_jsonw_begin(w, "events");
 	coop_jsonw_uint(w, "first", process->index.first);
-	coop_jsonw_uint(w, "next", process->index.next);
+	coop_jsonw_uint(w, "next", process->told ? process->exit_cursor + 1 : process->index.next);
 	if (process->told)
 		coop_jsonw_uint(w, "exit", process->exit_cursor);
 	else

@@ -87,6 +87,21 @@ static void reserve_ahead(struct coop_keeper *keeper)
 	registry->reserving = uv_queue_work(&keeper->loop, &job->work, reserve_work, reserved) == 0;
 }
 
+/* Ended records whose descendants still live count like running ones. Looked up only where it can matter. */
+static int64_t left_behind(struct coop_keeper *keeper)
+{
+	const struct coop_registry *registry = &keeper->registry;
+	int64_t count = 0;
+
+	if ((int64_t)registry->live + registry->finished_count < keeper->settings.max_running)
+		return 0;
+	COOP_LIST_EACH(&registry->finished, link)
+	{
+		count += coop_tree_has_orphans(keeper, COOP_LIST_ITEM(link, struct coop_process, in_finished));
+	}
+	return count;
+}
+
 int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 {
 	const struct coop_registry *registry = &keeper->registry;
@@ -97,12 +112,13 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 		reserve_ahead(keeper);
 		return coop_err_set(err, COOP_UNAVAILABLE, "no id can be given: the state folder cannot be written to");
 	}
-	if ((int64_t)registry->live < keeper->settings.max_running)
+	int64_t in_use = (int64_t)registry->live + left_behind(keeper);
+	if (in_use < keeper->settings.max_running)
 		return 0;
-	int r = coop_err_set(err, COOP_REGISTRY_FULL, "%u processes are running, and %lld is the limit", registry->live,
-			     (long long)keeper->settings.max_running);
+	int r = coop_err_set(err, COOP_REGISTRY_FULL, "%lld processes are running, and %lld is the limit",
+			     (long long)in_use, (long long)keeper->settings.max_running);
 	coop_err_detail_int(err, "limit", keeper->settings.max_running);
-	coop_err_detail_int(err, "in_use", registry->live);
+	coop_err_detail_int(err, "in_use", in_use);
 	coop_err_detail(err, "scope", "agent");
 	return r;
 }
@@ -155,8 +171,6 @@ void coop_registry_finished(struct coop_process *process)
 	registry->live--;
 	registry->finished_count++;
 	coop_list_add(&registry->finished, &process->in_finished);
-	coop_list_remove(&process->in_lease);
-	process->leaseholder = NULL;
 }
 
 void coop_registry_shed(struct coop_process *process)
@@ -164,6 +178,7 @@ void coop_registry_shed(struct coop_process *process)
 	struct coop_registry *registry = &process->keeper->registry;
 
 	coop_list_remove(&process->in_finished);
+	coop_list_remove(&process->in_lease);
 	registry->finished_count--;
 	registry->receipts++;
 	coop_keeper_check_idle(process->keeper);
@@ -296,7 +311,7 @@ struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const 
 			if (coop_process_live(process))
 				add_candidate(&tagged, process);
 		}
-		if (size > 4 && !strncmp(process->id, text, size))
+		if (size >= 4 && !strncmp(process->id, text, size))
 			add_candidate(&begins, process);
 	}
 	if (tagged.count)

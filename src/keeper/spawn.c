@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -214,6 +215,9 @@ static void fail_spawn(struct coop_spawn *spawn)
 	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.value;
 
 	(void)failed_at(&err, step_name(spawn->failure.step), error);
+	if (spawn->failure.step == COOP_STEP_EXEC)
+		(void)snprintf(err.message, sizeof err.message, "cannot execute %.300s: %s", process->labels.command,
+			       strerror(error));
 	if (error == E2BIG)
 		(void)coop_err_field(&err, COOP_TOO_LARGE, "argv", "argv and env are larger than the kernel takes");
 	/* Only what a user could have meant as a command leaves a record; want of resources does not. */

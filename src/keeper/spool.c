@@ -42,11 +42,18 @@ struct job {
 	uint8_t bytes[];
 };
 
+/* Removes a folder and what is in it. A link is removed, never followed. */
 static void remove_all(const char *dir)
 {
-	DIR *entries = opendir(dir);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	char path[4608];
+
+	if (fd < 0) {
+		(void)unlink(dir);
+		return;
+	}
 
 	while (entries && (entry = readdir(entries))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))

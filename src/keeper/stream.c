@@ -205,6 +205,15 @@ static size_t allowance(const struct coop_stream *stream, bool *ret_overwrite)
 	return READ_MAX;
 }
 
+/* Bytes that leave the ring are lost, unless they are on disk. */
+static void count_dropped(struct coop_stream *stream, size_t gone)
+{
+	uint64_t start = stream->ring.start, kept = start - gone > stream->spooled ? start - gone : stream->spooled;
+
+	if (start > kept)
+		stream->dropped += start - kept;
+}
+
 enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, ENDED };
 
 static enum outcome read_once(struct coop_stream *stream)
@@ -224,9 +233,10 @@ static enum outcome read_once(struct coop_stream *stream)
 		return NOTHING;
 	if (n <= 0)
 		return ENDED; /* a terminal whose other side is gone says EIO */
-	stream->dropped += coop_ring_commit(&stream->ring, (size_t)n);
+	count_dropped(stream, coop_ring_commit(&stream->ring, (size_t)n));
 	if (n >= PIPE_STANDARD)
 		enlarge(stream);
+	coop_spool_feed(stream);
 	if (!stream->process->told)
 		index_arrived(stream);
 	return n < room ? GOT_ALL : GOT_SOME;
@@ -262,7 +272,6 @@ void coop_stream_read(struct coop_stream *stream)
 		coop_process_touch(process);
 		if (process->reaped && !process->told)
 			coop_process_due(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
-		coop_spool_feed(stream);
 	}
 	coop_follow_wake(process);
 	if (stream->eof)
@@ -275,7 +284,6 @@ void coop_stream_release(struct coop_stream *stream, uint64_t position)
 	uint64_t oldest = stream->ring.start;
 
 	coop_ring_release(&stream->ring, position);
-	stream->dropped += stream->ring.start - oldest;
 	if (stream->ring.start > oldest && stream->overflow == COOP_OVERFLOW_BACKPRESSURE)
 		coop_stream_resume(stream);
 }

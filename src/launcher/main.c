@@ -21,9 +21,12 @@
 static void reset_signals(void)
 {
 	sigset_t none;
+	/* All zero is SIG_DFL. The kernel's own call, as the C library keeps two signals from its callers, and an ignored one
+	 * would be inherited. It fails for KILL and STOP, which have no disposition. */
+	static const unsigned long standard[8];
 
 	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL); /* fails for KILL, STOP and libc's own: those have no disposition */
+		(void)syscall(SYS_rt_sigaction, number, standard, NULL, sizeof(unsigned long));
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -19,7 +19,8 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		bench_fail("usage: capture_coop EXPECTED_BYTES PROGRAM [ARGUMENT...]", NULL);
 	struct coop *coop = bench_connect();
-	char *spawn_args = bench_spawn_args(argv + 2, ",\"ring_bytes\":1048576,\"overflow\":\"drop_oldest\"");
+	char *spawn_args =
+		bench_spawn_args(argv + 2, ",\"ring_bytes\":1048576,\"overflow\":\"drop_oldest\"");
 	uint64_t began = bench_now();
 	if (coop_call(coop, "spawn", spawn_args, NULL, 0, &spawned, &error) < 0)
 		bench_fail("spawn", error.message);

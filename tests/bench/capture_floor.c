@@ -25,7 +25,8 @@ static pid_t start(char **argv, size_t pipe_size, int *ret_fd)
 
 	if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETPIPE_SZ, (int)pipe_size) < 0)
 		bench_fail_errno("pipe");
-	if (posix_spawn_file_actions_init(&actions) || posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO))
+	if (posix_spawn_file_actions_init(&actions) ||
+	    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO))
 		bench_fail("posix_spawn_file_actions", NULL);
 	if (posix_spawn(&pid, argv[0], &actions, NULL, argv, envp))
 		bench_fail("posix_spawn", argv[0]);
@@ -42,7 +43,8 @@ int main(int argc, char **argv)
 	size_t total = 0;
 
 	if (argc < 4)
-		bench_fail("usage: capture_floor PIPE_BYTES EXPECTED_BYTES PROGRAM [ARGUMENT...]", NULL);
+		bench_fail("usage: capture_floor PIPE_BYTES EXPECTED_BYTES PROGRAM [ARGUMENT...]",
+			   NULL);
 	char *ring = malloc(RING_SIZE);
 	if (!ring)
 		bench_fail_errno("malloc");

@@ -1,6 +1,7 @@
-/* Starts up to COUNT processes through the keeper and leaves them running; stops at the first that it refuses.
+/* Starts up to COUNT processes through the keeper, WIDTH of them at a time, and leaves them running; stops at the first
+ * that it refuses.
  *
- *     hold COUNT PROGRAM [ARGUMENT...]
+ *     hold WIDTH COUNT PROGRAM [ARGUMENT...]
  *
  * Prints how many were started, and the code of the refusal or "-". */
 #include <stdio.h>
@@ -9,14 +10,13 @@
 
 #include "bench.h"
 
-#define WIDTH 32u /* on their way at once */
-
 struct work {
 	size_t started, open;
 	char refusal[32];
 };
 
-static void on_started(void *user, uint64_t request, int status, const char *json, const struct coop_error *error)
+static void on_started(void *user, uint64_t request, int status, const char *json,
+		       const struct coop_error *error)
 {
 	struct work *work = user;
 
@@ -35,14 +35,15 @@ int main(int argc, char **argv)
 	struct coop_handler handler = {.done = on_started, .user = &work};
 	struct coop_error error;
 
-	if (argc < 3)
-		bench_fail("usage: hold COUNT PROGRAM [ARGUMENT...]", NULL);
-	size_t left = bench_number(argv[1]);
+	if (argc < 4)
+		bench_fail("usage: hold WIDTH COUNT PROGRAM [ARGUMENT...]", NULL);
+	size_t width = bench_number(argv[1]), left = bench_number(argv[2]);
 	struct coop *coop = bench_connect();
-	char *spawn_args = bench_spawn_args(argv + 2, "");
+	char *spawn_args = bench_spawn_args(argv + 3, "");
 	while (work.open || (left && !*work.refusal)) {
-		for (; left && work.open < WIDTH && !*work.refusal; left--, work.open++) {
-			if (coop_submit(coop, "spawn", spawn_args, NULL, 0, &handler, NULL, &error) < 0)
+		for (; left && work.open < width && !*work.refusal; left--, work.open++) {
+			if (coop_submit(coop, "spawn", spawn_args, NULL, 0, &handler, NULL,
+					&error) < 0)
 				bench_fail("spawn", error.message);
 		}
 		if (coop_run(coop, -1, &error) < 0)

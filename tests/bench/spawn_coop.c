@@ -13,9 +13,9 @@
 struct work {
 	struct coop *coop;
 	const char *spawn_args;
-	size_t left;	/* to be started */
+	size_t left;    /* to be started */
 	size_t running; /* started, end not known */
-	size_t output;	/* what each must write */
+	size_t output;  /* what each must write */
 };
 
 struct job {
@@ -23,7 +23,8 @@ struct job {
 	size_t output;
 };
 
-static void submit(struct job *job, const char *op, const char *args, const struct coop_handler *handler)
+static void submit(struct job *job, const char *op, const char *args,
+		   const struct coop_handler *handler)
 {
 	struct coop_error error;
 
@@ -41,7 +42,8 @@ static void on_bytes(void *user, uint64_t request, const struct coop_chunk *chun
 	job->output += chunk->size;
 }
 
-static void on_end(void *user, uint64_t request, int status, const char *json, const struct coop_error *error)
+static void on_end(void *user, uint64_t request, int status, const char *json,
+		   const struct coop_error *error)
 {
 	struct job *job = user;
 
@@ -56,7 +58,8 @@ static void on_end(void *user, uint64_t request, int status, const char *json, c
 		start(job);
 }
 
-static void on_started(void *user, uint64_t request, int status, const char *json, const struct coop_error *error)
+static void on_started(void *user, uint64_t request, int status, const char *json,
+		       const struct coop_error *error)
 {
 	struct job *job = user;
 	struct coop_handler handler = {.data = on_bytes, .done = on_end, .user = job};
@@ -85,7 +88,8 @@ int main(int argc, char **argv)
 	struct coop_error error;
 
 	if (argc < 5)
-		bench_fail("usage: spawn_coop WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]", NULL);
+		bench_fail("usage: spawn_coop WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]",
+			   NULL);
 	size_t width = bench_number(argv[1]);
 	char *spawn_args = bench_spawn_args(argv + 4, "");
 	struct work work = {

@@ -48,7 +48,8 @@ static void watch(const struct work *work, struct job *job, enum source source)
 /* Out of epoll first: a child of another job that has not yet executed still holds the pipe. */
 static void end(const struct work *work, struct job *job, enum source source)
 {
-	if (epoll_ctl(work->epoll, EPOLL_CTL_DEL, job->fds[source], NULL) < 0 || close(job->fds[source]) < 0)
+	if (epoll_ctl(work->epoll, EPOLL_CTL_DEL, job->fds[source], NULL) < 0 ||
+	    close(job->fds[source]) < 0)
 		bench_fail_errno("close");
 	job->fds[source] = -1;
 }
@@ -61,7 +62,8 @@ static void start(struct work *work, struct job *job)
 
 	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(err, O_CLOEXEC | O_NONBLOCK) < 0)
 		bench_fail_errno("pipe2");
-	if (posix_spawn_file_actions_init(&actions) || posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO) ||
+	if (posix_spawn_file_actions_init(&actions) ||
+	    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO) ||
 	    posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO))
 		bench_fail("posix_spawn_file_actions", NULL);
 	if (posix_spawn(&job->pid, work->argv[0], &actions, NULL, work->argv, envp))
@@ -83,7 +85,8 @@ static void start(struct work *work, struct job *job)
 
 static void capture(const struct work *work, struct job *job, enum source source)
 {
-	ssize_t n = read(job->fds[source], job->capture + job->size, sizeof job->capture - job->size);
+	ssize_t n =
+		read(job->fds[source], job->capture + job->size, sizeof job->capture - job->size);
 
 	if (n > 0)
 		job->size += (size_t)n;
@@ -125,7 +128,8 @@ static void handle(struct work *work, uint64_t number)
 int main(int argc, char **argv)
 {
 	if (argc < 5)
-		bench_fail("usage: spawn_floor WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]", NULL);
+		bench_fail("usage: spawn_floor WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]",
+			   NULL);
 	size_t width = bench_number(argv[1]);
 	struct work work = {
 		.epoll = epoll_create1(EPOLL_CLOEXEC),

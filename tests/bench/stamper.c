@@ -16,7 +16,8 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		bench_fail("usage: stamper FILE", NULL);
 	int fd = open(argv[1], O_RDWR | O_CLOEXEC);
-	volatile uint64_t *stamp = mmap(NULL, sizeof *stamp, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	volatile uint64_t *stamp =
+		mmap(NULL, sizeof *stamp, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (stamp == MAP_FAILED)
 		bench_fail_errno("mmap");
 	*stamp = 0; /* the page is there when it matters */

@@ -115,8 +115,8 @@ class CapTest(KeeperCase):
         """The second thousand of outputs costs nothing that the first hundred had not."""
 
         def batch(count):
-            for _ in range(count // 25):
-                requests = [self.client.submit("spawn", {"argv": ["echo", "x" * 1000]}) for _ in range(25)]
+            for _ in range(count // 20):
+                requests = [self.client.submit("spawn", {"argv": ["echo", "x" * 1000]}) for _ in range(20)]
                 for request in requests:
                     self.wait(self.client.finish(request).result["process"]["id"])
             return self.client.call("info")

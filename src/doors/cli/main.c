@@ -1,8 +1,10 @@
 /* coop: the command line. Finds the verb's row, reads its options by its table, and lets it run. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli.h"
@@ -73,6 +75,15 @@ static int run_verb(const struct cli_verb *verb, char **args)
 	return code;
 }
 
+/* A closed stdin, stdout or stderr would become the number of the next file opened, the keeper's socket, and whatever is
+ * printed would go there. */
+static void fill_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", O_RDWR);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -80,6 +91,7 @@ int main(int argc, char **argv)
 	} aliases[] = {
 		{"--help", "help"}, {"-h", "help"}, {"--version", "version"}, {"-V", "version"}};
 	const char *word = argc > 1 ? argv[1] : "help";
+	fill_standard_fds();
 
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (strcmp(word, aliases[i].word) == 0)

@@ -27,18 +27,14 @@ static void add_record(struct cli_table *table, const json_t *record)
 	     memory[CLI_TEXT_MAX];
 	if (!cli_record_finished(record))
 		(void)snprintf(pid, sizeof(pid), "%lld", (long long)cli_number(record, "pid"));
+	/* Only what can be typed as an ID: the program's name stands in the last column anyway. */
+	const char *tag = cli_text(record, "tag");
 	format_state(record, state);
 	cli_format_duration(cli_number(record, "duration_ms"), age);
 	cli_format_cpu(record, cpu);
 	cli_format_bytes_or_dash(cli_member(record, "stats", "memory_bytes"), memory);
 	const char *const cells[] = {
-		cli_text(record, "id"),
-		pid,
-		state,
-		age,
-		cpu,
-		memory,
-		cli_text(record, "label"),
+		cli_text(record, "id"),      pid, state, age, cpu, memory, *tag ? tag : "-",
 		cli_text(record, "command"),
 	};
 	(void)cli_table_add(table, cells);

@@ -115,9 +115,11 @@ void cli_record_say_left_behind(const json_t *record)
 		return;
 	const char *noun = count == 1 ? "process" : "processes";
 	if (strcmp(cli_text(record, "lease"), "ephemeral") == 0)
-		cli_say("%s left %lld %s running; they end now, with this coop run (--lease "
-			"awaited keeps them until: coop kill %s)",
-			id, count, noun, id);
+		cli_say("%s left %lld %s running; %s now, with this coop run (--lease awaited "
+			"keeps %s until: coop kill %s)",
+			id, count, noun, count == 1 ? "it ends" : "they end",
+			count == 1 ? "it" : "them", id);
 	else
-		cli_say("%s left %lld %s running (coop kill %s ends them)", id, count, noun, id);
+		cli_say("%s left %lld %s running (coop kill %s ends %s)", id, count, noun, id,
+			count == 1 ? "it" : "them");
 }

@@ -14,6 +14,7 @@ static const struct {
 	{"no_such_process", "coop ps -a lists what there is"},
 	{"registry_full", "coop ps lists what runs, coop kill ID ends one"},
 	{"quota", "coop ps lists what runs, coop kill ID ends one"},
+	{"closed", "coop run -i or -t leaves it open"},
 	{"unavailable", "the keeper is stopping: try again"},
 	{"sandbox_unavailable", "coop doctor says what is missing"},
 };

@@ -29,10 +29,11 @@ static void show_use(const json_t *record)
 	cli_format_bytes_or_dash(json_object_get(stats, "memory_bytes"), memory);
 	cli_format_bytes_or_dash(json_object_get(stats, "memory_peak_bytes"), peak);
 	cli_format_duration(cli_number(stats, "cpu_usage_ns") / 1000000, time);
-	(void)printf("  %-10s cpu %s %% (%s in all), memory %s (at most %s)", "use", cpu, time,
-		     memory, peak);
-	if (json_is_integer(json_object_get(stats, "pids")))
-		(void)printf(", %lld processes", (long long)cli_number(stats, "pids"));
+	(void)printf("  %-10s cpu time %s, memory at most %s", "use", time, peak);
+	/* The momentary values end with the process. */
+	if (!cli_record_finished(record))
+		(void)printf("; now cpu %s %%, memory %s, processes %lld", cpu, memory,
+			     (long long)cli_number(stats, "pids"));
 	(void)putchar('\n');
 }
 

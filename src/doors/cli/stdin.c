@@ -86,8 +86,12 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	const struct settings *s = settings;
 	struct coop_error error;
 	uint64_t total = 0;
-	json_t *closed = NULL;
+	json_t *status = NULL, *closed = NULL;
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
+	/* Before the first byte is taken from somebody: is there such a process at all? */
+	if (r >= 0)
+		r = cli_call(cli, "status", cli_id_args(operands[0]), &status, &error);
+	json_decref(status);
 	if (r >= 0)
 		r = copy(cli, operands[0], s, &total, &error);
 	if (r >= 0 && s->close)
