@@ -6,7 +6,7 @@
 
 /* The one piece of global state in the program: allocation has no context to carry it. */
 static struct {
-	unsigned long count, fail_at, then_every;
+	unsigned long count, fail_at, then_every, failures;
 } fault;
 
 void coop_mem_init(void)
@@ -30,19 +30,30 @@ static int must_fail(void)
 	return fault.then_every && (fault.count - fault.fail_at) % fault.then_every == 0;
 }
 
+unsigned long coop_mem_failures(void)
+{
+	return fault.failures;
+}
+
+static void *counted(void *memory)
+{
+	fault.failures += !memory;
+	return memory;
+}
+
 void *coop_mem_alloc(size_t size)
 {
-	return must_fail() ? NULL : malloc(size ? size : 1);
+	return counted(must_fail() ? NULL : malloc(size ? size : 1));
 }
 
 void *coop_mem_zalloc(size_t size)
 {
-	return must_fail() ? NULL : calloc(1, size ? size : 1);
+	return counted(must_fail() ? NULL : calloc(1, size ? size : 1));
 }
 
 void *coop_mem_realloc(void *old, size_t size)
 {
-	return must_fail() ? NULL : realloc(old, size ? size : 1);
+	return counted(must_fail() ? NULL : realloc(old, size ? size : 1));
 }
 
 char *coop_mem_strdup(const char *text)

@@ -10,6 +10,9 @@
 /* Reads COOP_FAULT. Called once by main, before the first allocation that should count. */
 void coop_mem_init(void);
 
+/* How many allocations have failed so far. */
+unsigned long coop_mem_failures(void);
+
 /* NULL on failure, as malloc. A size of 0 gives a pointer that can be freed. */
 void *coop_mem_alloc(size_t size);
 void *coop_mem_zalloc(size_t size);

@@ -186,7 +186,9 @@ void coop_conn_flush(struct coop_conn *conn)
 	if (coop_buf_size(&conn->in))
 		take_frames(conn);
 	while (more) {
-		more = !conn->closing && serve_follows(conn);
+		/* A full output hides that followers have more: they are asked again once it is sent. */
+		bool full = coop_buf_size(&conn->out) >= FILL_TARGET;
+		more = !conn->closing && (serve_follows(conn) || full);
 		if (!send_out(conn)) {
 			coop_conn_close(conn);
 			return;
@@ -289,8 +291,12 @@ static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
 		coop_conn_fatal(conn, "invalid_input", "a request came before the bytes of the one before it");
 		return;
 	}
+	unsigned long failures = coop_mem_failures();
 	json_t *json = json_loadb((const char *)frame->bytes, frame->size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
-	if (!json) {
+	if (coop_mem_failures() != failures) {
+		/* jansson goes on after a failed allocation, with characters missing: such a request must not be carried out. */
+		coop_conn_fatal(conn, "internal", "the keeper is out of memory");
+	} else if (!json) {
 		coop_conn_fatal(conn, "invalid_input", "a JSON frame is not valid JSON");
 	} else if (!json_is_object(json)) {
 		coop_conn_fatal(conn, "invalid_input", "a JSON frame is not an object");

@@ -178,6 +178,12 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 		 *keeper->socket_path ? keeper->socket_path : "private");
 	report(ready, "ready");
 	coop_keeper_run(keeper);
+	/* The orderly end is under way; a late signal must not make it a death by signal. */
+	sigset_t late;
+	(void)sigemptyset(&late);
+	(void)sigaddset(&late, SIGTERM);
+	(void)sigaddset(&late, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &late, NULL);
 	coop_log(COOP_LOG_INFO, "ended pid=%d", getpid());
 	coop_keeper_free(keeper);
 	return 0;
