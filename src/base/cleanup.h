@@ -24,17 +24,17 @@ static inline void coop_cleanup_fd(const int *fd)
 #define COOP_AUTO_FREE __attribute__((cleanup(coop_cleanup_free)))
 #define COOP_AUTO_FD __attribute__((cleanup(coop_cleanup_fd)))
 
-#define COOP_TAKE_PTR(p)                                                                           \
-	({                                                                                         \
-		__typeof__(p) taken_ = (p);                                                        \
-		(p) = NULL;                                                                        \
-		taken_;                                                                            \
+#define COOP_TAKE_PTR(p)                    \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
 	})
-#define COOP_TAKE_FD(fd)                                                                           \
-	({                                                                                         \
-		int taken_ = (fd);                                                                 \
-		(fd) = -1;                                                                         \
-		taken_;                                                                            \
+#define COOP_TAKE_FD(fd)           \
+	({                         \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
 	})
 
 #endif

@@ -7,7 +7,8 @@ uint64_t coop_clock_now(void)
 {
 	struct timespec ts;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail with a fixed clock and a valid pointer */
+	(void)clock_gettime(CLOCK_MONOTONIC,
+			    &ts); /* cannot fail with a fixed clock and a valid pointer */
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -26,7 +27,8 @@ void coop_clock_format(int64_t wall_ms, char ret_text[COOP_CLOCK_TEXT])
 	char text[64];
 
 	(void)gmtime_r(&seconds, &tm);
-	(void)snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
-		       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(wall_ms % 1000));
+	(void)snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900,
+		       tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+		       (int)(wall_ms % 1000));
 	(void)snprintf(ret_text, COOP_CLOCK_TEXT, "%.24s", text);
 }

@@ -37,7 +37,8 @@ const char *coop_err_name(enum coop_code code)
 	return codes[code].name;
 }
 
-__attribute__((format(printf, 3, 0))) static int fill(struct coop_err *err, enum coop_code code, const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static int fill(struct coop_err *err, enum coop_code code,
+						      const char *format, va_list arguments)
 {
 	err->code = code;
 	err->details[0] = 0;
@@ -55,7 +56,8 @@ int coop_err_set(struct coop_err *err, enum coop_code code, const char *format, 
 	return r;
 }
 
-int coop_err_field(struct coop_err *err, enum coop_code code, const char *field, const char *format, ...)
+int coop_err_field(struct coop_err *err, enum coop_code code, const char *field, const char *format,
+		   ...)
 {
 	va_list arguments;
 
@@ -77,7 +79,8 @@ int coop_err_no_memory(struct coop_err *err)
 void coop_err_detail_raw(struct coop_err *err, const char *name, const char *json)
 {
 	size_t used = strlen(err->details);
-	int n = snprintf(err->details + used, sizeof err->details - used, "%s\"%s\":%s", used ? "," : "", name, json);
+	int n = snprintf(err->details + used, sizeof err->details - used, "%s\"%s\":%s",
+			 used ? "," : "", name, json);
 
 	if (n < 0 || (size_t)n >= sizeof err->details - used)
 		err->details[used] = 0;

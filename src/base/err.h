@@ -36,11 +36,12 @@ struct coop_err {
 const char *coop_err_name(enum coop_code code);
 
 /* Fills the slot and returns a negative errno that fits the code, so that a function can `return coop_err_set(…)`. */
-int coop_err_set(struct coop_err *err, enum coop_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int coop_err_set(struct coop_err *err, enum coop_code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* invalid_input or too_large that names the argument. */
-int coop_err_field(struct coop_err *err, enum coop_code code, const char *field, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+int coop_err_field(struct coop_err *err, enum coop_code code, const char *field, const char *format,
+		   ...) __attribute__((format(printf, 4, 5)));
 
 int coop_err_no_memory(struct coop_err *err);
 

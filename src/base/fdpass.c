@@ -39,7 +39,8 @@ static size_t take_fds(struct msghdr *message, int *ret_fds)
 {
 	size_t count = 0;
 
-	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
 		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
 			continue;
 		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -9,6 +9,7 @@ enum coop_log_level {
 	COOP_LOG_ERROR,
 };
 
-void coop_log(enum coop_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void coop_log(enum coop_log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

@@ -25,8 +25,8 @@ static int check_text(const struct place *at, const json_t *value, int64_t max)
 	if (strlen(json_string_value(value)) != size)
 		return wrong(at, "must not contain a NUL character");
 	if (max && size > (uint64_t)max)
-		return coop_err_field(at->err, COOP_TOO_LARGE, at->name, "%s is longer than %lld bytes", at->name,
-				      (long long)max);
+		return coop_err_field(at->err, COOP_TOO_LARGE, at->name,
+				      "%s is longer than %lld bytes", at->name, (long long)max);
 	return 0;
 }
 
@@ -43,12 +43,14 @@ static int check_choice(const struct place *at, const json_t *value)
 {
 	char list[256] = "must be one of";
 
-	if (json_is_string(value) && choice_index(at->field->choices, json_string_value(value)) >= 0 &&
+	if (json_is_string(value) &&
+	    choice_index(at->field->choices, json_string_value(value)) >= 0 &&
 	    strlen(json_string_value(value)) == json_string_length(value))
 		return 0;
 	for (int i = 0; at->field->choices[i]; i++) {
 		size_t used = strlen(list);
-		(void)snprintf(list + used, sizeof list - used, "%s %s", i ? "," : "", at->field->choices[i]);
+		(void)snprintf(list + used, sizeof list - used, "%s %s", i ? "," : "",
+			       at->field->choices[i]);
 	}
 	return wrong(at, list);
 }
@@ -62,8 +64,8 @@ static int check_int(const struct place *at, const json_t *value)
 	json_int_t n = json_integer_value(value);
 	if (n >= at->field->min && n <= at->field->max)
 		return 0;
-	(void)snprintf(range, sizeof range, "must be between %lld and %lld", (long long)at->field->min,
-		       (long long)at->field->max);
+	(void)snprintf(range, sizeof range, "must be between %lld and %lld",
+		       (long long)at->field->min, (long long)at->field->max);
 	return wrong(at, range);
 }
 
@@ -82,12 +84,14 @@ static int check_list(const struct place *at, const json_t *value)
 	if (!json_is_array(value))
 		return wrong(at, "must be a list");
 	if (at->field->max && count > (uint64_t)at->field->max)
-		return coop_err_field(at->err, COOP_TOO_LARGE, at->name, "%s has more than %lld elements", at->name,
+		return coop_err_field(at->err, COOP_TOO_LARGE, at->name,
+				      "%s has more than %lld elements", at->name,
 				      (long long)at->field->max);
 	for (size_t i = 0; i < count; i++) {
 		struct place inner = element(at, i);
 		const json_t *item = json_array_get(value, i);
-		int r = at->field->type == COOP_FIELD_ENUMS ? check_choice(&inner, item) : check_text(&inner, item, 0);
+		int r = at->field->type == COOP_FIELD_ENUMS ? check_choice(&inner, item)
+							    : check_text(&inner, item, 0);
 		if (r < 0)
 			return r;
 		for (size_t j = 0; at->field->type == COOP_FIELD_ENUMS && j < i; j++) {
@@ -106,7 +110,8 @@ static int check_map(const struct place *at, const json_t *value)
 	if (!json_is_object(value))
 		return wrong(at, "must be an object");
 	if (at->field->max && json_object_size(value) > (uint64_t)at->field->max)
-		return coop_err_field(at->err, COOP_INVALID_INPUT, at->name, "%s has more than %lld members", at->name,
+		return coop_err_field(at->err, COOP_INVALID_INPUT, at->name,
+				      "%s has more than %lld members", at->name,
 				      (long long)at->field->max);
 	/* jansson's iteration takes no const; nothing is changed. */
 	json_object_foreach((json_t *)(uintptr_t)value, key, item)
@@ -135,7 +140,8 @@ static int check_signal(const struct place *at, const json_t *value)
 		(void)snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(value));
 		text = digits;
 	}
-	if (!text || (json_is_string(value) && strlen(text) != json_string_length(value)) || coop_signame_parse(text) < 0)
+	if (!text || (json_is_string(value) && strlen(text) != json_string_length(value)) ||
+	    coop_signame_parse(text) < 0)
 		return wrong(at, "must be a signal's name (SIGTERM, term) or number");
 	return 0;
 }
@@ -189,7 +195,8 @@ static int check_unknown(const struct coop_field *fields, const json_t *args, st
 		if (find_field(fields, key))
 			continue;
 		(void)snprintf(name, sizeof name, "%.100s", key);
-		return coop_err_field(err, COOP_INVALID_INPUT, name, "there is no argument named %s", name);
+		return coop_err_field(err, COOP_INVALID_INPUT, name,
+				      "there is no argument named %s", name);
 	}
 	return 0;
 }
@@ -229,10 +236,12 @@ static void write_choices(struct coop_jsonw *w, const struct coop_field *field)
 static void write_type(struct coop_jsonw *w, const struct coop_field *field)
 {
 	static const char *const types[] = {
-		[COOP_FIELD_STRING] = "string",	  [COOP_FIELD_INT] = "integer",	  [COOP_FIELD_NUMBER] = "number",
-		[COOP_FIELD_BOOL] = "boolean",	  [COOP_FIELD_ENUM] = "string",	  [COOP_FIELD_ENUMS] = "array",
-		[COOP_FIELD_STRINGS] = "array",	  [COOP_FIELD_MAP] = "object",	  [COOP_FIELD_OFFSETS] = "object",
-		[COOP_FIELD_OBJECT] = "object",	  [COOP_FIELD_OBJECTS] = "array",
+		[COOP_FIELD_STRING] = "string",  [COOP_FIELD_INT] = "integer",
+		[COOP_FIELD_NUMBER] = "number",  [COOP_FIELD_BOOL] = "boolean",
+		[COOP_FIELD_ENUM] = "string",    [COOP_FIELD_ENUMS] = "array",
+		[COOP_FIELD_STRINGS] = "array",  [COOP_FIELD_MAP] = "object",
+		[COOP_FIELD_OFFSETS] = "object", [COOP_FIELD_OBJECT] = "object",
+		[COOP_FIELD_OBJECTS] = "array",
 	};
 	const char *type = types[field->type];
 

@@ -10,15 +10,15 @@ static const struct {
 	int number;
 	const char *name;
 } names[] = {
-	{SIGHUP, "HUP"},       {SIGINT, "INT"},	      {SIGQUIT, "QUIT"},   {SIGILL, "ILL"},
-	{SIGTRAP, "TRAP"},     {SIGABRT, "ABRT"},     {SIGBUS, "BUS"},	   {SIGFPE, "FPE"},
-	{SIGKILL, "KILL"},     {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"},   {SIGUSR2, "USR2"},
-	{SIGPIPE, "PIPE"},     {SIGALRM, "ALRM"},     {SIGTERM, "TERM"},   {SIGSTKFLT, "STKFLT"},
-	{SIGCHLD, "CHLD"},     {SIGCONT, "CONT"},     {SIGSTOP, "STOP"},   {SIGTSTP, "TSTP"},
-	{SIGTTIN, "TTIN"},     {SIGTTOU, "TTOU"},     {SIGURG, "URG"},	   {SIGXCPU, "XCPU"},
-	{SIGXFSZ, "XFSZ"},     {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"},   {SIGWINCH, "WINCH"},
-	{SIGIO, "IO"},	       {SIGPWR, "PWR"},	      {SIGSYS, "SYS"},	   {SIGABRT, "IOT"},
-	{SIGCHLD, "CLD"},      {SIGIO, "POLL"},
+	{SIGHUP, "HUP"},   {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+	{SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"},     {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+	{SIGKILL, "KILL"}, {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+	{SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"},     {SIGTERM, "TERM"}, {SIGSTKFLT, "STKFLT"},
+	{SIGCHLD, "CHLD"}, {SIGCONT, "CONT"},     {SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"},
+	{SIGTTIN, "TTIN"}, {SIGTTOU, "TTOU"},     {SIGURG, "URG"},   {SIGXCPU, "XCPU"},
+	{SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"},
+	{SIGIO, "IO"},     {SIGPWR, "PWR"},       {SIGSYS, "SYS"},   {SIGABRT, "IOT"},
+	{SIGCHLD, "CLD"},  {SIGIO, "POLL"},
 };
 
 void coop_signame_format(int number, char ret_text[COOP_SIGNAME_TEXT])

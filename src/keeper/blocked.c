@@ -44,7 +44,8 @@ static bool is_input(const struct input *input, pid_t pid, int fd)
 	if (fd < 0 || stat(path, &st) < 0)
 		return false;
 	if (!input->terminal)
-		return S_ISFIFO(st.st_mode) && st.st_ino == input->inode && st.st_dev == input->device;
+		return S_ISFIFO(st.st_mode) && st.st_ino == input->inode &&
+		       st.st_dev == input->device;
 	/* The terminal may be open as /dev/pts/N or as /dev/tty, which stands for it (character device 5:0). */
 	return S_ISCHR(st.st_mode) && (st.st_rdev == input->device || st.st_rdev == 0x500);
 }
@@ -126,7 +127,8 @@ static enum coop_known in_epoll(const struct input *input, pid_t pid, int epoll)
 	return judge(inputs, others);
 }
 
-static enum coop_known in_call(const struct input *input, pid_t pid, long call, const uint64_t *args)
+static enum coop_known in_call(const struct input *input, pid_t pid, long call,
+			       const uint64_t *args)
 {
 	switch (call) {
 	case SYS_read:
@@ -166,8 +168,8 @@ static enum coop_known thread_blocked(const struct input *input, pid_t pid, cons
 	if (n < 0)
 		return COOP_UNKNOWN; /* not ours to look at: another user's, or not dumpable */
 	text[n] = 0;
-	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx", &call, &args[0], &args[1], &args[2], &args[3], &args[4],
-		   &args[5]) != 7)
+	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx", &call, &args[0], &args[1], &args[2],
+		   &args[3], &args[4], &args[5]) != 7)
 		return COOP_NO; /* "running", or outside any call */
 	uint64_t values[6];
 	for (int i = 0; i < 6; i++)
@@ -211,7 +213,8 @@ enum coop_known coop_blocked_on_stdin(struct coop_process *process)
 		int number;
 		if (ioctl(in->fd, TIOCGPTN, &number) < 0)
 			return COOP_UNKNOWN;
-		search.input = (struct input){.terminal = true, .device = (dev_t)(136 << 8 | number)};
+		search.input =
+			(struct input){.terminal = true, .device = (dev_t)(136 << 8 | number)};
 	} else {
 		/* Bytes that wait in the pipe will be read: it is not blocked for want of input. */
 		if (fstat(in->fd, &st) < 0 || ioctl(in->fd, FIONREAD, &unread) < 0)

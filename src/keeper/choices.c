@@ -11,7 +11,8 @@ const char *const coop_choices_overflow[] = {"drop_oldest", "backpressure", "spo
 const char *const coop_choices_quota[] = {"continue", "kill", NULL};
 const char *const coop_choices_on_exit[] = {"keep", "kill", NULL};
 const char *const coop_choices_lease[] = {"ephemeral", "awaited", "persistent", NULL};
-const char *const coop_choices_state[] = {"starting", "running", "stopped", "stopping", "exited", "signaled", NULL};
+const char *const coop_choices_state[] = {"starting", "running",  "stopped", "stopping",
+					  "exited",   "signaled", NULL};
 const char *const coop_choices_stream[] = {"stdout", "stderr", "pty", NULL};
 const char *const coop_choices_read_stream[] = {"stdout", "stderr", "pty", "combined", NULL};
 const char *const coop_choices_follow_mode[] = {"bytes", "events", NULL};

@@ -41,7 +41,8 @@ static bool wants_input(const struct coop_conn *conn)
 
 static void update_interest(struct coop_conn *conn)
 {
-	int wanted = (wants_input(conn) ? UV_READABLE : 0) | (coop_buf_size(&conn->out) ? UV_WRITABLE : 0);
+	int wanted = (wants_input(conn) ? UV_READABLE : 0) |
+		     (coop_buf_size(&conn->out) ? UV_WRITABLE : 0);
 
 	/* Even when nothing is wanted, a client that goes away must be noticed. */
 	wanted |= UV_DISCONNECT;
@@ -72,7 +73,8 @@ int coop_conn_open(struct coop_keeper *keeper, int fd)
 	coop_keeper_check_idle(keeper);
 
 	static const uint8_t blank[COOP_FRAME_HEADER];
-	struct coop_jsonw w = {.out = &conn->out, .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
+	struct coop_jsonw w = {.out = &conn->out,
+			       .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
 	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_begin(&w, "hello");
 	coop_jsonw_int(&w, "protocol", COOP_PROTOCOL);
@@ -99,7 +101,8 @@ void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
 {
 	static const uint8_t blank[COOP_FRAME_HEADER];
 	size_t mark = coop_buf_size(&conn->out);
-	struct coop_jsonw w = {.out = &conn->out, .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
+	struct coop_jsonw w = {.out = &conn->out,
+			       .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
 
 	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_begin(&w, "error");
@@ -119,20 +122,23 @@ void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
 
 void coop_conn_close(struct coop_conn *conn)
 {
-	static const struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END, .grace_ms = 5000};
+	static const struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END,
+						     .grace_ms = 5000};
 
 	if (conn->gone)
 		return;
 	conn->gone = true;
 	while (!coop_list_empty(&conn->requests))
-		coop_request_drop(COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
+		coop_request_drop(
+			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
 	COOP_LIST_EACH(&conn->leases, link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_lease);
 		coop_list_remove(&process->in_lease);
 		process->leaseholder = NULL;
 		if (coop_kill_begin(process, &order) < 0)
-			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s", process->id);
+			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
+				 process->id);
 	}
 	coop_list_remove(&conn->in_dirty);
 	coop_list_remove(&conn->in_keeper);
@@ -151,7 +157,9 @@ static bool serve_follows(struct coop_conn *conn)
 	{
 		if (coop_buf_size(&conn->out) >= FILL_TARGET)
 			break;
-		any = coop_follow_fill(COOP_LIST_ITEM(link, struct coop_follow, in_conn), FILL_TARGET / 2) || any;
+		any = coop_follow_fill(COOP_LIST_ITEM(link, struct coop_follow, in_conn),
+				       FILL_TARGET / 2) ||
+		      any;
 	}
 	if (!coop_list_empty(&conn->follows)) {
 		struct coop_link *first = conn->follows.next;
@@ -165,7 +173,8 @@ static bool serve_follows(struct coop_conn *conn)
 static bool send_out(struct coop_conn *conn)
 {
 	while (coop_buf_size(&conn->out)) {
-		ssize_t n = send(conn->fd, coop_buf_front(&conn->out), coop_buf_size(&conn->out), MSG_NOSIGNAL);
+		ssize_t n = send(conn->fd, coop_buf_front(&conn->out), coop_buf_size(&conn->out),
+				 MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -230,8 +239,11 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	const json_t *data = json_object_get(frame, "data");
 	struct coop_err err = {0};
 
-	if (id < 1 || id > ID_MAX || is_open(conn, (uint64_t)id) || !name || (data && (!json_is_integer(data) || json_integer_value(data) < 0))) {
-		coop_conn_fatal(conn, "invalid_input", "a request needs an unused id from 1 to 2^53-1 and an op; data is a byte count");
+	if (id < 1 || id > ID_MAX || is_open(conn, (uint64_t)id) || !name ||
+	    (data && (!json_is_integer(data) || json_integer_value(data) < 0))) {
+		coop_conn_fatal(conn, "invalid_input",
+				"a request needs an unused id from 1 to 2^53-1 and an op; data is "
+				"a byte count");
 		return;
 	}
 	struct coop_request *request = coop_mem_zalloc(sizeof *request);
@@ -248,10 +260,11 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	coop_list_add(&conn->requests, &request->in_conn);
 	conn->request_count++;
 	if (!request->op) {
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op", "there is no operation named %.60s", name);
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op",
+				     "there is no operation named %.60s", name);
 	} else if (request->data_size > request->op->data_max) {
-		(void)coop_err_field(&err, COOP_TOO_LARGE, "data", "%s takes at most %zu bytes", request->op->name,
-				     request->op->data_max);
+		(void)coop_err_field(&err, COOP_TOO_LARGE, "data", "%s takes at most %zu bytes",
+				     request->op->name, request->op->data_max);
 	} else if (request->data_size && !(request->data = coop_mem_alloc(request->data_size))) {
 		(void)coop_err_no_memory(&err);
 	}
@@ -288,11 +301,13 @@ static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
 	json_error_t fault;
 
 	if (conn->collecting || conn->discard) {
-		coop_conn_fatal(conn, "invalid_input", "a request came before the bytes of the one before it");
+		coop_conn_fatal(conn, "invalid_input",
+				"a request came before the bytes of the one before it");
 		return;
 	}
 	unsigned long failures = coop_mem_failures();
-	json_t *json = json_loadb((const char *)frame->bytes, frame->size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
+	json_t *json = json_loadb((const char *)frame->bytes, frame->size,
+				  JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
 	if (coop_mem_failures() != failures) {
 		/* jansson goes on after a failed allocation, with characters missing: such a request must not be carried out. */
 		coop_conn_fatal(conn, "internal", "the keeper is out of memory");
@@ -314,7 +329,8 @@ static void on_data(struct coop_conn *conn, const struct coop_frame *frame)
 
 	if (conn->discard && frame->request == conn->discard_id && frame->size <= conn->discard) {
 		conn->discard -= frame->size;
-	} else if (!request || frame->request != request->id || frame->size > request->data_size - request->data_have) {
+	} else if (!request || frame->request != request->id ||
+		   frame->size > request->data_size - request->data_have) {
 		coop_conn_fatal(conn, "invalid_input", "data came that no request announced");
 	} else {
 		memcpy(request->data + request->data_have, frame->bytes, frame->size);
@@ -334,7 +350,8 @@ static void take_frames(struct coop_conn *conn)
 		return;
 	conn->taking = true;
 	while (wants_input(conn)) {
-		int r = coop_frame_parse(coop_buf_front(&conn->in), coop_buf_size(&conn->in), &frame, &used, &why);
+		int r = coop_frame_parse(coop_buf_front(&conn->in), coop_buf_size(&conn->in),
+					 &frame, &used, &why);
 		if (r < 0)
 			coop_conn_fatal(conn, r == -EMSGSIZE ? "too_large" : "invalid_input", why);
 		if (r <= 0)

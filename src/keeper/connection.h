@@ -25,13 +25,13 @@ struct coop_conn {
 	struct coop_buf in, out;
 	struct coop_link requests;
 	unsigned request_count;
-	struct coop_link follows;	  /* struct coop_follow, served in turn */
-	struct coop_link leases;	  /* ephemeral processes that end with this connection */
+	struct coop_link follows;        /* struct coop_follow, served in turn */
+	struct coop_link leases;         /* ephemeral processes that end with this connection */
 	struct coop_request *collecting; /* its bytes are still coming */
-	uint64_t discard_id, discard;	  /* bytes of a refused request, still coming */
-	struct coop_link in_dirty;	  /* has something to send before the loop sleeps */
-	bool taking;			  /* frames are being taken: not again from within */
-	bool closing;			  /* nothing more is read; closes when everything is sent */
+	uint64_t discard_id, discard;    /* bytes of a refused request, still coming */
+	struct coop_link in_dirty;       /* has something to send before the loop sleeps */
+	bool taking;                     /* frames are being taken: not again from within */
+	bool closing;                    /* nothing more is read; closes when everything is sent */
 	bool gone;
 };
 

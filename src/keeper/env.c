@@ -12,7 +12,8 @@
 
 #define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-static const char *const inherited[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "LANG", "TZ"};
+static const char *const inherited[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
+					"TERM", "TMPDIR", "LANG", "TZ"};
 
 static bool may_inherit(const char *name)
 {
@@ -25,7 +26,8 @@ static bool may_inherit(const char *name)
 
 static bool valid_name(const char *name)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 
 	return *name && (*name < '0' || *name > '9') && name[strspn(name, letters)] == 0;
 }
@@ -83,17 +85,19 @@ static int set(struct coop_env *env, const char *name, const char *value)
 	return 0;
 }
 
-static int check_variable(const char *argument, const char *name, const char *value, struct coop_err *err)
+static int check_variable(const char *argument, const char *name, const char *value,
+			  struct coop_err *err)
 {
 	char field[160];
 
 	(void)snprintf(field, sizeof field, "%s.%.100s", argument, name);
 	if (!valid_name(name))
-		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s: a variable's name is made of letters, digits and _",
+		return coop_err_field(err, COOP_INVALID_INPUT, field,
+				      "%s: a variable's name is made of letters, digits and _",
 				      field);
 	if (value && strlen(value) > COOP_ENV_VALUE_MAX)
-		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is longer than %u bytes", field,
-				      COOP_ENV_VALUE_MAX);
+		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is longer than %u bytes",
+				      field, COOP_ENV_VALUE_MAX);
 	return 0;
 }
 
@@ -102,11 +106,14 @@ static int refuse_base(const char *name, struct coop_err *err)
 	char field[160];
 
 	(void)snprintf(field, sizeof field, "base_env.%.100s", name);
-	return coop_err_field(err, COOP_INVALID_INPUT, field, "%s: a base holds only PATH, HOME, USER, LOGNAME, SHELL, "
-			      "TERM, TMPDIR, LANG, LC_* and TZ", field);
+	return coop_err_field(err, COOP_INVALID_INPUT, field,
+			      "%s: a base holds only PATH, HOME, USER, LOGNAME, SHELL, "
+			      "TERM, TMPDIR, LANG, LC_* and TZ",
+			      field);
 }
 
-static int lay_over(struct coop_env *env, const json_t *variables, const char *argument, bool base, struct coop_err *err)
+static int lay_over(struct coop_env *env, const json_t *variables, const char *argument, bool base,
+		    struct coop_err *err)
 {
 	const char *name;
 	json_t *value;
@@ -130,7 +137,8 @@ const char *coop_env_home(void)
 
 	if (!*home) {
 		const struct passwd *entry = getpwuid(geteuid());
-		(void)snprintf(home, sizeof home, "%s", entry && entry->pw_dir && *entry->pw_dir ? entry->pw_dir : "/");
+		(void)snprintf(home, sizeof home, "%s",
+			       entry && entry->pw_dir && *entry->pw_dir ? entry->pw_dir : "/");
 	}
 	return home;
 }
@@ -143,9 +151,11 @@ static int set_standard(struct coop_env *env)
 	if (!*shell) {
 		const struct passwd *entry = getpwuid(geteuid());
 		(void)snprintf(user, sizeof user, "%s", entry ? entry->pw_name : "");
-		(void)snprintf(shell, sizeof shell, "%s", entry && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
+		(void)snprintf(shell, sizeof shell, "%s",
+			       entry && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
 	}
-	if (set(env, "PATH", STANDARD_PATH) < 0 || set(env, "HOME", coop_env_home()) < 0 || set(env, "SHELL", shell) < 0)
+	if (set(env, "PATH", STANDARD_PATH) < 0 || set(env, "HOME", coop_env_home()) < 0 ||
+	    set(env, "SHELL", shell) < 0)
 		return -ENOMEM;
 	return *user && (set(env, "USER", user) < 0 || set(env, "LOGNAME", user) < 0) ? -ENOMEM : 0;
 }
@@ -162,7 +172,8 @@ static int remove_all(struct coop_env *env, const json_t *names, struct coop_err
 	return 0;
 }
 
-int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_env *ret, struct coop_err *err)
+int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_env *ret,
+		   struct coop_err *err)
 {
 	struct coop_env env = {0};
 	bool replace = !strcmp(coop_arg_string(args, "env_mode", "patch"), "replace");
@@ -180,8 +191,9 @@ int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_en
 	if (r == 0)
 		r = lay_over(&env, coop_arg(args, "env"), "env", false, err);
 	(void)snprintf(number, sizeof number, "%llu", (unsigned long long)n);
-	if (r == 0 && (set(&env, "COOP_PROCESS", number) < 0 ||
-		       (terminal && !find(&env, "TERM") && set(&env, "TERM", "xterm-256color") < 0)))
+	if (r == 0 &&
+	    (set(&env, "COOP_PROCESS", number) < 0 ||
+	     (terminal && !find(&env, "TERM") && set(&env, "TERM", "xterm-256color") < 0)))
 		r = coop_err_no_memory(err);
 	if (r < 0)
 		coop_env_clear(&env);

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-#define COOP_ENV_MAX 256u	  /* variables in a request */
+#define COOP_ENV_MAX 256u         /* variables in a request */
 #define COOP_ENV_VALUE_MAX 65536u /* bytes of a value */
 
 struct coop_env {
@@ -19,7 +19,8 @@ struct coop_env {
 
 /* Makes the environment that the spawn arguments base_env, env_mode, env_remove and env ask for; adds COOP_PROCESS and, for a
  * terminal, TERM. 0, or the error filled (it never holds a value); then ret is empty. */
-int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_env *ret, struct coop_err *err);
+int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_env *ret,
+		   struct coop_err *err);
 
 void coop_env_clear(struct coop_env *env);
 

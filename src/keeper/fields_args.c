@@ -6,30 +6,30 @@
 #define TEXT_MAX 65536
 #define ID_MAX 512
 
-#define ID                                                                                         \
-	{                                                                                          \
-		.name = "id", .type = COOP_FIELD_STRING, .required = true, .max = ID_MAX,          \
-		.doc = "id, tag, or an unambiguous beginning of an id"                             \
+#define ID                                                                                \
+	{                                                                                 \
+		.name = "id", .type = COOP_FIELD_STRING, .required = true, .max = ID_MAX, \
+		.doc = "id, tag, or an unambiguous beginning of an id"                    \
 	}
-#define STRING(n, limit, text)                                                                     \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_STRING, .max = limit, .doc = text                    \
+#define STRING(n, limit, text)                                                  \
+	{                                                                       \
+		.name = n, .type = COOP_FIELD_STRING, .max = limit, .doc = text \
 	}
-#define INT(n, low, high, text)                                                                    \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_INT, .min = low, .max = high, .doc = text            \
+#define INT(n, low, high, text)                                                         \
+	{                                                                               \
+		.name = n, .type = COOP_FIELD_INT, .min = low, .max = high, .doc = text \
 	}
-#define BOOL(n, text)                                                                              \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_BOOL, .doc = text                                    \
+#define BOOL(n, text)                                           \
+	{                                                       \
+		.name = n, .type = COOP_FIELD_BOOL, .doc = text \
 	}
-#define ENUM(n, words, text)                                                                       \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_ENUM, .choices = words, .doc = text                  \
+#define ENUM(n, words, text)                                                      \
+	{                                                                         \
+		.name = n, .type = COOP_FIELD_ENUM, .choices = words, .doc = text \
 	}
-#define END                                                                                        \
-	{                                                                                          \
-		.name = NULL                                                                       \
+#define END                  \
+	{                    \
+		.name = NULL \
 	}
 
 const struct coop_field coop_fields_none[] = {END};
@@ -37,7 +37,10 @@ const struct coop_field coop_fields_none[] = {END};
 const struct coop_field coop_fields_id[] = {ID, END};
 
 const struct coop_field coop_fields_spawn[] = {
-	{.name = "argv", .type = COOP_FIELD_STRINGS, .max = 131072, .doc = "program and arguments (mode argv)"},
+	{.name = "argv",
+	 .type = COOP_FIELD_STRINGS,
+	 .max = 131072,
+	 .doc = "program and arguments (mode argv)"},
 	ENUM("mode", coop_choices_mode, "argv (default) or shell"),
 	STRING("command", 2 << 20, "the command line (mode shell)"),
 	STRING("shell", 4096, "id or path of list_shells (mode shell)"),
@@ -46,20 +49,30 @@ const struct coop_field coop_fields_spawn[] = {
 	STRING("cwd", 4096, "working directory; default: the user's home"),
 	{.name = "env", .type = COOP_FIELD_MAP, .max = 256, .doc = "variables to set"},
 	ENUM("env_mode", coop_choices_env_mode, "what env is laid over"),
-	{.name = "env_remove", .type = COOP_FIELD_STRINGS, .max = 256, .doc = "variables to remove from the base"},
-	{.name = "base_env", .type = COOP_FIELD_MAP, .max = 256, .doc = "the door's own PATH, HOME, LANG, …"},
+	{.name = "env_remove",
+	 .type = COOP_FIELD_STRINGS,
+	 .max = 256,
+	 .doc = "variables to remove from the base"},
+	{.name = "base_env",
+	 .type = COOP_FIELD_MAP,
+	 .max = 256,
+	 .doc = "the door's own PATH, HOME, LANG, …"},
 	ENUM("kind", coop_choices_kind, "pipe (default) or pty"),
 	INT("cols", 1, 65535, "width of the terminal; default 80"),
 	INT("rows", 1, 65535, "height of the terminal; default 24"),
-	ENUM("stdin", coop_choices_stdin, "none (default), pipe, or data: the bytes of the request"),
+	ENUM("stdin", coop_choices_stdin,
+	     "none (default), pipe, or data: the bytes of the request"),
 	BOOL("keep_stdin_open", "do not close stdin after the bytes"),
 	ENUM("stderr", coop_choices_stderr, "separate (default) or merged into stdout"),
 	INT("timeout_ms", 0, MS_MAX, "run limit; 0: none"),
-	INT("timeout_grace_ms", 0, 30000, "between SIGTERM and SIGKILL at the run limit; default 0"),
+	INT("timeout_grace_ms", 0, 30000,
+	    "between SIGTERM and SIGKILL at the run limit; default 0"),
 	INT("idle_timeout_ms", 1, MS_MAX, "ends after so long without output, input or a call"),
 	INT("max_lifetime_ms", 1, MS_MAX, "ends at that age"),
-	INT("exit_retention_ms", 0, MS_MAX, "how long the record stays after the end; clamped to 1 min - 1 h"),
-	INT("ring_bytes", 0, POSITION_MAX, "output kept per stream; clamped to 4 KiB - 8 MiB; default 1 MiB"),
+	INT("exit_retention_ms", 0, MS_MAX,
+	    "how long the record stays after the end; clamped to 1 min - 1 h"),
+	INT("ring_bytes", 0, POSITION_MAX,
+	    "output kept per stream; clamped to 4 KiB - 8 MiB; default 1 MiB"),
 	ENUM("overflow", coop_choices_overflow, "when the ring is full"),
 	ENUM("on_output_quota", coop_choices_quota, "when the spool is full"),
 	ENUM("on_exit", coop_choices_on_exit, "what becomes of descendants; default keep"),
@@ -87,7 +100,10 @@ const struct coop_field coop_fields_list[] = {
 
 const struct coop_field coop_fields_status[] = {
 	STRING("id", ID_MAX, "one process"),
-	{.name = "ids", .type = COOP_FIELD_STRINGS, .max = 10000, .doc = "several; unknown ones are left out"},
+	{.name = "ids",
+	 .type = COOP_FIELD_STRINGS,
+	 .max = 10000,
+	 .doc = "several; unknown ones are left out"},
 	END,
 };
 
@@ -112,12 +128,20 @@ const struct coop_field coop_fields_read[] = {
 const struct coop_field coop_fields_follow[] = {
 	ID,
 	ENUM("mode", coop_choices_follow_mode, "bytes (default) or events"),
-	{.name = "streams", .type = COOP_FIELD_ENUMS, .choices = coop_choices_stream, .max = 3, .doc = "default: all"},
-	{.name = "from", .type = COOP_FIELD_OFFSETS, .choices = coop_choices_stream, .doc = "positions; default 0"},
+	{.name = "streams",
+	 .type = COOP_FIELD_ENUMS,
+	 .choices = coop_choices_stream,
+	 .max = 3,
+	 .doc = "default: all"},
+	{.name = "from",
+	 .type = COOP_FIELD_OFFSETS,
+	 .choices = coop_choices_stream,
+	 .doc = "positions; default 0"},
 	INT("tail", 0, POSITION_MAX, "begin so many bytes before each stream's end"),
 	INT("since", 0, POSITION_MAX, "first event (mode events)"),
 	BOOL("drain", "release what has been sent (mode bytes)"),
-	ENUM("until", coop_choices_until, "exit (default), or eof: while descendants hold the pipes"),
+	ENUM("until", coop_choices_until,
+	     "exit (default), or eof: while descendants hold the pipes"),
 	END,
 };
 
@@ -137,7 +161,10 @@ const struct coop_field coop_fields_resize[] = {
 
 const struct coop_field coop_fields_signal[] = {
 	ID,
-	{.name = "signal", .type = COOP_FIELD_SIGNAL, .required = true, .doc = "name (SIGTERM, term) or number"},
+	{.name = "signal",
+	 .type = COOP_FIELD_SIGNAL,
+	 .required = true,
+	 .doc = "name (SIGTERM, term) or number"},
 	ENUM("target", coop_choices_target, "group (default), process, or tree"),
 	END,
 };

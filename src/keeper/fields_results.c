@@ -2,25 +2,25 @@
 #include "keeper/fields.h"
 #include "keeper/record.h"
 
-#define ALWAYS(n, t)                                                                               \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_##t, .required = true                                \
+#define ALWAYS(n, t)                                                \
+	{                                                           \
+		.name = n, .type = COOP_FIELD_##t, .required = true \
 	}
-#define MAYBE_NULL(n, t)                                                                           \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_##t, .required = true, .nullable = true              \
+#define MAYBE_NULL(n, t)                                                              \
+	{                                                                             \
+		.name = n, .type = COOP_FIELD_##t, .required = true, .nullable = true \
 	}
-#define SOMETIMES(n, t)                                                                            \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_##t, .nullable = true                                \
+#define SOMETIMES(n, t)                                             \
+	{                                                           \
+		.name = n, .type = COOP_FIELD_##t, .nullable = true \
 	}
-#define OF(n, t, table)                                                                            \
-	{                                                                                          \
-		.name = n, .type = COOP_FIELD_##t, .required = true, .fields = table               \
+#define OF(n, t, table)                                                              \
+	{                                                                            \
+		.name = n, .type = COOP_FIELD_##t, .required = true, .fields = table \
 	}
-#define END                                                                                        \
-	{                                                                                          \
-		.name = NULL                                                                       \
+#define END                  \
+	{                    \
+		.name = NULL \
 	}
 
 /* What a brief record leaves out is not required. */
@@ -96,8 +96,8 @@ const struct coop_field coop_results_wait[] = {
 };
 
 static const struct coop_field event_fields[] = {
-	ALWAYS("cursor", INT), ALWAYS("stream", STRING), ALWAYS("offset", INT), ALWAYS("bytes", INT), ALWAYS("at", STRING),
-	END,
+	ALWAYS("cursor", INT), ALWAYS("stream", STRING), ALWAYS("offset", INT),
+	ALWAYS("bytes", INT),  ALWAYS("at", STRING),     END,
 };
 
 const struct coop_field coop_results_read[] = {
@@ -129,12 +129,17 @@ const struct coop_field coop_results_write_stdin[] = {
 	END,
 };
 
-const struct coop_field coop_results_close_stdin[] = {ALWAYS("closed", BOOL), ALWAYS("was_open", BOOL), END};
+const struct coop_field coop_results_close_stdin[] = {ALWAYS("closed", BOOL),
+						      ALWAYS("was_open", BOOL), END};
 
 const struct coop_field coop_results_resize[] = {ALWAYS("cols", INT), ALWAYS("rows", INT), END};
 
 const struct coop_field coop_results_signal[] = {
-	ALWAYS("sent", BOOL), ALWAYS("signal", INT), ALWAYS("signal_name", STRING), ALWAYS("state", STRING), END,
+	ALWAYS("sent", BOOL),
+	ALWAYS("signal", INT),
+	ALWAYS("signal_name", STRING),
+	ALWAYS("state", STRING),
+	END,
 };
 
 /* Pids are integers; a table has no type for a list of those, so the lists are told as any. */
@@ -160,7 +165,11 @@ const struct coop_field coop_results_receipt[] = {
 
 const struct coop_field coop_results_release[] = {
 	ALWAYS("released", BOOL),
-	{.name = "kill", .type = COOP_FIELD_OBJECT, .required = true, .nullable = true, .fields = proof_fields},
+	{.name = "kill",
+	 .type = COOP_FIELD_OBJECT,
+	 .required = true,
+	 .nullable = true,
+	 .fields = proof_fields},
 	END,
 };
 
@@ -186,7 +195,8 @@ const struct coop_field coop_results_info[] = {
 	END,
 };
 
-const struct coop_field coop_results_shutdown[] = {ALWAYS("ended", INT), ALWAYS("survivors", INT), END};
+const struct coop_field coop_results_shutdown[] = {ALWAYS("ended", INT), ALWAYS("survivors", INT),
+						   END};
 
 static const struct coop_field shell_fields[] = {
 	ALWAYS("id", STRING),
@@ -207,8 +217,10 @@ const struct coop_field coop_results_shells[] = {
 };
 
 static const struct coop_field op_fields[] = {
-	ALWAYS("name", STRING), ALWAYS("summary", STRING), ALWAYS("right", STRING), ALWAYS("waits", BOOL),
-	ALWAYS("data", INT),	ALWAYS("args", OBJECT),	   ALWAYS("result", OBJECT), END,
+	ALWAYS("name", STRING),   ALWAYS("summary", STRING),
+	ALWAYS("right", STRING),  ALWAYS("waits", BOOL),
+	ALWAYS("data", INT),      ALWAYS("args", OBJECT),
+	ALWAYS("result", OBJECT), END,
 };
 
 const struct coop_field coop_results_describe[] = {OF("operations", OBJECTS, op_fields), END};

@@ -28,7 +28,8 @@ void coop_follow_wake(struct coop_process *process)
 {
 	COOP_LIST_EACH(&process->followers, link)
 	{
-		coop_conn_touch(COOP_LIST_ITEM(link, struct coop_follow, in_process)->request->conn);
+		coop_conn_touch(
+			COOP_LIST_ITEM(link, struct coop_follow, in_process)->request->conn);
 	}
 }
 
@@ -104,13 +105,15 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 	if (follow) {
 		follow->fetch = NULL;
 		if (size == fetch->size &&
-		    coop_request_data(follow->request, fetch->stream, fetch->position, fetch->cursor, &view, 1) == 0) {
+		    coop_request_data(follow->request, fetch->stream, fetch->position,
+				      fetch->cursor, &view, 1) == 0) {
 			advance(follow, fetch->stream, fetch->cursor, size);
 		} else if (fetch->cursor != COOP_FRAME_NO_CURSOR) {
 			say_event_gap(follow, fetch->cursor + 1, true, fetch->size);
 			follow->bytes_before += fetch->size;
 		} else {
-			say_gap(follow, fetch->stream, fetch->position, fetch->position + fetch->size);
+			say_gap(follow, fetch->stream, fetch->position,
+				fetch->position + fetch->size);
 			advance(follow, fetch->stream, fetch->cursor, fetch->size);
 		}
 		coop_conn_touch(follow->request->conn);
@@ -119,15 +122,18 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 }
 
 /* Asks for bytes that are only on disk. Without memory the follower simply tries again at the next wake. */
-static void fetch_bytes(struct coop_follow *follow, struct coop_stream *stream, uint64_t position, uint64_t cursor,
-			size_t size)
+static void fetch_bytes(struct coop_follow *follow, struct coop_stream *stream, uint64_t position,
+			uint64_t cursor, size_t size)
 {
 	struct coop_follow_fetch *fetch = coop_mem_zalloc(sizeof *fetch);
 
 	if (!fetch)
 		return;
-	*fetch = (struct coop_follow_fetch){
-		.follow = follow, .stream = stream->number, .position = position, .cursor = cursor, .size = size};
+	*fetch = (struct coop_follow_fetch){.follow = follow,
+					    .stream = stream->number,
+					    .position = position,
+					    .cursor = cursor,
+					    .size = size};
 	if (coop_spool_fetch(stream, position, size, on_fetched, fetch) < 0)
 		free(fetch);
 	else
@@ -149,12 +155,13 @@ static bool fill_stream(struct coop_follow *follow, struct coop_stream *stream)
 	}
 	if (readable < stream->ring.start) {
 		uint64_t left = stream->spooled - readable;
-		fetch_bytes(follow, stream, readable, COOP_FRAME_NO_CURSOR, left < PIECE ? (size_t)left : PIECE);
+		fetch_bytes(follow, stream, readable, COOP_FRAME_NO_CURSOR,
+			    left < PIECE ? (size_t)left : PIECE);
 		return false;
 	}
 	int count = coop_ring_view(&stream->ring, readable, PIECE, views);
-	if (!count ||
-	    coop_request_data(follow->request, stream->number, readable, COOP_FRAME_NO_CURSOR, views, count) < 0)
+	if (!count || coop_request_data(follow->request, stream->number, readable,
+					COOP_FRAME_NO_CURSOR, views, count) < 0)
 		return false;
 	*position += views[0].iov_len + (count > 1 ? views[1].iov_len : 0);
 	if (follow->drain)
@@ -168,7 +175,8 @@ static bool fill_bytes(struct coop_follow *follow, uint64_t budget)
 	uint64_t began = coop_buf_size(&follow->request->conn->out);
 	bool any = false, went = true;
 
-	while (went && !follow->fetch && coop_buf_size(&follow->request->conn->out) - began < budget) {
+	while (went && !follow->fetch &&
+	       coop_buf_size(&follow->request->conn->out) - began < budget) {
 		went = false;
 		for (int i = 0; i < process->stream_count && !follow->fetch; i++) {
 			if (follow->wanted[process->streams[i].number])
@@ -197,7 +205,8 @@ static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 
 	if (cursor < index->first) {
 		bool known = follow->bytes_known;
-		say_event_gap(follow, index->first, known, index->forgotten_bytes - follow->bytes_before);
+		say_event_gap(follow, index->first, known,
+			      index->forgotten_bytes - follow->bytes_before);
 		follow->bytes_before = index->forgotten_bytes;
 		follow->bytes_known = true;
 		return true;
@@ -235,7 +244,8 @@ static bool fill_event(struct coop_follow *follow, struct coop_process *process)
 		return false;
 	}
 	int count = coop_ring_view(&stream->ring, event->offset, event->size, views);
-	if (coop_request_data(follow->request, event->stream, event->offset, follow->cursor, views, count) < 0)
+	if (coop_request_data(follow->request, event->stream, event->offset, follow->cursor, views,
+			      count) < 0)
 		return false;
 	advance(follow, event->stream, follow->cursor, event->size);
 	return true;
@@ -284,7 +294,8 @@ bool coop_follow_fill(struct coop_follow *follow, uint64_t budget)
 	return true;
 }
 
-static void set_positions(struct coop_follow *follow, struct coop_process *process, const json_t *args)
+static void set_positions(struct coop_follow *follow, struct coop_process *process,
+			  const json_t *args)
 {
 	const json_t *from = coop_arg(args, "from");
 	int64_t tail = coop_arg_int(args, "tail", -1);
@@ -295,14 +306,15 @@ static void set_positions(struct coop_follow *follow, struct coop_process *proce
 		uint64_t end = stream->ring.end;
 		follow->position[stream->number] = (uint64_t)coop_arg_int(from, name, 0);
 		if (tail >= 0) {
-			uint64_t start = coop_stream_next_readable(stream, end > (uint64_t)tail ? end - (uint64_t)tail : 0);
+			uint64_t start = coop_stream_next_readable(
+				stream, end > (uint64_t)tail ? end - (uint64_t)tail : 0);
 			follow->position[stream->number] = start;
 		}
 	}
 }
 
-static int choose_streams(struct coop_follow *follow, const struct coop_process *process, const json_t *args,
-			  struct coop_err *err)
+static int choose_streams(struct coop_follow *follow, const struct coop_process *process,
+			  const json_t *args, struct coop_err *err)
 {
 	const json_t *streams = coop_arg(args, "streams");
 
@@ -311,16 +323,35 @@ static int choose_streams(struct coop_follow *follow, const struct coop_process 
 	for (size_t i = 0; i < json_array_size(streams); i++) {
 		unsigned number = coop_stream_number(json_string_value(json_array_get(streams, i)));
 		if (!coop_process_stream((struct coop_process *)(uintptr_t)process, number))
-			return coop_err_field(err, COOP_INVALID_INPUT, "streams", "the process has no stream %s%s",
-					      coop_stream_name(number), process->merged ? ": stderr is merged into stdout" : "");
+			return coop_err_field(
+				err, COOP_INVALID_INPUT, "streams",
+				"the process has no stream %s%s", coop_stream_name(number),
+				process->merged ? ": stderr is merged into stdout" : "");
 		follow->wanted[number] = true;
 	}
 	return 0;
 }
 
+/* Arguments that are right alone and wrong together. */
+static int check_together(const json_t *args, bool by_event, struct coop_err *err)
+{
+	if (!by_event && coop_arg(args, "since"))
+		return coop_err_field(err, COOP_INVALID_INPUT, "since", "since needs mode events");
+	for (const char *const *name = (const char *const[]){"from", "tail", "drain", NULL}; *name;
+	     name++) {
+		if (by_event && coop_arg(args, *name))
+			return coop_err_field(err, COOP_INVALID_INPUT, *name, "%s needs mode bytes",
+					      *name);
+	}
+	if (coop_arg(args, "from") && coop_arg(args, "tail"))
+		return coop_err_field(err, COOP_INVALID_INPUT, "tail",
+				      "tail does not go with from");
+	return 0;
+}
+
 void coop_op_follow(struct coop_request *request)
 {
-	const char *mode = coop_arg_string(request->args, "mode", "bytes");
+	bool by_event = !strcmp(coop_arg_string(request->args, "mode", "bytes"), "events");
 	struct coop_process *process = coop_ops_process(request);
 	struct coop_err err = {0};
 	struct coop_jsonw w;
@@ -330,13 +361,14 @@ void coop_op_follow(struct coop_request *request)
 	struct coop_follow *follow = coop_mem_zalloc(sizeof *follow);
 	if (!follow)
 		(void)coop_err_no_memory(&err);
-	if (!follow || choose_streams(follow, process, request->args, &err) < 0) {
+	if (!follow || check_together(request->args, by_event, &err) < 0 ||
+	    choose_streams(follow, process, request->args, &err) < 0) {
 		free(follow);
 		coop_request_fail(request, &err);
 		return;
 	}
 	follow->request = request;
-	follow->by_event = !strcmp(mode, "events");
+	follow->by_event = by_event;
 	follow->until_eof = !strcmp(coop_arg_string(request->args, "until", "exit"), "eof");
 	follow->drain = coop_arg_bool(request->args, "drain", false);
 	follow->cursor = (uint64_t)coop_arg_int(request->args, "since", 0);

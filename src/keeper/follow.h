@@ -15,9 +15,9 @@ struct coop_follow {
 	struct coop_request *request;
 	struct coop_link in_process, in_conn;
 	bool by_event, until_eof, drain;
-	bool wanted[4];	      /* by stream number */
-	uint64_t position[4]; /* mode bytes */
-	uint64_t cursor;      /* mode events */
+	bool wanted[4];        /* by stream number */
+	uint64_t position[4];  /* mode bytes */
+	uint64_t cursor;       /* mode events */
 	uint64_t bytes_before; /* of all events before the cursor, if known */
 	bool bytes_known;
 	struct coop_follow_fetch *fetch; /* bytes are on their way from the spool */

@@ -129,7 +129,8 @@ int coop_guard_watch(pid_t keeper)
 
 	(void)sigemptyset(&waited);
 	for (int i = 0; i < 5; i++)
-		(void)sigaddset(&waited, (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}[i]);
+		(void)sigaddset(&waited,
+				(const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}[i]);
 	(void)sigprocmask(SIG_BLOCK, &waited, NULL);
 	for (pid_t pid = 0; pid != keeper;) {
 		while ((pid = waitpid(-1, &status, WNOHANG)) > 0 && pid != keeper)

@@ -25,7 +25,8 @@ int coop_ids_reserve(const char *dir, uint64_t limit)
 		r = path_in(dir, "next-id.new", fresh, sizeof fresh);
 	if (r < 0)
 		return r;
-	COOP_AUTO_FD int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	COOP_AUTO_FD int fd =
+		open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int size = snprintf(text, sizeof text, "%llu\n", (unsigned long long)limit);
 	if (fd < 0)
 		return -errno;

@@ -10,16 +10,16 @@
 #define COOP_INDEX_CHUNK 32768u
 
 struct coop_index_event {
-	uint64_t offset;    /* in its stream */
-	uint32_t at_ms;	    /* since the process started */
-	uint16_t size;	    /* 1 to COOP_INDEX_CHUNK */
+	uint64_t offset; /* in its stream */
+	uint32_t at_ms;  /* since the process started */
+	uint16_t size;   /* 1 to COOP_INDEX_CHUNK */
 	uint8_t stream;
 };
 
 struct coop_index {
 	struct coop_index_event *events; /* event n is at n % capacity */
 	size_t capacity, limit;
-	uint64_t first, next;	 /* retained: first <= n < next */
+	uint64_t first, next;     /* retained: first <= n < next */
 	uint64_t forgotten_bytes; /* of the events before first */
 };
 

@@ -48,8 +48,8 @@ static void finish_shutdown(struct coop_keeper *keeper)
 	struct coop_jsonw w;
 
 	while (!coop_list_empty(&keeper->shutdown_requests)) {
-		struct coop_request *request =
-			COOP_LIST_ITEM(keeper->shutdown_requests.next, struct coop_request, in_process);
+		struct coop_request *request = COOP_LIST_ITEM(keeper->shutdown_requests.next,
+							      struct coop_request, in_process);
 		coop_request_result(request, &w);
 		coop_jsonw_uint(&w, "ended", keeper->shutdown_ended);
 		coop_jsonw_uint(&w, "survivors", keeper->registry.live);
@@ -133,7 +133,8 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	if (r == 0)
 		r = watch_signals(keeper);
 	if (r < 0)
-		return coop_err_set(err, COOP_INTERNAL, "the keeper cannot be set up: %s", strerror(-r));
+		return coop_err_set(err, COOP_INTERNAL, "the keeper cannot be set up: %s",
+				    strerror(-r));
 	(void)uv_prepare_init(&keeper->loop, &keeper->before_sleep);
 	keeper->before_sleep.data = keeper;
 	(void)uv_prepare_start(&keeper->before_sleep, before_sleep);
@@ -145,7 +146,8 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_spool_clean(keeper);
 	r = coop_launcher_init(keeper);
 	if (r < 0)
-		return coop_err_set(err, COOP_INTERNAL, "the launcher cannot be started: %s", strerror(-r));
+		return coop_err_set(err, COOP_INTERNAL, "the launcher cannot be started: %s",
+				    strerror(-r));
 	return 0;
 }
 
@@ -175,12 +177,14 @@ void coop_keeper_check_idle(struct coop_keeper *keeper)
 	keeper->idle_armed = idle;
 	uv_update_time(&keeper->loop);
 	if (idle)
-		(void)uv_timer_start(&keeper->idle_timer, on_idle, (uint64_t)keeper->settings.idle_exit_ms, 0);
+		(void)uv_timer_start(&keeper->idle_timer, on_idle,
+				     (uint64_t)keeper->settings.idle_exit_ms, 0);
 	else
 		(void)uv_timer_stop(&keeper->idle_timer);
 }
 
-void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms, struct coop_request *request)
+void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms,
+			  struct coop_request *request)
 {
 	struct coop_kill_order order = {
 		.cause = COOP_CAUSE_SHUTDOWN,
@@ -198,7 +202,8 @@ void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms, struct 
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		if (!process->receipt && coop_kill_begin(process, &order) < 0)
-			coop_log(COOP_LOG_ERROR, "out of memory: left to the guard id=%s", process->id);
+			coop_log(COOP_LOG_ERROR, "out of memory: left to the guard id=%s",
+				 process->id);
 	}
 	coop_keeper_check_idle(keeper);
 }

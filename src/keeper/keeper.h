@@ -27,8 +27,8 @@ struct coop_keeper {
 	struct coop_tree tree;
 
 	char socket_path[4096]; /* "" for a private keeper */
-	char state_dir[4096];	/* "" for a private keeper */
-	char spool_dir[4096];	/* "" until the first spool */
+	char state_dir[4096];   /* "" for a private keeper */
+	char spool_dir[4096];   /* "" until the first spool */
 	uint64_t spool_bytes;
 	int listen_fd, lock_fd, spare_fd, null_fd;
 	uv_poll_t listen_poll;
@@ -44,10 +44,10 @@ struct coop_keeper {
 	uv_prepare_t before_sleep;
 	uv_timer_t idle_timer;
 	bool idle_armed;
-	pid_t reap_pid;	      /* a dead child that cannot be judged … */
-	uint64_t reap_blocked; /* … before the spawns up to this one have been answered */
+	pid_t reap_pid;         /* a dead child that cannot be judged … */
+	uint64_t reap_blocked;  /* … before the spawns up to this one have been answered */
 	struct coop_link kills; /* struct coop_kill under way */
-	bool kill_again;	/* at least one has something to look at */
+	bool kill_again;        /* at least one has something to look at */
 
 	bool stopping;
 	bool private_served; /* the one client of a private keeper has been connected */
@@ -65,7 +65,8 @@ void coop_keeper_run(struct coop_keeper *keeper);
 void coop_keeper_free(struct coop_keeper *keeper);
 
 /* Orderly stop: refuses spawns, stops all with grace, then ends the loop. `request` (or NULL) is answered just before. */
-void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms, struct coop_request *request);
+void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms,
+			  struct coop_request *request);
 
 /* A process ended, was removed, or a connection went: is there still something to keep? */
 void coop_keeper_check_idle(struct coop_keeper *keeper);

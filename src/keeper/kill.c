@@ -14,7 +14,8 @@
 
 #define MS 1000000u
 #define KILL_LIMIT_NS 5000000000u /* a kill answers at the latest then */
-#define FREEZE_ROUNDS 64	  /* a tree that still grows after so many looks is killed as far as it is known */
+#define FREEZE_ROUNDS \
+	64 /* a tree that still grows after so many looks is killed as far as it is known */
 
 static void begin_killing(struct coop_kill *job)
 {
@@ -86,7 +87,8 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 	if (order->grace_ms == 0 || process->reaped) {
 		begin_killing(job);
 	} else if (!job->killing) {
-		if (fresh || !process->due[COOP_DUE_GRACE] || grace_end < process->due[COOP_DUE_GRACE])
+		if (fresh || !process->due[COOP_DUE_GRACE] ||
+		    grace_end < process->due[COOP_DUE_GRACE])
 			coop_process_due(process, COOP_DUE_GRACE, grace_end);
 		(void)remember(job, process->pid);
 		ask(process, order->signal ? order->signal : SIGTERM);
@@ -138,10 +140,12 @@ static void complete(struct coop_kill *job)
 	coop_process_due(process, COOP_DUE_KILL_LIMIT, 0);
 	coop_process_due(process, COOP_DUE_GRACE, 0);
 	if (job->survivors)
-		coop_log(COOP_LOG_WARN, "kill left survivors id=%s survivors=%u", process->id, job->survivors);
+		coop_log(COOP_LOG_WARN, "kill left survivors id=%s survivors=%u", process->id,
+			 job->survivors);
 	coop_process_settle(process);
 	while (!coop_list_empty(&job->requests)) {
-		struct coop_request *request = COOP_LIST_ITEM(job->requests.next, struct coop_request, in_process);
+		struct coop_request *request =
+			COOP_LIST_ITEM(job->requests.next, struct coop_request, in_process);
 		coop_list_remove(&request->in_process);
 		request->on_killed(request, &receipt);
 	}
@@ -151,9 +155,11 @@ static void complete(struct coop_kill *job)
 	coop_process_unref(process);
 }
 
-static struct coop_kill *job_of(const struct coop_keeper *keeper, const struct coop_tree_entry *entry)
+static struct coop_kill *job_of(const struct coop_keeper *keeper,
+				const struct coop_tree_entry *entry)
 {
-	const struct coop_process *process = entry->owner ? coop_map_get(&keeper->registry.by_n, entry->owner) : NULL;
+	const struct coop_process *process =
+		entry->owner ? coop_map_get(&keeper->registry.by_n, entry->owner) : NULL;
 
 	if (!process || entry->state == 'Z' || entry->state == 'X')
 		return NULL;
@@ -177,6 +183,34 @@ static bool freeze(const struct coop_keeper *keeper)
 	return fresh;
 }
 
+struct chase {
+	const struct coop_keeper *keeper;
+	bool fresh;
+};
+
+static bool stop_orphan(void *user, const struct coop_tree_entry *entry)
+{
+	struct chase *chase = user;
+	struct coop_kill *job = job_of(chase->keeper, entry);
+
+	if (job && remember(job, entry->pid)) {
+		chase->fresh = true;
+		(void)kill(entry->pid, SIGSTOP); /* our unreaped child */
+	}
+	return true;
+}
+
+/* A process that forks, leaves its parent and lets it die, over and over, is gone before a whole look is over. But whoever it is
+ * at the moment is a child of ours, and that list is read, and the process stopped, in the time of a few system calls. */
+static bool chase_orphans(struct coop_keeper *keeper)
+{
+	struct chase chase = {.keeper = keeper};
+
+	(void)coop_tree_orphans(keeper, stop_orphan,
+				&chase); /* without that list, looks have to do */
+	return chase.fresh;
+}
+
 static void strike(const struct coop_keeper *keeper)
 {
 	for (size_t i = 0; i < keeper->tree.count; i++) {
@@ -192,13 +226,16 @@ static void strike(const struct coop_keeper *keeper)
 void coop_kill_round(struct coop_keeper *keeper)
 {
 	int rounds = 0, r;
+	bool fresh;
 
 	if (!keeper->kill_again)
 		return;
 	keeper->kill_again = false;
-	do
+	do {
 		r = coop_tree_look(keeper);
-	while (r == 0 && freeze(keeper) && ++rounds < FREEZE_ROUNDS);
+		fresh = r == 0 && freeze(keeper);
+		fresh = chase_orphans(keeper) || fresh;
+	} while (fresh && ++rounds < FREEZE_ROUNDS);
 	COOP_LIST_EACH(&keeper->kills, link)
 	{
 		COOP_LIST_ITEM(link, struct coop_kill, in_keeper)->survivors = 0;

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -40,7 +41,8 @@ static int make_image(void)
 			return -errno;
 		done += n > 0 ? (size_t)n : 0;
 	}
-	if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+	if (fd < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
 	return COOP_TAKE_FD(fd);
 }
@@ -117,7 +119,8 @@ static void on_watchdog(uv_timer_t *timer)
 
 	if (coop_list_empty(&keeper->launcher.sent) || !keeper->launcher.pid)
 		return;
-	coop_log(COOP_LOG_ERROR, "launcher does not answer: it is ended and another started pid=%d", keeper->launcher.pid);
+	coop_log(COOP_LOG_ERROR, "launcher does not answer: it is ended and another started pid=%d",
+		 keeper->launcher.pid);
 	(void)kill(keeper->launcher.pid, SIGKILL); /* our unreaped child */
 }
 
@@ -136,7 +139,8 @@ static void update_poll(struct coop_keeper *keeper)
 	bool more = !coop_list_empty(&launcher->queue) && launcher->sent_count < SENT_MAX;
 
 	if (launcher->poll)
-		(void)uv_poll_start(launcher->poll, UV_READABLE | (more ? UV_WRITABLE : 0), on_socket);
+		(void)uv_poll_start(launcher->poll, UV_READABLE | (more ? UV_WRITABLE : 0),
+				    on_socket);
 }
 
 static void send_queue(struct coop_keeper *keeper)
@@ -144,13 +148,17 @@ static void send_queue(struct coop_keeper *keeper)
 	struct coop_launcher *launcher = &keeper->launcher;
 	bool blocked = false;
 
-	while (launcher->poll && !coop_list_empty(&launcher->queue) && launcher->sent_count < SENT_MAX && !blocked) {
-		struct coop_spawn *spawn = COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
-		struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
+	while (launcher->poll && !coop_list_empty(&launcher->queue) &&
+	       launcher->sent_count < SENT_MAX && !blocked) {
+		struct coop_spawn *spawn =
+			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
+		struct coop_plan *plan =
+			(struct coop_plan *)(void *)coop_buf_front(&spawn->message);
 		plan->sequence = launcher->sequence + 1;
-		int r = coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message), spawn->fds,
-					 (size_t)spawn->fd_count);
-		blocked = r == -EAGAIN || r == -EPIPE || r == -ECONNRESET; /* gone: SIGCHLD will say so */
+		int r = coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message),
+					 spawn->fds, (size_t)spawn->fd_count);
+		blocked = r == -EAGAIN || r == -EPIPE ||
+			  r == -ECONNRESET; /* gone: SIGCHLD will say so */
 		if (blocked)
 			break;
 		coop_list_remove(&spawn->in_launcher);
@@ -207,7 +215,8 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 	(void)events;
 	keeper->wakeups++;
 	while (keeper->launcher.poll == poll) {
-		ssize_t n = coop_fdpass_receive(keeper->launcher.fd, &reply, sizeof reply, fds, &count);
+		ssize_t n =
+			coop_fdpass_receive(keeper->launcher.fd, &reply, sizeof reply, fds, &count);
 		if (n == (ssize_t)sizeof reply) {
 			on_reply(keeper, &reply);
 			continue;
@@ -233,18 +242,20 @@ void coop_launcher_died(struct coop_keeper *keeper)
 		on_socket(launcher->poll, 0, UV_READABLE);
 	disconnect(launcher);
 	launcher->pid = 0;
-	if (keeper->stopping && coop_list_empty(&launcher->sent) && coop_list_empty(&launcher->queue))
+	if (keeper->stopping && coop_list_empty(&launcher->sent) &&
+	    coop_list_empty(&launcher->queue))
 		return;
 	launcher->restarts++;
 	int r = start(keeper);
-	coop_log(COOP_LOG_WARN, "launcher died, another started restarts=%u result=%s", launcher->restarts,
-		 r < 0 ? coop_err_errno_name(-r) : "ok");
+	coop_log(COOP_LOG_WARN, "launcher died, another started restarts=%u result=%s",
+		 launcher->restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
 		coop_spawn_unanswered(COOP_LIST_ITEM(link, struct coop_spawn, in_launcher));
 	}
 	while (r < 0 && !coop_list_empty(&launcher->queue)) {
-		struct coop_spawn *spawn = COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
+		struct coop_spawn *spawn =
+			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
 		coop_list_remove(&spawn->in_launcher);
 		coop_spawn_answered(spawn, 0, -r);
 	}
@@ -267,6 +278,11 @@ int coop_launcher_init(struct coop_keeper *keeper)
 void coop_launcher_free(struct coop_keeper *keeper)
 {
 	disconnect(&keeper->launcher);
+	/* Nothing of the keeper outlives it, not even for a moment. */
+	if (keeper->launcher.pid) {
+		(void)kill(keeper->launcher.pid, SIGKILL);
+		(void)waitpid(keeper->launcher.pid, NULL, 0);
+	}
 	uv_close((uv_handle_t *)&keeper->launcher.watchdog, NULL);
 	if (keeper->launcher.image_fd >= 0)
 		(void)close(keeper->launcher.image_fd);

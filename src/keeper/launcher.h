@@ -18,13 +18,14 @@ struct coop_launcher {
 	int image_fd; /* sealed memfd with the program */
 	pid_t pid;    /* 0: none runs */
 	int fd;
-	uv_poll_t *poll; /* its own allocation: closing it takes a turn of the loop, and a new one may start before */
-	uint64_t sequence;    /* of the last plan sent */
+	uv_poll_t *
+		poll; /* its own allocation: closing it takes a turn of the loop, and a new one may start before */
+	uint64_t sequence; /* of the last plan sent */
 	unsigned restarts;
 	struct coop_link queue; /* struct coop_spawn not sent yet */
 	unsigned sent_count;
-	struct coop_link sent;	/* sent, not answered; oldest first */
-	uv_timer_t watchdog;	/* runs while something is sent and not answered */
+	struct coop_link sent; /* sent, not answered; oldest first */
+	uv_timer_t watchdog;   /* runs while something is sent and not answered */
 };
 
 /* Makes the image and starts the first launcher. 0 or -errno. Must be called on the keeper's main thread: the launcher

@@ -41,8 +41,8 @@ static inline void coop_list_remove(struct coop_link *link)
 }
 
 /* The loop body may remove the current link, and no other. */
-#define COOP_LIST_EACH(head, link)                                                                 \
-	for (struct coop_link *link = (head)->next, *next_ = link->next; link != (head);           \
+#define COOP_LIST_EACH(head, link)                                                       \
+	for (struct coop_link *link = (head)->next, *next_ = link->next; link != (head); \
 	     link = next_, next_ = link->next)
 
 #endif

@@ -62,24 +62,29 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 	int state_lock, r = coop_paths_make_parent(keeper->socket_path);
 
 	if (r < 0)
-		return coop_err_set(err, COOP_UNAVAILABLE, "the folder of the socket %s cannot be used: %s",
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "the folder of the socket %s cannot be used: %s",
 				    keeper->socket_path, strerror(-r));
 	/* A living keeper holds its lock for ever; asking it is quicker than waiting for that. */
 	if (answers(keeper->socket_path))
-		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s", keeper->socket_path);
+		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s",
+				    keeper->socket_path);
 	(void)snprintf(path, sizeof path, "%s.lock", keeper->socket_path);
 	r = lock_file(path, &keeper->lock_fd);
 	if (r < 0)
 		return coop_err_set(err, COOP_EXISTS, "%s is held by another keeper", path);
 	r = coop_paths_make_dir(keeper->state_dir);
 	if (r < 0)
-		return coop_err_set(err, COOP_UNAVAILABLE, "the state folder %.300s cannot be used: %s", keeper->state_dir,
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
 				    strerror(-r));
 	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
 	r = lock_file(path, &state_lock); /* held until the process ends */
 	if (r < 0)
-		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "the state folder %.300s is used by another keeper: set COOP_STATE", keeper->state_dir);
+		return coop_err_set(
+			err, COOP_UNAVAILABLE,
+			"the state folder %.300s is used by another keeper: set COOP_STATE",
+			keeper->state_dir);
 	return 0;
 }
 
@@ -120,7 +125,9 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		if (!welcome(fd) || keeper->connection_count >= keeper->settings.max_connections)
 			(void)close(fd);
 		else
-			(void)coop_conn_open(keeper, fd); /* without memory it is closed: the client tries again */
+			(void)coop_conn_open(
+				keeper,
+				fd); /* without memory it is closed: the client tries again */
 	}
 }
 
@@ -132,7 +139,8 @@ int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 	(void)unlink(keeper->socket_path); /* we hold the lock: whatever is there is left over */
 	keeper->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	mode_t mask = umask(0077);
-	if (keeper->listen_fd < 0 || bind(keeper->listen_fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+	if (keeper->listen_fd < 0 ||
+	    bind(keeper->listen_fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
 	    listen(keeper->listen_fd, BACKLOG) < 0)
 		r = -errno;
 	(void)umask(mask);
@@ -144,8 +152,8 @@ int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 		r = uv_poll_start(&keeper->listen_poll, UV_READABLE, on_connection);
 	}
 	if (r < 0)
-		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be opened: %s", keeper->socket_path,
-				    strerror(-r));
+		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be opened: %s",
+				    keeper->socket_path, strerror(-r));
 	return 0;
 }
 

@@ -30,9 +30,11 @@ struct options {
 
 static void usage(FILE *out)
 {
-	(void)fputs("Usage: coop-keeper [--foreground | --daemon | --private FD] [--set NAME=VALUE]...\n"
+	(void)fputs("Usage: coop-keeper [--foreground | --daemon | --private FD] [--set "
+		    "NAME=VALUE]...\n"
 		    "Keeps the processes that agents start. People use it through `coop`.\n\n"
-		    "  --foreground       serve until a signal or `coop shutdown`; logs on stderr (default)\n"
+		    "  --foreground       serve until a signal or `coop shutdown`; logs on stderr "
+		    "(default)\n"
 		    "  --daemon           exit once it serves in the background; leaves when idle\n"
 		    "  --private FD       serve one client on a connected socket, and end with it\n"
 		    "  --set NAME=VALUE   a limit; `coop info` lists them\n"
@@ -43,9 +45,12 @@ static void usage(FILE *out)
 static int parse(int argc, char **argv, struct options *options, struct coop_settings *settings)
 {
 	static const struct option table[] = {
-		{"foreground", no_argument, NULL, 'f'}, {"daemon", no_argument, NULL, 'd'},
-		{"private", required_argument, NULL, 'p'}, {"set", required_argument, NULL, 's'},
-		{"version", no_argument, NULL, 'v'},	   {"help", no_argument, NULL, 'h'},
+		{"foreground", no_argument, NULL, 'f'},
+		{"daemon", no_argument, NULL, 'd'},
+		{"private", required_argument, NULL, 'p'},
+		{"set", required_argument, NULL, 's'},
+		{"version", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	struct coop_err err;
@@ -59,7 +64,9 @@ static int parse(int argc, char **argv, struct options *options, struct coop_set
 		} else if (c == 'p') {
 			options->private_fd = (int)strtol(optarg, &end, 10);
 			if (end == optarg || *end || fcntl(options->private_fd, F_GETFD) < 0) {
-				(void)fprintf(stderr, "coop-keeper: --private %s: not an open descriptor\n", optarg);
+				(void)fprintf(stderr,
+					      "coop-keeper: --private %s: not an open descriptor\n",
+					      optarg);
 				return 2;
 			}
 		} else if (c == 's') {
@@ -75,7 +82,8 @@ static int parse(int argc, char **argv, struct options *options, struct coop_set
 			return c == 'h' ? 0 : 2;
 		}
 	}
-	if (optind < argc || options->daemon + options->foreground + (options->private_fd >= 0) > 1) {
+	if (optind < argc ||
+	    options->daemon + options->foreground + (options->private_fd >= 0) > 1) {
 		usage(stderr);
 		return 2;
 	}
@@ -120,12 +128,14 @@ static int become_daemon(void)
 		return ends[1];
 	}
 	(void)close(ends[1]);
-	while (have < sizeof text - 1 && (n = read(ends[0], text + have, sizeof text - 1 - have)) > 0)
+	while (have < sizeof text - 1 &&
+	       (n = read(ends[0], text + have, sizeof text - 1 - have)) > 0)
 		have += (size_t)n;
 	text[have] = 0;
 	if (!strcmp(text, "ready"))
 		_exit(0);
-	(void)fprintf(stderr, "coop-keeper: %s\n", have ? text : "the keeper ended while it was starting");
+	(void)fprintf(stderr, "coop-keeper: %s\n",
+		      have ? text : "the keeper ended while it was starting");
 	exit(1);
 }
 
@@ -137,7 +147,8 @@ static void redirect_stdio(const struct coop_keeper *keeper)
 
 	(void)snprintf(path, sizeof path, "%s/keeper.log", keeper->state_dir);
 	int truncate = stat(path, &st) == 0 && st.st_size > LOG_MAX ? O_TRUNC : 0;
-	COOP_AUTO_FD int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | truncate, 0600);
+	COOP_AUTO_FD int log =
+		open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | truncate, 0600);
 	COOP_AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	(void)dup2(null, 0);
 	(void)dup2(null, 1);
@@ -174,8 +185,8 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 	}
 	if (options->daemon)
 		redirect_stdio(keeper);
-	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING, getpid(),
-		 *keeper->socket_path ? keeper->socket_path : "private");
+	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING,
+		 getpid(), *keeper->socket_path ? keeper->socket_path : "private");
 	report(ready, "ready");
 	coop_keeper_run(keeper);
 	/* The orderly end is under way; a late signal must not make it a death by signal. */
@@ -200,7 +211,8 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 	if (r == 0)
 		r = coop_paths_state(keeper->state_dir, sizeof keeper->state_dir - 64);
 	if (r < 0)
-		(void)coop_err_set(&err, COOP_UNAVAILABLE, "the path of the socket or of the state folder is too long");
+		(void)coop_err_set(&err, COOP_UNAVAILABLE,
+				   "the path of the socket or of the state folder is too long");
 	else
 		r = coop_listener_lock(keeper, &err);
 	if (r < 0)
@@ -216,7 +228,8 @@ int main(int argc, char **argv)
 
 	coop_mem_init();
 	json_set_alloc_funcs(coop_mem_alloc, free);
-	(void)setenv("UV_THREADPOOL_SIZE", "1", 1); /* one helper thread: what it is given is done in order */
+	(void)setenv("UV_THREADPOOL_SIZE", "1",
+		     1); /* one helper thread: what it is given is done in order */
 	coop_settings_defaults(&keeper.settings);
 	int code = settings_from_environment(&keeper.settings);
 	if (code)

@@ -22,12 +22,14 @@ static int signal_number(const json_t *args)
 {
 	const json_t *value = coop_arg(args, "signal");
 
-	return json_is_integer(value) ? (int)json_integer_value(value) : coop_signame_parse(json_string_value(value));
+	return json_is_integer(value) ? (int)json_integer_value(value)
+				      : coop_signame_parse(json_string_value(value));
 }
 
 static void signal_member(void *user, const struct coop_tree_entry *entry)
 {
-	(void)coop_tree_signal(entry, *(int *)user); /* one that is gone meanwhile needs no signal */
+	(void)coop_tree_signal(entry,
+			       *(int *)user); /* one that is gone meanwhile needs no signal */
 }
 
 /* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns whether it went out. */
@@ -57,7 +59,8 @@ void coop_op_signal(struct coop_request *request)
 	bool sent = send_signal(process, number, target);
 	if (sent) {
 		process->signals_sent |= 1ull << (number - 1);
-		process->signal_evidence = (struct coop_evidence){.request = "signal", .at = coop_clock_wall_ms()};
+		process->signal_evidence =
+			(struct coop_evidence){.request = "signal", .at = coop_clock_wall_ms()};
 	}
 	coop_signame_format(number, name);
 	coop_request_result(request, &w);
@@ -80,7 +83,8 @@ static void answer_kill(struct coop_request *request, const struct coop_receipt 
 }
 
 /* Kills or stops, and answers through `answer`. */
-static void end_process(struct coop_request *request, struct coop_process *process, uint64_t grace_ms,
+static void end_process(struct coop_request *request, struct coop_process *process,
+			uint64_t grace_ms,
 			void (*answer)(struct coop_request *, const struct coop_receipt *))
 {
 	struct coop_kill_order order = {
@@ -114,7 +118,9 @@ void coop_op_stop(struct coop_request *request)
 	struct coop_process *process = coop_ops_process(request);
 
 	if (process)
-		end_process(request, process, (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS), answer_kill);
+		end_process(request, process,
+			    (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS),
+			    answer_kill);
 }
 
 static void answer_release(struct coop_request *request, const struct coop_receipt *receipt)
@@ -154,7 +160,8 @@ void coop_op_release(struct coop_request *request)
 	}
 	if (process && coop_process_live(process) &&
 	    coop_arg_enum(request->args, "if_running", coop_choices_if_running, 0) == 1)
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "if_running", "the process is running");
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "if_running",
+				     "the process is running");
 	else if (process)
 		err.code = COOP_OK;
 	if (err.code)
@@ -173,7 +180,8 @@ void coop_op_gc(struct coop_request *request)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		/* What still owns living processes is not finished business. */
-		if (!process->told || process->kill || (!process->receipt && coop_tree_has_orphans(keeper, process)))
+		if (!process->told || process->kill ||
+		    (!process->receipt && coop_tree_has_orphans(keeper, process)))
 			continue;
 		coop_registry_remove(process);
 		released++;
@@ -185,5 +193,6 @@ void coop_op_gc(struct coop_request *request)
 
 void coop_op_shutdown(struct coop_request *request)
 {
-	coop_keeper_shutdown(request->keeper, (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS), request);
+	coop_keeper_shutdown(request->keeper,
+			     (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS), request);
 }

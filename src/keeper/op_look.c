@@ -26,8 +26,8 @@ static bool matches(const struct coop_process *process, const json_t *args)
 	int state = coop_arg_enum(args, "state", coop_choices_state, -1);
 
 	if (state >= 0 ? (int)process->state != state
-		       : !coop_arg_bool(args, "include_finished", false) && !coop_process_live(process) &&
-				 !process->descendants)
+		       : !coop_arg_bool(args, "include_finished", false) &&
+				 !coop_process_live(process) && !process->descendants)
 		return false;
 	if (tag && (!process->labels.tag || strcmp(process->labels.tag, tag) != 0))
 		return false;
@@ -45,7 +45,8 @@ void coop_op_list(struct coop_request *request)
 	const json_t *args = request->args;
 	const char *after = coop_arg_string(args, "after", NULL);
 	int64_t left = coop_arg_int(args, "limit", 1000);
-	enum coop_record_view view = coop_arg_bool(args, "brief", false) ? COOP_RECORD_BRIEF : COOP_RECORD_FULL;
+	enum coop_record_view view =
+		coop_arg_bool(args, "brief", false) ? COOP_RECORD_BRIEF : COOP_RECORD_FULL;
 	struct coop_process *start = NULL;
 	bool more = false;
 	struct coop_err err;
@@ -95,8 +96,8 @@ void coop_op_status(struct coop_request *request)
 	coop_request_result(request, &w);
 	coop_jsonw_array(&w, "processes");
 	for (size_t i = 0; i < json_array_size(ids); i++) {
-		struct coop_process *process =
-			coop_registry_find(request->keeper, json_string_value(json_array_get(ids, i)), &err);
+		struct coop_process *process = coop_registry_find(
+			request->keeper, json_string_value(json_array_get(ids, i)), &err);
 		if (process) {
 			coop_process_touch(process);
 			coop_record_write(process, COOP_RECORD_FULL, &w, NULL);
@@ -124,7 +125,8 @@ static uint64_t buffer_bytes(const struct coop_keeper *keeper)
 
 	COOP_LIST_EACH(&keeper->registry.all, link)
 	{
-		const struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		const struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_all);
 		for (int i = 0; i < process->stream_count; i++)
 			sum += process->streams[i].ring.capacity;
 		sum += process->index.capacity * sizeof *process->index.events;
@@ -148,7 +150,8 @@ static void write_counts(struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	const struct coop_registry *registry = &keeper->registry;
 
-	(void)coop_tree_look_lately(keeper); /* for the strays; without it the last look's number stands */
+	(void)coop_tree_look_lately(
+		keeper); /* for the strays; without it the last look's number stands */
 	coop_jsonw_begin(w, "processes");
 	coop_jsonw_uint(w, "live", registry->live);
 	coop_jsonw_uint(w, "finished", registry->finished_count);

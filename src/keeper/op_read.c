@@ -53,9 +53,11 @@ static void answer_bytes(const struct reading *reading)
 	coop_request_end(reading->request, &w);
 }
 
-static bool send_piece(struct reading *reading, uint64_t position, const struct iovec *views, int count)
+static bool send_piece(struct reading *reading, uint64_t position, const struct iovec *views,
+		       int count)
 {
-	if (coop_request_data(reading->request, reading->stream->number, position, COOP_FRAME_NO_CURSOR, views, count) < 0) {
+	if (coop_request_data(reading->request, reading->stream->number, position,
+			      COOP_FRAME_NO_CURSOR, views, count) < 0) {
 		no_memory(reading->request);
 		return false;
 	}
@@ -167,7 +169,8 @@ static int send_event(struct coop_request *request, struct coop_process *process
 }
 
 /* Combined reads are served from the rings: what fell out there is on disk, by stream and in output_path. */
-static int sweep_events(struct coop_request *request, struct coop_process *process, struct sweep *sweep)
+static int sweep_events(struct coop_request *request, struct coop_process *process,
+			struct sweep *sweep)
 {
 	const struct coop_index *index = &process->index;
 	uint64_t left = (uint64_t)coop_arg_int(request->args, "max", READ_DEFAULT);
@@ -196,7 +199,8 @@ static int sweep_events(struct coop_request *request, struct coop_process *proce
 	return 0;
 }
 
-static void write_times(struct coop_jsonw *w, struct coop_process *process, const struct sweep *sweep)
+static void write_times(struct coop_jsonw *w, struct coop_process *process,
+			const struct sweep *sweep)
 {
 	coop_jsonw_array(w, "events");
 	for (uint64_t n = sweep->begin; n < sweep->next; n++) {
@@ -255,18 +259,23 @@ void coop_op_read(struct coop_request *request)
 		return;
 	const char *name = coop_arg_string(args, "stream", process->pty ? "pty" : "stdout");
 	bool combined = !strcmp(name, "combined");
-	struct coop_stream *stream = combined ? NULL : coop_process_stream(process, coop_stream_number(name));
+	struct coop_stream *stream =
+		combined ? NULL : coop_process_stream(process, coop_stream_number(name));
 	if (coop_arg(args, "tail") && (combined || coop_arg(args, "cursor")))
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "tail", "tail goes neither with cursor nor with stream combined");
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "tail",
+				     "tail goes neither with cursor nor with stream combined");
 	else if (combined && coop_arg_bool(args, "drain", false))
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "drain", "drain does not go with stream combined");
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "drain",
+				     "drain does not go with stream combined");
 	else if (!combined && coop_arg_bool(args, "times", false))
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "times", "times needs stream combined");
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "times",
+				     "times needs stream combined");
 	else if (!combined && !stream)
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "stream", "the process has no %s: %s", name,
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "stream",
+				     "the process has no %s: %s", name,
 				     process->merged ? "its streams are merged, read stdout"
-				     : process->pty ? "it has a terminal, read pty"
-						    : "read stdout or stderr");
+				     : process->pty  ? "it has a terminal, read pty"
+						     : "read stdout or stderr");
 	coop_request_hold(request, process);
 	if (err.code)
 		coop_request_fail(request, &err);

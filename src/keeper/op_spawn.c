@@ -45,7 +45,9 @@ static int take_argv(struct draft *draft)
 	const json_t *argv = coop_arg(draft->args, "argv");
 	size_t count = json_array_size(argv);
 
-	for (const char *const *name = (const char *const[]){"command", "shell", "login", "interactive", NULL}; *name; name++) {
+	for (const char *const *name =
+		     (const char *const[]){"command", "shell", "login", "interactive", NULL};
+	     *name; name++) {
 		if (coop_arg(draft->args, *name))
 			return invalid(draft, *name, "needs mode shell");
 	}
@@ -65,7 +67,8 @@ static int take_argv(struct draft *draft)
 static int take_shell(struct draft *draft)
 {
 	const char *command = coop_arg_string(draft->args, "command", NULL);
-	const struct coop_shell *shell = coop_shells_find(coop_arg_string(draft->args, "shell", NULL));
+	const struct coop_shell *shell =
+		coop_shells_find(coop_arg_string(draft->args, "shell", NULL));
 	size_t at = 0;
 
 	if (coop_arg(draft->args, "argv"))
@@ -103,7 +106,8 @@ static int take_label(struct draft *draft, const char *name, char **ret)
 	for (size_t left = strlen(text), size; left; text += size, left -= size) {
 		size = coop_utf8_char((const uint8_t *)text, left);
 		uint8_t first = (uint8_t)*text;
-		bool control = first < 0x20 || first == 0x7f || (first == 0xc2 && (uint8_t)text[1] < 0xa0);
+		bool control =
+			first < 0x20 || first == 0x7f || (first == 0xc2 && (uint8_t)text[1] < 0xa0);
 		if (!size || used + size > LABEL_MAX)
 			break;
 		if (!control) {
@@ -118,7 +122,8 @@ static int take_label(struct draft *draft, const char *name, char **ret)
 
 static bool needs_quotes(const char *word)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%^";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%^";
 
 	return !*word || word[strspn(word, plain)];
 }
@@ -128,7 +133,8 @@ static int quote(struct coop_buf *out, const char *word)
 	int r = coop_buf_append(out, "'", 1);
 
 	for (; r == 0 && *word; word++)
-		r = *word == '\'' ? coop_buf_append(out, "'\\''", 4) : coop_buf_append(out, word, 1);
+		r = *word == '\'' ? coop_buf_append(out, "'\\''", 4)
+				  : coop_buf_append(out, word, 1);
 	return r < 0 ? r : coop_buf_append(out, "'", 1);
 }
 
@@ -143,8 +149,9 @@ static char *display(const struct draft *draft)
 		if (i)
 			r = coop_buf_append(&out, " ", 1);
 		if (r == 0)
-			r = needs_quotes(draft->argv[i]) ? quote(&out, draft->argv[i])
-							 : coop_buf_append(&out, draft->argv[i], strlen(draft->argv[i]));
+			r = needs_quotes(draft->argv[i])
+				    ? quote(&out, draft->argv[i])
+				    : coop_buf_append(&out, draft->argv[i], strlen(draft->argv[i]));
 	}
 	if (r == 0 && coop_buf_append(&out, "", 1) == 0)
 		return (char *)out.data;
@@ -161,7 +168,8 @@ static char *json_list(const char *const *strings, bool names_only)
 	coop_jsonw_array(&w, NULL);
 	for (; strings && *strings; strings++) {
 		if (names_only)
-			(void)snprintf(name, sizeof name, "%.*s", (int)strcspn(*strings, "="), *strings);
+			(void)snprintf(name, sizeof name, "%.*s", (int)strcspn(*strings, "="),
+				       *strings);
 		coop_jsonw_string(&w, NULL, names_only ? name : *strings);
 	}
 	coop_jsonw_array_end(&w);
@@ -184,12 +192,15 @@ static int take_labels(struct draft *draft)
 		r = take_label(draft, "task", &labels->task);
 	if (r < 0)
 		return r;
-	labels->label = coop_mem_strdup(labels->tag ? labels->tag : program && program[1] ? program + 1 : draft->argv[0]);
+	labels->label = coop_mem_strdup(labels->tag             ? labels->tag
+					: program && program[1] ? program + 1
+								: draft->argv[0]);
 	labels->argv_json = json_list(draft->argv, false);
 	labels->command = display(draft);
 	labels->env_names = json_list((const char *const *)draft->env.variables, true);
 	labels->alias = alias ? coop_mem_strdup(alias) : NULL;
-	return labels->label && labels->argv_json && labels->command && labels->env_names && (!alias || labels->alias)
+	return labels->label && labels->argv_json && labels->command && labels->env_names &&
+			       (!alias || labels->alias)
 		       ? 0
 		       : coop_err_no_memory(draft->err);
 }
@@ -202,9 +213,12 @@ static int check_alias(struct draft *draft)
 		return 0;
 	COOP_LIST_EACH(&draft->request->keeper->registry.all, link)
 	{
-		const struct coop_process *other = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (coop_process_live(other) && other->labels.alias && !strcmp(other->labels.alias, alias))
-			return coop_err_field(draft->err, COOP_EXISTS, "alias", "a live process has that alias");
+		const struct coop_process *other =
+			COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (coop_process_live(other) && other->labels.alias &&
+		    !strcmp(other->labels.alias, alias))
+			return coop_err_field(draft->err, COOP_EXISTS, "alias",
+					      "a live process has that alias");
 	}
 	return 0;
 }
@@ -223,9 +237,11 @@ static int take_cwd(struct draft *draft)
 		return invalid(draft, "cwd", "is too long");
 	draft->cwd_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (draft->cwd_fd < 0 && (errno == EMFILE || errno == ENFILE))
-		return coop_err_set(draft->err, COOP_SPAWN_FAILED, "no file descriptor is left for the working directory");
+		return coop_err_set(draft->err, COOP_SPAWN_FAILED,
+				    "no file descriptor is left for the working directory");
 	if (draft->cwd_fd < 0)
-		return coop_err_field(draft->err, COOP_INVALID_INPUT, "cwd", "cwd: %.300s: %s", path, strerror(errno));
+		return coop_err_field(draft->err, COOP_INVALID_INPUT, "cwd", "cwd: %.300s: %s",
+				      path, strerror(errno));
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", draft->cwd_fd);
 	ssize_t size = readlink(link, resolved, sizeof resolved - 1);
 	if (size < 0)
@@ -245,23 +261,26 @@ static void take_limits(struct draft *draft)
 	const struct coop_settings *settings = &draft->request->keeper->settings;
 	struct coop_limits *limits = &draft->process->limits;
 	bool persistent = draft->process->lease == COOP_LEASE_PERSISTENT;
-	int64_t retention = coop_arg_int(draft->args, "exit_retention_ms", settings->exit_retention_ms);
+	int64_t retention =
+		coop_arg_int(draft->args, "exit_retention_ms", settings->exit_retention_ms);
 
 	limits->timeout_ms = coop_arg_int(draft->args, "timeout_ms", 0);
 	limits->timeout_grace_ms = coop_arg_int(draft->args, "timeout_grace_ms", 0);
-	limits->idle_timeout_ms =
-		coop_arg_int(draft->args, "idle_timeout_ms", persistent ? settings->persistent_idle_ms : 0);
-	limits->max_lifetime_ms =
-		coop_arg_int(draft->args, "max_lifetime_ms", persistent ? settings->max_lifetime_ms : 0);
+	limits->idle_timeout_ms = coop_arg_int(draft->args, "idle_timeout_ms",
+					       persistent ? settings->persistent_idle_ms : 0);
+	limits->max_lifetime_ms = coop_arg_int(draft->args, "max_lifetime_ms",
+					       persistent ? settings->max_lifetime_ms : 0);
 	limits->max_lifetime_ms = at_most(limits->max_lifetime_ms, settings->max_lifetime_ms);
 	retention = at_most(retention, 3600000);
-	limits->exit_retention_ms = retention < settings->min_retention_ms ? settings->min_retention_ms : retention;
+	limits->exit_retention_ms =
+		retention < settings->min_retention_ms ? settings->min_retention_ms : retention;
 }
 
 static int take_streams(struct draft *draft)
 {
 	struct coop_process *process = draft->process;
-	int overflow = coop_arg_enum(draft->args, "overflow", coop_choices_overflow, COOP_OVERFLOW_DROP_OLDEST);
+	int overflow = coop_arg_enum(draft->args, "overflow", coop_choices_overflow,
+				     COOP_OVERFLOW_DROP_OLDEST);
 	int64_t ring = coop_arg_int(draft->args, "ring_bytes", 1 << 20);
 
 	process->pty = coop_arg_enum(draft->args, "kind", coop_choices_kind, 0) == 1;
@@ -270,10 +289,13 @@ static int take_streams(struct draft *draft)
 	process->rows = (unsigned short)coop_arg_int(draft->args, "rows", 24);
 	process->stream_count = process->pty || process->merged ? 1 : 2;
 	if (process->pty && process->merged)
-		return invalid(draft, "stderr", "merged is for pipes: a terminal has one output anyway");
+		return invalid(draft, "stderr",
+			       "merged is for pipes: a terminal has one output anyway");
 	if (!process->pty && (coop_arg(draft->args, "cols") || coop_arg(draft->args, "rows")))
-		return invalid(draft, coop_arg(draft->args, "cols") ? "cols" : "rows", "needs kind pty");
-	ring = ring < (int64_t)COOP_RING_MIN ? (int64_t)COOP_RING_MIN : at_most(ring, COOP_RING_MAX);
+		return invalid(draft, coop_arg(draft->args, "cols") ? "cols" : "rows",
+			       "needs kind pty");
+	ring = ring < (int64_t)COOP_RING_MIN ? (int64_t)COOP_RING_MIN
+					     : at_most(ring, COOP_RING_MAX);
 	for (int i = 0; i < process->stream_count; i++) {
 		process->streams[i].number = (uint8_t)(process->pty ? 3 : i + 1);
 		process->streams[i].overflow = (enum coop_overflow)overflow;
@@ -300,9 +322,12 @@ static int fill_draft(struct draft *draft)
 	bool shell = coop_arg_enum(draft->args, "mode", coop_choices_mode, 0) == 1;
 	int r = shell ? take_shell(draft) : take_argv(draft);
 
-	process->lease = (enum coop_lease)coop_arg_enum(draft->args, "lease", coop_choices_lease, COOP_LEASE_AWAITED);
-	process->on_exit = (enum coop_on_exit)coop_arg_enum(draft->args, "on_exit", coop_choices_on_exit, 0);
-	process->quota_kills = coop_arg_enum(draft->args, "on_output_quota", coop_choices_quota, 0) == 1;
+	process->lease = (enum coop_lease)coop_arg_enum(draft->args, "lease", coop_choices_lease,
+							COOP_LEASE_AWAITED);
+	process->on_exit =
+		(enum coop_on_exit)coop_arg_enum(draft->args, "on_exit", coop_choices_on_exit, 0);
+	process->quota_kills =
+		coop_arg_enum(draft->args, "on_output_quota", coop_choices_quota, 0) == 1;
 	process->record_failure = coop_arg_bool(draft->args, "record_failure", false);
 	if (r == 0)
 		r = take_streams(draft);
@@ -312,7 +337,8 @@ static int fill_draft(struct draft *draft)
 		r = check_alias(draft);
 	take_limits(draft);
 	if (r == 0)
-		r = coop_env_build(draft->args, draft->request->keeper->registry.next_n, process->pty, &draft->env, draft->err);
+		r = coop_env_build(draft->args, draft->request->keeper->registry.next_n,
+				   process->pty, &draft->env, draft->err);
 	if (r == 0)
 		r = take_cwd(draft);
 	return r < 0 ? r : take_labels(draft);
@@ -330,14 +356,17 @@ static int start(struct draft *draft)
 		.envp = draft->env.variables,
 		.cwd_fd = draft->cwd_fd,
 		.stdin_pipe = wanted != COOP_STDIN_NONE,
-		.stdin_bytes = wanted == COOP_STDIN_DATA ? (request->data ? request->data : nothing) : NULL,
+		.stdin_bytes = wanted == COOP_STDIN_DATA ? (request->data ? request->data : nothing)
+							 : NULL,
 		.stdin_size = request->data_size,
 		.keep_stdin_open = coop_arg_bool(draft->args, "keep_stdin_open", false),
 	};
 
 	if (coop_registry_add(process) < 0)
 		return coop_err_no_memory(draft->err);
-	int r = process->streams[0].overflow == COOP_OVERFLOW_SPOOL ? coop_spool_open(process, draft->err) : 0;
+	int r = process->streams[0].overflow == COOP_OVERFLOW_SPOOL
+			? coop_spool_open(process, draft->err)
+			: 0;
 	if (process->lease == COOP_LEASE_EPHEMERAL) {
 		process->leaseholder = request->conn;
 		coop_list_add(&request->conn->leases, &process->in_lease);

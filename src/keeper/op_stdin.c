@@ -15,7 +15,8 @@ static void fail_closed(struct coop_request *request)
 {
 	struct coop_err err;
 
-	(void)coop_err_set(&err, COOP_CLOSED, "the process takes no input: its stdin is closed or it has ended");
+	(void)coop_err_set(&err, COOP_CLOSED,
+			   "the process takes no input: its stdin is closed or it has ended");
 	coop_request_fail(request, &err);
 }
 
@@ -119,7 +120,8 @@ void coop_op_resize(struct coop_request *request)
 	if (!process)
 		return;
 	if (!process->pty)
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "id", "the process has no terminal to resize");
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "id",
+				     "the process has no terminal to resize");
 	else if (process->input.fd < 0 || ioctl(process->input.fd, TIOCSWINSZ, &size) < 0)
 		(void)coop_err_set(&err, COOP_CLOSED, "the terminal is closed");
 	if (err.code) {

@@ -22,8 +22,8 @@ static void send_output(struct coop_request *request, struct coop_process *proce
 		int count = coop_ring_view(&stream->ring, stream->ring.start, most, views);
 		/* Without memory the answer itself fails, and says so. */
 		if (count)
-			(void)coop_request_data(request, stream->number, stream->ring.start, COOP_FRAME_NO_CURSOR, views,
-						count);
+			(void)coop_request_data(request, stream->number, stream->ring.start,
+						COOP_FRAME_NO_CURSOR, views, count);
 	}
 }
 

@@ -13,7 +13,7 @@ struct coop_request;
 struct coop_op {
 	const char *name, *summary;
 	const char *right; /* what a caller must be allowed: look, use, manage */
-	bool waits;	   /* may stay open for as long as it takes */
+	bool waits;        /* may stay open for as long as it takes */
 	size_t data_max;   /* bytes that a request may bring */
 	const struct coop_field *args, *result;
 	/* Gets checked arguments. Answers the request now, or keeps it and answers later. */

@@ -62,7 +62,8 @@ static const enum coop_state transitions[COOP_STATE_COUNT][COOP_EVENT_COUNT] = {
 
 const char *coop_state_name(enum coop_state state)
 {
-	static const char *const names[] = {"starting", "running", "stopped", "stopping", "exited", "signaled"};
+	static const char *const names[] = {"starting", "running", "stopped",
+					    "stopping", "exited",  "signaled"};
 
 	return names[state];
 }
@@ -170,7 +171,8 @@ static void arm(struct coop_process *process)
 	process->armed = next;
 	now = coop_clock_now();
 	uv_update_time(&process->keeper->loop);
-	(void)uv_timer_start(&process->timer, on_timer, next > now ? (next - now + MS - 1) / MS : 0, 0);
+	(void)uv_timer_start(&process->timer, on_timer, next > now ? (next - now + MS - 1) / MS : 0,
+			     0);
 }
 
 void coop_process_due(struct coop_process *process, enum coop_deadline which, uint64_t when)
@@ -187,7 +189,8 @@ void coop_process_touch(struct coop_process *process)
 				 coop_clock_now() + (uint64_t)process->limits.idle_timeout_ms * MS);
 }
 
-void coop_process_force(struct coop_process *process, enum coop_cause cause, const struct coop_evidence *evidence)
+void coop_process_force(struct coop_process *process, enum coop_cause cause,
+			const struct coop_evidence *evidence)
 {
 	if (process->forced != COOP_CAUSE_NONE || !coop_process_live(process))
 		return;
@@ -205,9 +208,11 @@ void coop_process_executed(struct coop_process *process)
 	process->started_at = coop_clock_wall_ms();
 	coop_process_event(process, COOP_EVENT_EXECUTED);
 	if (process->limits.timeout_ms)
-		coop_process_due(process, COOP_DUE_TIMEOUT, now + (uint64_t)process->limits.timeout_ms * MS);
+		coop_process_due(process, COOP_DUE_TIMEOUT,
+				 now + (uint64_t)process->limits.timeout_ms * MS);
 	if (process->limits.max_lifetime_ms)
-		coop_process_due(process, COOP_DUE_LIFETIME, now + (uint64_t)process->limits.max_lifetime_ms * MS);
+		coop_process_due(process, COOP_DUE_LIFETIME,
+				 now + (uint64_t)process->limits.max_lifetime_ms * MS);
 	coop_process_touch(process);
 }
 
@@ -231,13 +236,15 @@ static void judge(struct coop_process *process, int wait_status)
 
 static void finish(struct coop_process *process, int wait_status)
 {
-	static const enum coop_deadline over[] = {COOP_DUE_TIMEOUT, COOP_DUE_LIFETIME, COOP_DUE_IDLE};
+	static const enum coop_deadline over[] = {COOP_DUE_TIMEOUT, COOP_DUE_LIFETIME,
+						  COOP_DUE_IDLE};
 	uint64_t now = coop_clock_now();
 
 	process->end.wait_status = wait_status;
 	process->end.ended = now;
 	process->end.ended_at = coop_clock_wall_ms();
-	coop_process_event(process, WIFSIGNALED(wait_status) ? COOP_EVENT_SIGNALED : COOP_EVENT_EXITED);
+	coop_process_event(process,
+			   WIFSIGNALED(wait_status) ? COOP_EVENT_SIGNALED : COOP_EVENT_EXITED);
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
 		coop_process_due(process, over[i], 0);
 	coop_stdin_close(process);
@@ -263,9 +270,12 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 		process->usage.peak_bytes = peak;
 	coop_process_due(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
 	coop_process_due(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
-	if (process->on_exit == COOP_ON_EXIT_KILL && coop_tree_has_orphans(process->keeper, process)) {
+	if (process->on_exit == COOP_ON_EXIT_KILL &&
+	    coop_tree_has_orphans(process->keeper, process)) {
 		struct coop_kill_order order = {.cause = process->end.cause};
-		(void)coop_kill_begin(process, &order); /* without memory the descendants stay owned, and are shown */
+		(void)coop_kill_begin(
+			process,
+			&order); /* without memory the descendants stay owned, and are shown */
 	}
 	if (process->kill)
 		coop_kill_look_again(process);
@@ -355,7 +365,8 @@ static void limit_reached(struct coop_process *process, enum coop_deadline which
 	};
 
 	if (coop_kill_begin(process, &order) < 0)
-		coop_process_due(process, which, coop_clock_now() + QUIET_NS); /* no memory: again soon */
+		coop_process_due(process, which,
+				 coop_clock_now() + QUIET_NS); /* no memory: again soon */
 }
 
 /* The idle clock does not run while somebody follows. */
@@ -364,16 +375,19 @@ static void idle_reached(struct coop_process *process)
 	if (!coop_list_empty(&process->followers))
 		coop_process_touch(process);
 	else
-		limit_reached(process, COOP_DUE_IDLE, process->limits.idle_timeout_ms, STOP_GRACE_MS);
+		limit_reached(process, COOP_DUE_IDLE, process->limits.idle_timeout_ms,
+			      STOP_GRACE_MS);
 }
 
 /* Descendants that outlive their leader keep the record, however old: they must stay owned. So does a reader in
  * progress. */
 static void retention_over(struct coop_process *process)
 {
-	if (!coop_list_empty(&process->followers) || coop_tree_has_orphans(process->keeper, process))
+	if (!coop_list_empty(&process->followers) ||
+	    coop_tree_has_orphans(process->keeper, process))
 		coop_process_due(process, COOP_DUE_RETENTION,
-				 coop_clock_now() + (uint64_t)process->limits.exit_retention_ms * MS);
+				 coop_clock_now() +
+					 (uint64_t)process->limits.exit_retention_ms * MS);
 	else
 		coop_process_shed(process);
 }
@@ -384,7 +398,8 @@ static void due(struct coop_process *process, enum coop_deadline which)
 
 	switch (which) {
 	case COOP_DUE_TIMEOUT:
-		limit_reached(process, which, limits->timeout_ms, (uint64_t)limits->timeout_grace_ms);
+		limit_reached(process, which, limits->timeout_ms,
+			      (uint64_t)limits->timeout_grace_ms);
 		break;
 	case COOP_DUE_LIFETIME:
 		limit_reached(process, which, limits->max_lifetime_ms, STOP_GRACE_MS);

@@ -66,36 +66,37 @@ enum coop_deadline {
 	COOP_DUE_TIMEOUT,
 	COOP_DUE_LIFETIME,
 	COOP_DUE_IDLE,
-	COOP_DUE_GRACE,	     /* of a stop: then the tree is killed */
+	COOP_DUE_GRACE,      /* of a stop: then the tree is killed */
 	COOP_DUE_KILL_LIMIT, /* a kill answers at the latest then */
-	COOP_DUE_QUIET,	     /* no byte for so long after the end: drained */
+	COOP_DUE_QUIET,      /* no byte for so long after the end: drained */
 	COOP_DUE_DRAINED,    /* drained at the latest */
 	COOP_DUE_RETENTION,
-	COOP_DUE_CHUNK,	 /* an unfinished character has waited long enough for its rest */
+	COOP_DUE_CHUNK,  /* an unfinished character has waited long enough for its rest */
 	COOP_DUE_SHRINK, /* an enlarged pipe has been quiet */
-	COOP_DUE_RETRY,	 /* reading stopped for want of memory */
+	COOP_DUE_RETRY,  /* reading stopped for want of memory */
 	COOP_DUE_COUNT,
 };
 
 /* Texts of the request, kept for the record. */
 struct coop_labels {
 	char *tag, *why, *task, *alias;
-	char *label;	 /* the tag, else the program's name */
+	char *label;     /* the tag, else the program's name */
 	char *argv_json; /* the exact list, as JSON text */
-	char *command;	 /* for reading: quoted where needed */
+	char *command;   /* for reading: quoted where needed */
 	char *cwd;
 	char *env_names; /* JSON text */
-	bool shell;	 /* mode */
+	bool shell;      /* mode */
 };
 
 struct coop_limits {
-	int64_t timeout_ms, timeout_grace_ms, idle_timeout_ms, max_lifetime_ms, exit_retention_ms; /* 0: none */
+	int64_t timeout_ms, timeout_grace_ms, idle_timeout_ms, max_lifetime_ms,
+		exit_retention_ms; /* 0: none */
 };
 
 /* Who asked for the end, or which rule did. */
 struct coop_evidence {
 	const char *request; /* "kill", … or NULL */
-	int64_t at;	     /* wall clock */
+	int64_t at;          /* wall clock */
 	const char *limit;   /* the rule's argument, or NULL */
 	int64_t value;
 };
@@ -109,7 +110,7 @@ struct coop_end {
 };
 
 struct coop_usage {
-	uint64_t cpu_ns;	/* of the whole tree; never falls */
+	uint64_t cpu_ns;        /* of the whole tree; never falls */
 	uint64_t reaped_cpu_ns; /* of orphans that the keeper reaped */
 	uint64_t peak_bytes;
 	uint64_t memory_bytes;
@@ -138,14 +139,15 @@ struct coop_process {
 	pid_t pid; /* 0 before clone; stays in the record after the reap */
 	int64_t started_at;
 	uint64_t started;
-	bool reaped;	 /* the leader */
+	bool reaped;     /* the leader */
 	bool drain_over; /* enough was waited for its output */
 	bool told, receipt, removed;
 	struct coop_end end;
 	/* The first rule that decided to end it, before the kernel says so. */
 	enum coop_cause forced;
 	struct coop_evidence forced_evidence;
-	uint64_t signals_sent; /* bit n: signal n went out through coop and it may still die of it */
+	uint64_t
+		signals_sent; /* bit n: signal n went out through coop and it may still die of it */
 	struct coop_evidence signal_evidence;
 
 	struct coop_stream streams[2]; /* stdout and stderr, or the terminal alone */
@@ -159,16 +161,16 @@ struct coop_process {
 	unsigned descendants; /* at the last look */
 	uint64_t orphans_checked;
 
-	struct coop_spawn *spawn;    /* while starting */
-	struct coop_kill *kill;	     /* while being stopped or killed */
-	struct coop_link waiters;    /* requests of `wait` */
-	struct coop_link followers;  /* struct coop_follow */
+	struct coop_spawn *spawn;      /* while starting */
+	struct coop_kill *kill;        /* while being stopped or killed */
+	struct coop_link waiters;      /* requests of `wait` */
+	struct coop_link followers;    /* struct coop_follow */
 	struct coop_conn *leaseholder; /* ephemeral: ends with it */
 	struct coop_link in_lease;
 
 	uv_timer_t timer;
 	uint64_t due[COOP_DUE_COUNT]; /* 0: not set */
-	uint64_t armed;		      /* when the timer fires; 0: it does not */
+	uint64_t armed;               /* when the timer fires; 0: it does not */
 };
 
 /* A new process in state starting, one reference held by the caller; NULL without memory. */
@@ -200,7 +202,8 @@ void coop_process_failed(struct coop_process *process, int exit_code);
 void coop_process_settle(struct coop_process *process);
 
 /* Records the first rule that ends the process; later ones change nothing. */
-void coop_process_force(struct coop_process *process, enum coop_cause cause, const struct coop_evidence *evidence);
+void coop_process_force(struct coop_process *process, enum coop_cause cause,
+			const struct coop_evidence *evidence);
 
 /* Output, input or an owner's call: the idle clock restarts. */
 void coop_process_touch(struct coop_process *process);

@@ -19,12 +19,14 @@ static bool consume(pid_t pid, int *ret_code, int *ret_status, struct rusage *re
 	siginfo_t info = {0};
 
 	/* The C library's waitid gives no resource usage; the kernel's does. */
-	if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG, ret_usage) < 0 ||
+	if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG,
+		    ret_usage) < 0 ||
 	    info.si_pid != pid)
 		return false;
 	*ret_code = info.si_code;
 	*ret_status = info.si_status;
-	return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+	return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+	       info.si_code == CLD_DUMPED;
 }
 
 static int wait_status(int code, int status)
@@ -92,7 +94,9 @@ void coop_reap(struct coop_keeper *keeper)
 {
 	for (;;) {
 		siginfo_t info = {0};
-		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) <
+			    0 ||
+		    info.si_pid == 0)
 			return;
 		pid_t pid = info.si_pid;
 		struct coop_process *process = coop_registry_by_pid(keeper, pid);

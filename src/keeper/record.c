@@ -88,10 +88,12 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 
 	coop_jsonw_string(w, "state", coop_state_name(process->state));
 	write_limit(w, "pid", process->pid);
-	write_limit(w, "process_group_id", process->pid); /* a leader has its own session and group */
+	write_limit(w, "process_group_id",
+		    process->pid); /* a leader has its own session and group */
 	coop_jsonw_time(w, "started_at", process->started_at);
 	coop_jsonw_time(w, "ended_at", process->end.ended_at);
-	coop_jsonw_uint(w, "duration_ms", process->started ? (until - process->started) / 1000000u : 0);
+	coop_jsonw_uint(w, "duration_ms",
+			process->started ? (until - process->started) / 1000000u : 0);
 	write_exit(process, w);
 	coop_jsonw_string(w, "end_cause", coop_cause_name(process->end.cause));
 }
@@ -147,7 +149,10 @@ static void write_output(const struct coop_process *process, struct coop_jsonw *
 	for (int i = 0; i < process->stream_count; i++)
 		write_stream(&process->streams[i], w);
 	coop_jsonw_end(w);
-	coop_jsonw_string(w, "stderr_mode", process->pty ? NULL : process->merged ? "merged" : "separate");
+	coop_jsonw_string(w, "stderr_mode",
+			  process->pty      ? NULL
+			  : process->merged ? "merged"
+					    : "separate");
 	coop_jsonw_begin(w, "events");
 	coop_jsonw_uint(w, "first", process->index.first);
 	coop_jsonw_uint(w, "next", process->told ? process->exit_cursor + 1 : process->index.next);
@@ -165,7 +170,8 @@ static void write_output(const struct coop_process *process, struct coop_jsonw *
 		coop_jsonw_null(w, "terminal");
 	}
 	coop_jsonw_string(w, "stdout_path", process->pty ? NULL : coop_spool_path(process, 1));
-	coop_jsonw_string(w, "stderr_path", process->stream_count == 2 ? coop_spool_path(process, 2) : NULL);
+	coop_jsonw_string(w, "stderr_path",
+			  process->stream_count == 2 ? coop_spool_path(process, 2) : NULL);
 	coop_jsonw_string(w, "output_path", coop_spool_path(process, 0));
 }
 
@@ -180,8 +186,8 @@ static void write_limits(const struct coop_limits *limits, struct coop_jsonw *w)
 	coop_jsonw_end(w);
 }
 
-void coop_record_write(struct coop_process *process, enum coop_record_view view, struct coop_jsonw *w,
-		       const char *name)
+void coop_record_write(struct coop_process *process, enum coop_record_view view,
+		       struct coop_jsonw *w, const char *name)
 {
 	if (view != COOP_RECORD_FRESH)
 		coop_stats_update(process);
@@ -197,7 +203,8 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		coop_jsonw_raw(w, "env_names", process->labels.env_names);
 		write_evidence(process, w);
 		write_output(process, w);
-		write_known(w, "blocked_on_stdin", view == COOP_RECORD_FRESH ? COOP_NO : coop_blocked_on_stdin(process));
+		write_known(w, "blocked_on_stdin",
+			    view == COOP_RECORD_FRESH ? COOP_NO : coop_blocked_on_stdin(process));
 		write_known(w, "echo_off", coop_blocked_echo_off(process));
 		write_limits(&process->limits, w);
 		coop_jsonw_raw(w, "sandbox", "{\"kind\":\"none\",\"enforced\":false}");

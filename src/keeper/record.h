@@ -14,8 +14,8 @@ enum coop_record_view {
 };
 
 /* Writes the record; a live process is looked at first (statistics, input). */
-void coop_record_write(struct coop_process *process, enum coop_record_view view, struct coop_jsonw *w,
-		       const char *name);
+void coop_record_write(struct coop_process *process, enum coop_record_view view,
+		       struct coop_jsonw *w, const char *name);
 
 /* How harn-like callers name the outcome: running, exited, killed, timed_out. */
 const char *coop_record_status(const struct coop_process *process);

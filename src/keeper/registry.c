@@ -25,10 +25,12 @@ int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err)
 	int r = coop_ids_open(keeper->state_dir, &registry->next_n);
 	registry->reserved_n = registry->next_n + COOP_IDS_BLOCK;
 	if (r == -EBADMSG)
-		return coop_err_set(err, COOP_UNAVAILABLE, "%.400s/next-id is damaged; move it away to start anew",
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "%.400s/next-id is damaged; move it away to start anew",
 				    keeper->state_dir);
 	if (r < 0)
-		return coop_err_set(err, COOP_UNAVAILABLE, "the state folder %.300s cannot be used: %s", keeper->state_dir,
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
 				    strerror(-r));
 	return 0;
 }
@@ -68,7 +70,8 @@ static void reserved(uv_work_t *work, int status)
 	if (job->result == 0)
 		registry->reserved_n = job->limit;
 	else
-		coop_log(COOP_LOG_ERROR, "ids cannot be reserved on disk error=%s", coop_err_errno_name(-job->result));
+		coop_log(COOP_LOG_ERROR, "ids cannot be reserved on disk error=%s",
+			 coop_err_errno_name(-job->result));
 	free(job);
 }
 
@@ -82,7 +85,8 @@ static void reserve_ahead(struct coop_keeper *keeper)
 	struct reservation *job = coop_mem_zalloc(sizeof *job);
 	if (!job)
 		return;
-	*job = (struct reservation){.keeper = keeper, .limit = registry->reserved_n + COOP_IDS_BLOCK};
+	*job = (struct reservation){.keeper = keeper,
+				    .limit = registry->reserved_n + COOP_IDS_BLOCK};
 	job->work.data = job;
 	registry->reserving = uv_queue_work(&keeper->loop, &job->work, reserve_work, reserved) == 0;
 }
@@ -97,7 +101,8 @@ static int64_t left_behind(struct coop_keeper *keeper)
 		return 0;
 	COOP_LIST_EACH(&registry->finished, link)
 	{
-		count += coop_tree_has_orphans(keeper, COOP_LIST_ITEM(link, struct coop_process, in_finished));
+		count += coop_tree_has_orphans(
+			keeper, COOP_LIST_ITEM(link, struct coop_process, in_finished));
 	}
 	return count;
 }
@@ -110,13 +115,15 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 		return coop_err_set(err, COOP_UNAVAILABLE, "the keeper is stopping");
 	if (registry->next_n >= registry->reserved_n) {
 		reserve_ahead(keeper);
-		return coop_err_set(err, COOP_UNAVAILABLE, "no id can be given: the state folder cannot be written to");
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "no id can be given: the state folder cannot be written to");
 	}
 	int64_t in_use = (int64_t)registry->live + left_behind(keeper);
 	if (in_use < keeper->settings.max_running)
 		return 0;
-	int r = coop_err_set(err, COOP_REGISTRY_FULL, "%lld processes are running, and %lld is the limit",
-			     (long long)in_use, (long long)keeper->settings.max_running);
+	int r = coop_err_set(err, COOP_REGISTRY_FULL,
+			     "%lld processes are running, and %lld is the limit", (long long)in_use,
+			     (long long)keeper->settings.max_running);
 	coop_err_detail_int(err, "limit", keeper->settings.max_running);
 	coop_err_detail_int(err, "in_use", in_use);
 	coop_err_detail(err, "scope", "agent");
@@ -131,7 +138,8 @@ int coop_registry_add(struct coop_process *process)
 	if (coop_map_put(&registry->by_n, registry->next_n, process) < 0)
 		return -ENOMEM;
 	process->n = registry->next_n++;
-	(void)snprintf(process->id, sizeof process->id, "psh-0-%llu", (unsigned long long)process->n);
+	(void)snprintf(process->id, sizeof process->id, "psh-0-%llu",
+		       (unsigned long long)process->n);
 	coop_list_add(&registry->all, &process->in_all);
 	(void)coop_process_ref(process);
 	registry->live++;
@@ -145,7 +153,8 @@ int coop_registry_set_pid(struct coop_process *process, pid_t pid)
 	if (coop_map_put(&process->keeper->registry.by_pid, (uint64_t)pid, process) < 0)
 		return -ENOMEM;
 	process->pid = pid;
-	(void)snprintf(process->id, sizeof process->id, "psh-%x-%llu", (unsigned)pid, (unsigned long long)process->n);
+	(void)snprintf(process->id, sizeof process->id, "psh-%x-%llu", (unsigned)pid,
+		       (unsigned long long)process->n);
 	return 0;
 }
 
@@ -209,12 +218,14 @@ void coop_registry_trim(struct coop_keeper *keeper)
 	if (registry->finished_count > keeper->settings.max_finished) {
 		COOP_LIST_EACH(&registry->finished, link)
 		{
-			struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_finished);
+			struct coop_process *process =
+				COOP_LIST_ITEM(link, struct coop_process, in_finished);
 			if (registry->finished_count <= keeper->settings.max_finished)
 				break;
 			/* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
 			if (!coop_list_empty(&process->followers) || process->kill ||
-			    process->lease == COOP_LEASE_PERSISTENT || coop_tree_has_orphans(keeper, process))
+			    process->lease == COOP_LEASE_PERSISTENT ||
+			    coop_tree_has_orphans(keeper, process))
 				continue;
 			coop_process_shed(process);
 		}
@@ -257,7 +268,8 @@ static uint64_t id_number(const char *text)
 	const char *dash;
 	char *end;
 
-	if (strncmp(text, "psh-", 4) != 0 || !(dash = strchr(text + 4, '-')) || dash[1] < '1' || dash[1] > '9')
+	if (strncmp(text, "psh-", 4) != 0 || !(dash = strchr(text + 4, '-')) || dash[1] < '1' ||
+	    dash[1] > '9')
 		return 0;
 	errno = 0;
 	uint64_t n = strtoull(dash + 1, &end, 10);
@@ -277,26 +289,30 @@ static void add_candidate(struct candidates *candidates, struct coop_process *pr
 	candidates->found = process;
 	candidates->count++;
 	if (used + strlen(process->id) + 4 < sizeof candidates->list)
-		(void)snprintf(candidates->list + used, sizeof candidates->list - used, "%s\"%s\"", used ? "," : "",
-			       process->id);
+		(void)snprintf(candidates->list + used, sizeof candidates->list - used, "%s\"%s\"",
+			       used ? "," : "", process->id);
 }
 
-static struct coop_process *unambiguous(const struct candidates *candidates, const char *what, struct coop_err *err)
+static struct coop_process *unambiguous(const struct candidates *candidates, const char *what,
+					struct coop_err *err)
 {
 	char list[sizeof candidates->list + 3];
 
 	if (candidates->count <= 1)
 		return candidates->found;
-	(void)coop_err_field(err, COOP_INVALID_INPUT, "id", "%u processes %s; use one of their ids", candidates->count, what);
+	(void)coop_err_field(err, COOP_INVALID_INPUT, "id", "%u processes %s; use one of their ids",
+			     candidates->count, what);
 	(void)snprintf(list, sizeof list, "[%s]", candidates->list);
 	coop_err_detail_raw(err, "candidates", list);
 	return NULL;
 }
 
-struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const char *text, struct coop_err *err)
+struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const char *text,
+					struct coop_err *err)
 {
 	uint64_t n = id_number(text);
-	struct coop_process *process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL, *latest = NULL;
+	struct coop_process *process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL,
+			    *latest = NULL;
 	struct candidates tagged = {0}, begins = {0};
 	size_t size = strlen(text);
 
@@ -311,7 +327,7 @@ struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const 
 			if (coop_process_live(process))
 				add_candidate(&tagged, process);
 		}
-		if (size >= 4 && !strncmp(process->id, text, size))
+		if (size > 4 && !strncmp(process->id, text, size))
 			add_candidate(&begins, process);
 	}
 	if (tagged.count)

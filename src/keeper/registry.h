@@ -14,7 +14,7 @@ struct coop_process;
 
 struct coop_registry {
 	struct coop_map by_n, by_pid;
-	struct coop_link all;	   /* start order, receipts included */
+	struct coop_link all;      /* start order, receipts included */
 	struct coop_link finished; /* full records of ended processes, oldest end first */
 	unsigned live, finished_count, receipts;
 	uint64_t receipts_dropped;
@@ -47,6 +47,7 @@ void coop_registry_shed(struct coop_process *process);
 void coop_registry_remove(struct coop_process *process);
 
 /* Finds what an `id` argument means: an id, a tag, a beginning of an id. NULL with the error filled. */
-struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const char *text, struct coop_err *err);
+struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const char *text,
+					struct coop_err *err);
 
 #endif

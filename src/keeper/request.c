@@ -79,7 +79,8 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer)
 	if (writer->failed)
 		(void)coop_err_no_memory(&err);
 	else
-		(void)coop_err_set(&err, COOP_TOO_LARGE, "the answer is larger than 8 MiB; ask for less at a time");
+		(void)coop_err_set(&err, COOP_TOO_LARGE,
+				   "the answer is larger than 8 MiB; ask for less at a time");
 	coop_request_fail(request, &err);
 }
 
@@ -103,7 +104,8 @@ void coop_request_fail(struct coop_request *request, const struct coop_err *err)
 		conn->closing = true;
 }
 
-void coop_request_event(struct coop_request *request, const char *event, struct coop_jsonw *ret_writer)
+void coop_request_event(struct coop_request *request, const char *event,
+			struct coop_jsonw *ret_writer)
 {
 	begin_frame(request, ret_writer);
 	coop_jsonw_string(ret_writer, "event", event);
@@ -115,8 +117,8 @@ void coop_request_event_end(struct coop_request *request, struct coop_jsonw *wri
 		request->conn->closing = true;
 }
 
-int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset, uint64_t cursor,
-		      const struct iovec *views, int count)
+int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset,
+		      uint64_t cursor, const struct iovec *views, int count)
 {
 	struct coop_frame frame = {
 		.kind = COOP_FRAME_DATA,

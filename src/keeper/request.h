@@ -50,13 +50,14 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer);
 void coop_request_fail(struct coop_request *request, const struct coop_err *err);
 
 /* Sends an event of this request: begin, write members, end. The request stays open. */
-void coop_request_event(struct coop_request *request, const char *event, struct coop_jsonw *ret_writer);
+void coop_request_event(struct coop_request *request, const char *event,
+			struct coop_jsonw *ret_writer);
 void coop_request_event_end(struct coop_request *request, struct coop_jsonw *writer);
 
 /* Sends bytes of a process, up to 1 MiB; `views` as of coop_ring_view. 0, or -ENOMEM with nothing sent. */
 struct iovec;
-int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset, uint64_t cursor,
-		      const struct iovec *views, int count);
+int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset,
+		      uint64_t cursor, const struct iovec *views, int count);
 
 /* Holds on to a process while waiting; released with the request. */
 void coop_request_hold(struct coop_request *request, struct coop_process *process);

@@ -19,7 +19,8 @@ static size_t at(const struct coop_ring *ring, uint64_t position)
 	return (size_t)(position % ring->capacity);
 }
 
-int coop_ring_view(const struct coop_ring *ring, uint64_t position, size_t max, struct iovec ret_views[2])
+int coop_ring_view(const struct coop_ring *ring, uint64_t position, size_t max,
+		   struct iovec ret_views[2])
 {
 	size_t size = (size_t)(ring->end - position);
 
@@ -30,7 +31,8 @@ int coop_ring_view(const struct coop_ring *ring, uint64_t position, size_t max, 
 	size_t first = ring->capacity - at(ring, position);
 	if (first > size)
 		first = size;
-	ret_views[0] = (struct iovec){.iov_base = ring->data + at(ring, position), .iov_len = first};
+	ret_views[0] =
+		(struct iovec){.iov_base = ring->data + at(ring, position), .iov_len = first};
 	ret_views[1] = (struct iovec){.iov_base = ring->data, .iov_len = size - first};
 	return size > first ? 2 : 1;
 }
@@ -69,8 +71,8 @@ static size_t next_capacity(const struct coop_ring *ring)
 	return wanted < ring->limit ? wanted : ring->limit;
 }
 
-ssize_t coop_ring_offer(struct coop_ring *ring, size_t want, bool overwrite, struct iovec ret_places[2],
-			int *ret_count)
+ssize_t coop_ring_offer(struct coop_ring *ring, size_t want, bool overwrite,
+			struct iovec ret_places[2], int *ret_count)
 {
 	size_t room = ring->capacity - coop_ring_size(ring);
 
@@ -91,9 +93,11 @@ ssize_t coop_ring_offer(struct coop_ring *ring, size_t want, bool overwrite, str
 	size_t first = ring->capacity - at(ring, ring->end);
 	if (first > room)
 		first = room;
-	ret_places[(*ret_count)++] = (struct iovec){.iov_base = ring->data + at(ring, ring->end), .iov_len = first};
+	ret_places[(*ret_count)++] =
+		(struct iovec){.iov_base = ring->data + at(ring, ring->end), .iov_len = first};
 	if (room > first)
-		ret_places[(*ret_count)++] = (struct iovec){.iov_base = ring->data, .iov_len = room - first};
+		ret_places[(*ret_count)++] =
+			(struct iovec){.iov_base = ring->data, .iov_len = room - first};
 	return (ssize_t)room;
 }
 

@@ -13,7 +13,10 @@ static const struct {
 	size_t offset;
 	int64_t standard, min, max;
 } table[] = {
-#define ROW(field, standard, min, max) {#field, offsetof(struct coop_settings, field), standard, min, max}
+#define ROW(field, standard, min, max)                                            \
+	{                                                                         \
+#field, offsetof(struct coop_settings, field), standard, min, max \
+	}
 	ROW(max_running, 256, 1, 1000000),
 	ROW(max_finished, 64, 1, 1000000),
 	ROW(max_receipts, 1024, 0, 10000000),
@@ -53,20 +56,25 @@ int coop_settings_set(struct coop_settings *settings, const char *assignment, st
 			continue;
 		errno = 0;
 		long long value = strtoll(equals + 1, &end, 10);
-		if (errno || end == equals + 1 || *end || value < table[i].min || value > table[i].max)
+		if (errno || end == equals + 1 || *end || value < table[i].min ||
+		    value > table[i].max)
 			return coop_err_field(err, COOP_INVALID_INPUT, table[i].name,
-					      "%s must be an integer between %lld and %lld", table[i].name,
-					      (long long)table[i].min, (long long)table[i].max);
+					      "%s must be an integer between %lld and %lld",
+					      table[i].name, (long long)table[i].min,
+					      (long long)table[i].max);
 		*value_of(settings, i) = value;
 		return 0;
 	}
-	return coop_err_set(err, COOP_INVALID_INPUT, "%.80s: no such setting, or not of the form NAME=VALUE", assignment);
+	return coop_err_set(err, COOP_INVALID_INPUT,
+			    "%.80s: no such setting, or not of the form NAME=VALUE", assignment);
 }
 
-void coop_settings_write(const struct coop_settings *settings, struct coop_jsonw *w, const char *name)
+void coop_settings_write(const struct coop_settings *settings, struct coop_jsonw *w,
+			 const char *name)
 {
 	coop_jsonw_begin(w, name);
 	for (size_t i = 0; i < ROWS; i++)
-		coop_jsonw_int(w, table[i].name, *value_of((struct coop_settings *)(uintptr_t)settings, i));
+		coop_jsonw_int(w, table[i].name,
+			       *value_of((struct coop_settings *)(uintptr_t)settings, i));
 	coop_jsonw_end(w);
 }

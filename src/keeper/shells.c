@@ -5,8 +5,8 @@
 
 /* In order of preference: the first that is there is the default. */
 static const struct coop_shell table[] = {
-	{"bash", "Bash", "/bin/bash", true, true}, {"sh", "POSIX shell", "/bin/sh", true, true},
-	{"dash", "Dash", "/bin/dash", true, true}, {"zsh", "Z shell", "/bin/zsh", true, true},
+	{"bash", "Bash", "/bin/bash", true, true},     {"sh", "POSIX shell", "/bin/sh", true, true},
+	{"dash", "Dash", "/bin/dash", true, true},     {"zsh", "Z shell", "/bin/zsh", true, true},
 	{"fish", "fish", "/usr/bin/fish", true, true},
 };
 

@@ -24,7 +24,8 @@
 
 static int failed_at(struct coop_err *err, const char *step, int error)
 {
-	int r = coop_err_set(err, COOP_SPAWN_FAILED, "the process could not be started: %s: %s", step, strerror(error));
+	int r = coop_err_set(err, COOP_SPAWN_FAILED, "the process could not be started: %s: %s",
+			     step, strerror(error));
 
 	coop_err_detail(err, "step", step);
 	coop_err_detail(err, "errno", coop_err_errno_name(error));
@@ -38,7 +39,8 @@ static int make_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, 
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	if (!coop_keeper_fd_allowed(keeper, ends[1]) || fcntl(ends[ours], F_SETFL, O_NONBLOCK) < 0) {
+	if (!coop_keeper_fd_allowed(keeper, ends[1]) ||
+	    fcntl(ends[ours], F_SETFL, O_NONBLOCK) < 0) {
 		(void)close(ends[0]);
 		(void)close(ends[1]);
 		return -EMFILE;
@@ -92,10 +94,12 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 	int ours, r;
 
 	if (with_stdin) {
-		r = make_pipe(process->keeper, 1, &process->input.fd, &spawn->fds[COOP_PLAN_FD_STDIN]);
+		r = make_pipe(process->keeper, 1, &process->input.fd,
+			      &spawn->fds[COOP_PLAN_FD_STDIN]);
 		process->input.open = r == 0;
 	} else {
-		spawn->fds[COOP_PLAN_FD_STDIN] = fcntl(process->keeper->null_fd, F_DUPFD_CLOEXEC, 3);
+		spawn->fds[COOP_PLAN_FD_STDIN] =
+			fcntl(process->keeper->null_fd, F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_STDIN] < 0 ? -errno : 0;
 	}
 	for (int i = 0; r == 0 && i < process->stream_count; i++) {
@@ -104,7 +108,8 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 			r = coop_stream_open(&process->streams[i], ours);
 	}
 	if (r == 0 && process->stream_count == 1) {
-		spawn->fds[COOP_PLAN_FD_STDERR] = fcntl(spawn->fds[COOP_PLAN_FD_STDOUT], F_DUPFD_CLOEXEC, 3);
+		spawn->fds[COOP_PLAN_FD_STDERR] =
+			fcntl(spawn->fds[COOP_PLAN_FD_STDOUT], F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_STDERR] < 0 ? -errno : 0;
 	}
 	return r;
@@ -133,13 +138,15 @@ static uint32_t append_all(struct coop_buf *body, char *const *strings, bool *fa
 	uint32_t count = 0;
 
 	for (; strings[count]; count++)
-		*failed = *failed || coop_buf_append(body, strings[count], strlen(strings[count]) + 1) < 0;
+		*failed = *failed ||
+			  coop_buf_append(body, strings[count], strlen(strings[count]) + 1) < 0;
 	return count;
 }
 
 static int make_message(struct coop_spawn *spawn, const struct coop_spawn_command *command)
 {
-	struct coop_plan plan = {.magic = COOP_PLAN_MAGIC, .flags = spawn->process->pty ? COOP_PLAN_TERMINAL : 0};
+	struct coop_plan plan = {.magic = COOP_PLAN_MAGIC,
+				 .flags = spawn->process->pty ? COOP_PLAN_TERMINAL : 0};
 	struct coop_buf body = {0};
 	bool failed = false;
 	int r = 0;
@@ -153,7 +160,8 @@ static int make_message(struct coop_spawn *spawn, const struct coop_spawn_comman
 	}
 	failed = failed || coop_buf_append(&spawn->message, &plan, sizeof plan) < 0;
 	if (!(plan.flags & COOP_PLAN_BODY_FD))
-		failed = failed || coop_buf_append(&spawn->message, coop_buf_front(&body), plan.body_size) < 0;
+		failed = failed || coop_buf_append(&spawn->message, coop_buf_front(&body),
+						   plan.body_size) < 0;
 	coop_buf_clear(&body);
 	return failed ? -ENOMEM : r;
 }
@@ -193,8 +201,8 @@ static void release(struct coop_spawn *spawn)
 
 static const char *step_name(int step)
 {
-	static const char *const names[] = {"clone",   "body",	"death_signal", "session", "terminal",
-					    "stdio",   "chdir", "close_fds",	"exec"};
+	static const char *const names[] = {"clone", "body",  "death_signal", "session", "terminal",
+					    "stdio", "chdir", "close_fds",    "exec"};
 
 	return step >= 0 && step < COOP_STEP_COUNT ? names[step] : "unknown";
 }
@@ -216,13 +224,16 @@ static void fail_spawn(struct coop_spawn *spawn)
 
 	(void)failed_at(&err, step_name(spawn->failure.step), error);
 	if (spawn->failure.step == COOP_STEP_EXEC)
-		(void)snprintf(err.message, sizeof err.message, "cannot execute %.300s: %s", process->labels.command,
-			       strerror(error));
+		(void)snprintf(err.message, sizeof err.message, "cannot execute %.300s: %s",
+			       process->labels.command, strerror(error));
 	if (error == E2BIG)
-		(void)coop_err_field(&err, COOP_TOO_LARGE, "argv", "argv and env are larger than the kernel takes");
+		(void)coop_err_field(&err, COOP_TOO_LARGE, "argv",
+				     "argv and env are larger than the kernel takes");
 	/* Only what a user could have meant as a command leaves a record; want of resources does not. */
-	bool keep = process->record_failure && spawn->failure.step >= COOP_STEP_CHDIR && error != E2BIG;
-	coop_registry_clear_pid(process); /* the child is reaped as somebody unknown: it never was a process of ours */
+	bool keep =
+		process->record_failure && spawn->failure.step >= COOP_STEP_CHDIR && error != E2BIG;
+	coop_registry_clear_pid(
+		process); /* the child is reaped as somebody unknown: it never was a process of ours */
 	release(spawn);
 	coop_process_failed(process, error == ENOENT ? 127 : 126);
 	if (keep)
@@ -281,7 +292,8 @@ static int watch_status(struct coop_spawn *spawn);
 static int try_again(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
-	struct coop_spawn *next = spawn->attempts + 1 < ATTEMPTS_MAX ? coop_mem_alloc(sizeof *next) : NULL;
+	struct coop_spawn *next =
+		spawn->attempts + 1 < ATTEMPTS_MAX ? coop_mem_alloc(sizeof *next) : NULL;
 
 	if (!next)
 		return -EIO;

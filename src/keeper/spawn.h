@@ -25,14 +25,14 @@ struct coop_spawn {
 	int fd_count;
 	uint64_t sequence; /* 0: not sent */
 	unsigned attempts;
-	bool answered;	  /* the launcher's reply is known, or will never come */
-	bool heard;	  /* the status pipe has ended */
+	bool answered;    /* the launcher's reply is known, or will never come */
+	bool heard;       /* the status pipe has ended */
 	bool unanswered;  /* the launcher died: only the child can say what became of it */
-	pid_t pid;	  /* of the reply, or the child's own word */
+	pid_t pid;        /* of the reply, or the child's own word */
 	pid_t cloned_pid; /* the child's own word */
 	int reply_error;
 	struct coop_plan_status failure; /* step CLONED: none */
-	bool ended; /* the child was reaped before its start was known */
+	bool ended;                      /* the child was reaped before its start was known */
 	int wait_status;
 	struct rusage usage;
 	int status_fd;

@@ -24,7 +24,7 @@
 
 struct coop_spool {
 	char *paths[FILES]; /* [0] is NULL where one stream is everything */
-	uint64_t bytes;	    /* on disk or on their way, of all files */
+	uint64_t bytes;     /* on disk or on their way, of all files */
 };
 
 /* One piece of work for the helper thread. It runs them one after another, so files grow in order of arrival. */
@@ -96,14 +96,15 @@ static int make_dir(struct coop_keeper *keeper)
 	if (*keeper->state_dir)
 		(void)snprintf(parent, sizeof parent, "%s/spool", keeper->state_dir);
 	else
-		(void)snprintf(parent, sizeof parent, "/tmp/coop-private-%016llx", (unsigned long long)random[1]);
+		(void)snprintf(parent, sizeof parent, "/tmp/coop-private-%016llx",
+			       (unsigned long long)random[1]);
 	int r = coop_paths_make_dir(parent);
 	if (r < 0)
 		return r;
 	if (*keeper->state_dir) {
 		size_t used = strlen(parent);
-		(void)snprintf(parent + used, sizeof parent - used, "/%016llx%016llx", (unsigned long long)random[0],
-			       (unsigned long long)random[1]);
+		(void)snprintf(parent + used, sizeof parent - used, "/%016llx%016llx",
+			       (unsigned long long)random[0], (unsigned long long)random[1]);
 		if (strlen(parent) >= sizeof keeper->spool_dir)
 			return -ENAMETOOLONG;
 		if (mkdir(parent, 0700) < 0)
@@ -117,8 +118,10 @@ static int make_file(struct coop_process *process, unsigned which, const char *s
 {
 	char path[4224];
 
-	(void)snprintf(path, sizeof path, "%s/%llu.%s", process->keeper->spool_dir, (unsigned long long)process->n, suffix);
-	COOP_AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)snprintf(path, sizeof path, "%s/%llu.%s", process->keeper->spool_dir,
+		       (unsigned long long)process->n, suffix);
+	COOP_AUTO_FD int fd =
+		open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	process->spool->paths[which] = coop_mem_strdup(path);
@@ -135,12 +138,14 @@ int coop_spool_open(struct coop_process *process, struct coop_err *err)
 	if (r == 0 && !(process->spool = coop_mem_zalloc(sizeof *process->spool)))
 		r = -ENOMEM;
 	for (int i = 0; r == 0 && i < process->stream_count; i++)
-		r = make_file(process, process->streams[i].number, coop_stream_name(process->streams[i].number));
+		r = make_file(process, process->streams[i].number,
+			      coop_stream_name(process->streams[i].number));
 	if (r == 0 && process->stream_count == 2)
 		r = make_file(process, 0, "output");
 	if (r == 0)
 		return 0;
-	(void)coop_err_set(err, COOP_SPAWN_FAILED, "the spool files cannot be made in the state folder: %s", strerror(-r));
+	(void)coop_err_set(err, COOP_SPAWN_FAILED,
+			   "the spool files cannot be made in the state folder: %s", strerror(-r));
 	coop_err_detail(err, "step", "spool");
 	coop_err_detail(err, "errno", coop_err_errno_name(-r));
 	return r;
@@ -214,7 +219,8 @@ static void stop_spool(struct coop_stream *stream, int error)
 			.evidence = {.limit = "spool_stream_bytes",
 				     .value = process->keeper->settings.spool_stream_bytes},
 		};
-		(void)coop_kill_begin(process, &order); /* without memory it goes on: the ring stays bounded */
+		(void)coop_kill_begin(
+			process, &order); /* without memory it goes on: the ring stays bounded */
 	}
 }
 
@@ -274,7 +280,8 @@ static size_t grant(const struct coop_stream *stream, size_t size, unsigned copi
 	uint64_t own = (uint64_t)keeper->settings.spool_stream_bytes;
 	uint64_t total = (uint64_t)keeper->settings.spool_total_bytes;
 	uint64_t left = own > stream->fed ? own - stream->fed : 0;
-	uint64_t left_of_all = total > keeper->spool_bytes ? (total - keeper->spool_bytes) / copies : 0;
+	uint64_t left_of_all =
+		total > keeper->spool_bytes ? (total - keeper->spool_bytes) / copies : 0;
 
 	if (left_of_all < left)
 		left = left_of_all;
@@ -289,7 +296,8 @@ void coop_spool_feed(struct coop_stream *stream)
 
 	if (!process->spool || stream->spool_stopped || stream->fed < stream->ring.start)
 		return;
-	size_t fresh = (size_t)(stream->ring.end - stream->fed), size = grant(stream, fresh, copies), at = 0;
+	size_t fresh = (size_t)(stream->ring.end - stream->fed),
+	       size = grant(stream, fresh, copies), at = 0;
 	struct job *job = size ? new_job(stream, stream->fed, size) : NULL;
 	if (!job) {
 		stop_spool(stream, size ? ENOMEM : 0);
@@ -299,7 +307,8 @@ void coop_spool_feed(struct coop_stream *stream)
 	for (int i = 0; i < count; at += views[i++].iov_len)
 		memcpy(job->bytes + at, views[i].iov_base, views[i].iov_len);
 	job->writes = true;
-	(void)snprintf(job->paths[0], sizeof job->paths[0], "%s", process->spool->paths[stream->number]);
+	(void)snprintf(job->paths[0], sizeof job->paths[0], "%s",
+		       process->spool->paths[stream->number]);
 	if (process->spool->paths[0])
 		(void)snprintf(job->paths[1], sizeof job->paths[1], "%s", process->spool->paths[0]);
 	stream->fed += size;
@@ -310,7 +319,8 @@ void coop_spool_feed(struct coop_stream *stream)
 		stop_spool(stream, 0);
 }
 
-int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got, void *user)
+int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got,
+		     void *user)
 {
 	struct job *job = new_job(stream, position, size);
 
@@ -318,7 +328,8 @@ int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size,
 		return -ENOMEM;
 	job->got = got;
 	job->user = user;
-	(void)snprintf(job->paths[0], sizeof job->paths[0], "%s", stream->process->spool->paths[stream->number]);
+	(void)snprintf(job->paths[0], sizeof job->paths[0], "%s",
+		       stream->process->spool->paths[stream->number]);
 	return queue(job);
 }
 

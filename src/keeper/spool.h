@@ -33,7 +33,8 @@ const char *coop_spool_path(const struct coop_process *process, unsigned stream)
 /* Reads up to `size` bytes at `position` of the stream's file on the helper thread, then calls back on the loop with the bytes
  * (fewer at a fault; 0 then). The process is held meanwhile. 0 or -ENOMEM. */
 typedef void (*coop_spool_got)(void *user, const uint8_t *bytes, size_t size);
-int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got, void *user);
+int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got,
+		     void *user);
 
 /* The record and all readers are gone: the files go too. */
 void coop_spool_free(struct coop_process *process);

@@ -27,7 +27,8 @@ static void sample(struct coop_usage *usage, uint64_t now)
 	if (usage->sample_at && passed < INTERVAL_NS)
 		return;
 	if (usage->sample_at) {
-		usage->cpu_pct = 100.0 * (double)(usage->cpu_ns - usage->sample_cpu_ns) / (double)passed;
+		usage->cpu_pct =
+			100.0 * (double)(usage->cpu_ns - usage->sample_cpu_ns) / (double)passed;
 		usage->has_pct = true;
 	}
 	usage->sample_at = now;
@@ -72,7 +73,8 @@ void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, 
 {
 	const struct coop_usage *usage = &process->usage;
 	bool live = coop_process_live(process) && usage->pids > 0;
-	const char *why = coop_process_live(process) ? "not looked at yet" : "the process has ended";
+	const char *why =
+		coop_process_live(process) ? "not looked at yet" : "the process has ended";
 
 	coop_jsonw_begin(w, name);
 	momentary(w, "cpu_usage_ns", live || process->reaped, usage->cpu_ns);
@@ -85,7 +87,8 @@ void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, 
 	momentary(w, "pids", live, usage->pids);
 	coop_jsonw_begin(w, "reasons");
 	if (!live || !usage->has_pct)
-		coop_jsonw_string(w, "cpu_pct", live ? "no interval yet: look again after 200 ms" : why);
+		coop_jsonw_string(w, "cpu_pct",
+				  live ? "no interval yet: look again after 200 ms" : why);
 	if (!live) {
 		coop_jsonw_string(w, "memory_bytes", why);
 		coop_jsonw_string(w, "pids", why);

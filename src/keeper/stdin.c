@@ -74,7 +74,8 @@ static int start_waiting(struct coop_process *process)
 	if (!waiting)
 		return -ENOMEM;
 	waiting->fd = input->terminal ? dup(input->fd) : -1;
-	int r = uv_poll_init(&process->keeper->loop, &waiting->poll, input->terminal ? waiting->fd : input->fd);
+	int r = uv_poll_init(&process->keeper->loop, &waiting->poll,
+			     input->terminal ? waiting->fd : input->fd);
 	if (r < 0) {
 		if (waiting->fd >= 0)
 			(void)close(waiting->fd);
@@ -186,7 +187,8 @@ static int enqueue(struct coop_process *process, const uint8_t *bytes, size_t si
 	return 0;
 }
 
-int coop_stdin_write(struct coop_process *process, const uint8_t *bytes, size_t size, struct coop_request *request)
+int coop_stdin_write(struct coop_process *process, const uint8_t *bytes, size_t size,
+		     struct coop_request *request)
 {
 	coop_process_touch(process);
 	return enqueue(process, bytes, size, false, request);

@@ -15,7 +15,7 @@ struct coop_request;
 struct coop_stdin {
 	int fd; /* of a pipe: owned; of a terminal: the stream's; -1: none or closed */
 	bool terminal;
-	bool open;	/* takes further writes */
+	bool open;       /* takes further writes */
 	uv_poll_t *poll; /* only while a write waits for the child to read */
 	struct coop_link queue;
 };
@@ -23,7 +23,8 @@ struct coop_stdin {
 void coop_stdin_init(struct coop_stdin *input);
 
 /* Queues bytes (copied). `request` is answered when the kernel took all, or NULL. 0, or -ENOMEM. */
-int coop_stdin_write(struct coop_process *process, const uint8_t *bytes, size_t size, struct coop_request *request);
+int coop_stdin_write(struct coop_process *process, const uint8_t *bytes, size_t size,
+		     struct coop_request *request);
 
 /* No further writes; the child sees end of file after what is queued. `request` (or NULL) is answered then. 0 or -ENOMEM. */
 int coop_stdin_end(struct coop_process *process, struct coop_request *request);

@@ -14,8 +14,8 @@
 #include "keeper/process.h"
 #include "keeper/spool.h"
 
-#define READ_MAX (256u << 10)	 /* one read */
-#define READS_PER_TURN 4	 /* then the other processes have their turn */
+#define READ_MAX (256u << 10) /* one read */
+#define READS_PER_TURN 4      /* then the other processes have their turn */
 #define PIPE_STANDARD (64 << 10)
 #define PIPE_LARGE (1 << 20)
 #define SHRINK_AFTER_NS 1000000000u
@@ -115,17 +115,20 @@ static void index_upto(struct coop_stream *stream, uint64_t end)
 			struct iovec views[2];
 			size = COOP_INDEX_CHUNK;
 			uint8_t tail[4];
-			int count = coop_ring_view(&stream->ring, stream->indexed + size - 4, 4, views);
+			int count =
+				coop_ring_view(&stream->ring, stream->indexed + size - 4, 4, views);
 			for (int i = 0, n = 0; i < count; n += (int)views[i++].iov_len)
 				memcpy(tail + n, views[i].iov_base, views[i].iov_len);
 			size -= coop_utf8_unfinished(tail, 4);
 		}
-		(void)coop_index_add(&process->index, (struct coop_index_event){
-							     .offset = stream->indexed,
-							     .at_ms = age_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)age_ms,
-							     .size = (uint16_t)size,
-							     .stream = stream->number,
-						     });
+		(void)coop_index_add(
+			&process->index,
+			(struct coop_index_event){
+				.offset = stream->indexed,
+				.at_ms = age_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)age_ms,
+				.size = (uint16_t)size,
+				.stream = stream->number,
+			});
 		stream->indexed += size;
 	}
 }
@@ -160,7 +163,8 @@ static void enlarge(struct coop_stream *stream)
 	if (stream->number != 3 && !stream->large)
 		stream->large = fcntl(stream->fd, F_SETPIPE_SZ, PIPE_LARGE) > 0;
 	if (stream->large)
-		coop_process_due(stream->process, COOP_DUE_SHRINK, coop_clock_now() + SHRINK_AFTER_NS);
+		coop_process_due(stream->process, COOP_DUE_SHRINK,
+				 coop_clock_now() + SHRINK_AFTER_NS);
 }
 
 void coop_stream_shrink(struct coop_stream *stream)
@@ -208,7 +212,8 @@ static size_t allowance(const struct coop_stream *stream, bool *ret_overwrite)
 /* Bytes that leave the ring are lost, unless they are on disk. */
 static void count_dropped(struct coop_stream *stream, size_t gone)
 {
-	uint64_t start = stream->ring.start, kept = start - gone > stream->spooled ? start - gone : stream->spooled;
+	uint64_t start = stream->ring.start,
+		 kept = start - gone > stream->spooled ? start - gone : stream->spooled;
 
 	if (start > kept)
 		stream->dropped += start - kept;

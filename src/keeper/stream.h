@@ -26,13 +26,13 @@ struct coop_stream {
 	bool paused;  /* the ring is full and must not lose anything: the child waits */
 	bool drained; /* the last read found the pipe empty */
 	bool eof;
-	bool large;   /* the pipe has been enlarged */
+	bool large; /* the pipe has been enlarged */
 	struct coop_ring ring;
-	uint64_t told_end; /* what counts as the process's own output; UINT64_MAX: not known yet */
-	uint64_t indexed; /* events cover everything before this position */
-	uint64_t dropped; /* bytes that fell out of the full ring, and are not on disk either */
-	uint64_t fed;	  /* given to the spool: everything before this position */
-	uint64_t spooled; /* written there: everything before this position */
+	uint64_t told_end;  /* what counts as the process's own output; UINT64_MAX: not known yet */
+	uint64_t indexed;   /* events cover everything before this position */
+	uint64_t dropped;   /* bytes that fell out of the full ring, and are not on disk either */
+	uint64_t fed;       /* given to the spool: everything before this position */
+	uint64_t spooled;   /* written there: everything before this position */
 	bool spool_stopped; /* at its bound, or after a write error */
 };
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "keeper/process.h"
 
 #define UNRESOLVED UINT64_MAX
+#define PF_EXITING 4u /* the kernel's flag: has given up its memory, is not a zombie yet */
+#define PASSES_MAX 1000
 #define LOOK_SHARE_NS 20000000u /* looks closer together than this are one */
 
 static ssize_t read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
@@ -41,6 +44,7 @@ static int read_stat(pid_t pid, struct coop_tree_entry *ret)
 	char text[1024];
 	long long children_user, children_system, pages;
 	unsigned long long start;
+	unsigned flags;
 	struct coop_tree_entry entry = {.pid = pid, .owner = UNRESOLVED};
 	ssize_t n = read_proc(pid, "stat", text, sizeof text);
 
@@ -48,13 +52,16 @@ static int read_stat(pid_t pid, struct coop_tree_entry *ret)
 		return (int)n;
 	const char *fields = strrchr(text, ')');
 	if (!fields || sscanf(fields + 1,
-			      " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lld %lld %*d %*d %*d %*d %llu %*u %lld",
-			      &entry.state, &entry.parent, &entry.group, &entry.session, &children_user, &children_system,
-			      &start, &pages) != 8)
+			      " %c %d %d %d %*d %*d %u %*u %*u %*u %*u %*u %*u %lld %lld %*d %*d "
+			      "%*d %*d %llu %*u %lld",
+			      &entry.state, &entry.parent, &entry.group, &entry.session, &flags,
+			      &children_user, &children_system, &start, &pages) != 9)
 		return -EPROTO;
 	entry.start_time = start;
+	entry.exiting = flags & PF_EXITING;
 	entry.memory_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	entry.cpu_ns = (uint64_t)(children_user + children_system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	entry.cpu_ns = (uint64_t)(children_user + children_system) *
+		       (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 	*ret = entry;
 	return 0;
 }
@@ -90,7 +97,8 @@ static uint64_t by_session(const struct coop_keeper *keeper, pid_t session)
 		return n;
 	COOP_LIST_EACH(&keeper->registry.all, link)
 	{
-		const struct coop_process *ended = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		const struct coop_process *ended =
+			COOP_LIST_ITEM(link, struct coop_process, in_all);
 		if (ended->pid == session && !ended->receipt)
 			n = ended->n; /* the latest one wins */
 	}
@@ -139,7 +147,8 @@ static uint64_t own_owner(const struct coop_keeper *keeper, const struct coop_tr
 	return entry->parent == self ? owner_of_orphan(keeper, last, entry) : UNRESOLVED;
 }
 
-static void resolve(const struct coop_keeper *keeper, const struct coop_tree *last, struct coop_tree *tree)
+static void resolve(const struct coop_keeper *keeper, const struct coop_tree *last,
+		    struct coop_tree *tree)
 {
 	pid_t self = getpid();
 
@@ -148,7 +157,8 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 		uint64_t owner;
 		/* Up until somebody knows; a table that changes while it is read could hold a loop, hence the bound. */
 		for (size_t steps = 0;; steps++) {
-			owner = top->owner != UNRESOLVED ? top->owner : own_owner(keeper, last, top, self);
+			owner = top->owner != UNRESOLVED ? top->owner
+							 : own_owner(keeper, last, top, self);
 			struct coop_tree_entry *parent = find(tree, top->parent);
 			if (owner != UNRESOLVED || !parent || steps > tree->count)
 				break;
@@ -156,12 +166,14 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 		}
 		owner = owner == UNRESOLVED ? 0 : owner;
 		/* Everything on the way there has the same owner. */
-		for (struct coop_tree_entry *at = entry; at && at->owner == UNRESOLVED; at = find(tree, at->parent)) {
+		for (struct coop_tree_entry *at = entry; at && at->owner == UNRESOLVED;
+		     at = find(tree, at->parent)) {
 			at->owner = owner;
 			if (at == top)
 				break;
 		}
-		if (!entry->owner && entry->parent == self && entry->pid != keeper->launcher.pid && !dead(entry))
+		if (!entry->owner && entry->parent == self && entry->pid != keeper->launcher.pid &&
+		    !dead(entry))
 			tree->strays++;
 		if (entry->owner)
 			entry->cpu_ns += own_cpu(entry->pid);
@@ -226,7 +238,8 @@ int coop_tree_look(struct coop_keeper *keeper)
 
 int coop_tree_look_lately(struct coop_keeper *keeper)
 {
-	uint64_t share = LOOK_SHARE_NS > keeper->tree.cost * 4 ? LOOK_SHARE_NS : keeper->tree.cost * 4;
+	uint64_t share =
+		LOOK_SHARE_NS > keeper->tree.cost * 4 ? LOOK_SHARE_NS : keeper->tree.cost * 4;
 
 	if (keeper->tree.taken && coop_clock_now() - keeper->tree.taken < share)
 		return 0;
@@ -270,8 +283,33 @@ int coop_tree_signal(const struct coop_tree_entry *entry, int number)
 	return syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 ? -errno : 0;
 }
 
-/* Whether the keeper has a child that is neither a leader nor the launcher. -errno where the kernel does not list them. */
-static int any_orphan(const struct coop_keeper *keeper)
+/* One pass over the keeper's children that are neither leaders nor the launcher. */
+struct pass {
+	struct coop_keeper *keeper;
+	bool (*call)(void *user, const struct coop_tree_entry *entry);
+	void *user;
+	int count;
+	bool unsure; /* somebody was met on its way out: neither its owner nor its children could be seen */
+	bool over; /* the caller has seen enough */
+};
+
+static void meet(struct pass *pass, pid_t pid)
+{
+	struct coop_tree_entry entry, again;
+
+	pass->count++;
+	if (read_stat(pid, &entry) < 0 || dead(&entry))
+		return;
+	entry.owner = owner_of_orphan(pass->keeper, &pass->keeper->tree, &entry);
+	/* Without an owner, and exiting by now: that may be why its environment showed nothing. */
+	if (!entry.owner && (read_stat(pid, &again) < 0 || dead(&again) || again.exiting))
+		pass->unsure = true;
+	else
+		pass->over = !pass->call(pass->user, &entry);
+}
+
+/* 0, or -errno where the kernel does not list children. */
+static int make_pass(struct pass *pass)
 {
 	char path[64], text[4097];
 	size_t kept = 0;
@@ -281,37 +319,71 @@ static int any_orphan(const struct coop_keeper *keeper)
 	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while ((n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+	while (!pass->over && (n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
 		char *at = text, *space;
 		text[kept + (size_t)n] = 0;
-		while ((space = strchr(at, ' '))) {
+		while (!pass->over && (space = strchr(at, ' '))) {
 			pid_t pid = (pid_t)strtol(at, NULL, 10);
-			if (pid != keeper->launcher.pid && !coop_registry_by_pid(keeper, pid))
-				return 1;
+			if (pid != pass->keeper->launcher.pid &&
+			    !coop_registry_by_pid(pass->keeper, pid))
+				meet(pass, pid);
 			at = space + 1;
 		}
 		kept = strlen(at);
 		memmove(text, at, kept);
 	}
-	return n < 0 ? -errno : 0;
+	return 0;
+}
+
+/* Nobody is reaped meanwhile, so the list only grows. Whoever it names may fork and die before it is looked at; its child then
+ * comes to the list's end, once its parent is a zombie. So nobody was missed when two passes in a row met nobody on its way
+ * out and the second list is as long as the first. */
+int coop_tree_orphans(struct coop_keeper *keeper,
+		      bool (*call)(void *user, const struct coop_tree_entry *entry), void *user)
+{
+	uint64_t now = coop_clock_now();
+	struct pass last = {.count = -1};
+
+	for (int i = 0; i < PASSES_MAX; i++) {
+		struct pass pass = {.keeper = keeper, .call = call, .user = user};
+		int r = make_pass(&pass);
+		if (r < 0)
+			return r;
+		if (pass.count == 0)
+			keeper->tree.none_at = now;
+		if (pass.over || pass.count == 0 ||
+		    (pass.count == last.count && !pass.unsure && !last.unsure))
+			return 0;
+		if (pass.unsure)
+			(void)sched_yield();
+		last = pass;
+	}
+	return 0;
+}
+
+struct ownership {
+	uint64_t n;
+	bool owned;
+};
+
+static bool look_for_owned(void *user, const struct coop_tree_entry *entry)
+{
+	struct ownership *ownership = user;
+
+	ownership->owned = entry->owner == ownership->n;
+	return !ownership->owned;
 }
 
 bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process)
 {
-	uint64_t now = coop_clock_now();
+	struct ownership ownership = {.n = process->n};
 
-	/* Only what lived when the leader died can be left of it. */
+	/* Only what lived when the leader died can be left of it, and the topmost of that are children of ours now. */
 	if (process->pid == 0 || keeper->tree.none_at >= process->end.ended)
 		return false;
-	if (any_orphan(keeper) == 0) {
-		keeper->tree.none_at = now;
-		return false;
-	}
-	if (coop_tree_look_lately(keeper) < 0)
-		return true;
-	if (keeper->tree.taken < process->end.ended && coop_tree_look(keeper) < 0)
-		return true;
-	return coop_tree_count(keeper, process) > 0;
+	if (coop_tree_orphans(keeper, look_for_owned, &ownership) == 0)
+		return ownership.owned;
+	return coop_tree_look(keeper) < 0 || coop_tree_count(keeper, process) > 0;
 }
 
 uint64_t coop_tree_owner_of_dead(struct coop_keeper *keeper, pid_t pid)

@@ -22,7 +22,8 @@ struct coop_tree_entry {
 	uint64_t cpu_ns;     /* its own and its reaped children's */
 	uint64_t memory_bytes;
 	uint64_t owner; /* n of the record; 0: none of ours */
-	char state;	/* as in /proc/PID/stat; Z and X are dead */
+	bool exiting;   /* on its way to becoming a zombie */
+	char state;     /* as in /proc/PID/stat; Z and X are dead */
 };
 
 struct coop_tree {
@@ -50,6 +51,13 @@ void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process 
 
 /* Signals exactly the process of the entry, or nobody: a reused pid is never hit. 0 or -errno (-ESRCH: gone). */
 int coop_tree_signal(const struct coop_tree_entry *entry, int number);
+
+/* Calls for each living child of the keeper that is neither a leader nor the launcher, with its owner filled in, as soon as it
+ * is found, until the call returns false; for those who move faster than a look. Goes over them again until nobody can have
+ * been missed, so the call sees them more than once. Their pids are the keeper's unreaped children, and can be signalled as
+ * they are. 0, or -errno where the kernel does not list children. */
+int coop_tree_orphans(struct coop_keeper *keeper,
+		      bool (*call)(void *user, const struct coop_tree_entry *entry), void *user);
 
 /* Whether an ended record still owns living processes. Cheap when it does not. */
 bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process);

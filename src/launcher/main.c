@@ -67,10 +67,12 @@ int main(void)
 	size_t fd_count = 0;
 
 	reset_signals();
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* should it fail, end of file on the socket ends us too */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0,
+		    0); /* should it fail, end of file on the socket ends us too */
 	(void)fcntl(COOP_PLAN_LAUNCHER_FD, F_SETFD, FD_CLOEXEC);
 	for (;;) {
-		ssize_t size = coop_fdpass_receive(COOP_PLAN_LAUNCHER_FD, &message, sizeof message, fds, &fd_count);
+		ssize_t size = coop_fdpass_receive(COOP_PLAN_LAUNCHER_FD, &message, sizeof message,
+						   fds, &fd_count);
 		if (size <= 0)
 			_exit(size < 0);
 		if (!valid(&message.plan, (size_t)size, fd_count))

@@ -3,7 +3,7 @@
 import resource
 import statistics
 
-from stage import COOP, HERE, Keeper, node, numbers, program, wall
+from stage import COOP, HERE, BenchError, Keeper, node, numbers, program, wall
 
 TRUE = "/bin/true"
 WIDTHS = (1, 16, 256)
@@ -193,7 +193,7 @@ def list_time(keeper, count):
     before = keeper.cpu_ns()
     lines = keeper.run([COOP, "ps", "--limit", "100000"]).count("\n")
     if lines < count:
-        raise RuntimeError(f"coop ps showed {lines} lines for {count} processes")
+        raise BenchError(f"coop ps showed {lines} lines for {count} processes")
     return keeper.cpu_ns() - before
 
 

@@ -25,7 +25,10 @@ def program(name):
 
 def run(argv, env=None):
     """Standard output of a command that must succeed."""
-    done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+    try:
+        done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired as late:
+        raise BenchError(f"{' '.join(argv)}: not done after {PATIENCE} s") from late
     if done.returncode:
         raise BenchError(f"{' '.join(argv)}: exit code {done.returncode}: {done.stderr.strip()}")
     return done.stdout
@@ -104,7 +107,7 @@ class Keeper:
             self.process.wait(PATIENCE)
         finally:
             if self.process.poll() is None:
-                self.process.kill()  # the keeper and all it owns go with its guard
+                self.process.kill()
 
 
 def _first_line(argv):
