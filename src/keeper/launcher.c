@@ -178,6 +178,13 @@ static void send_queue(struct coop_keeper *keeper)
 
 void coop_launcher_submit(struct coop_keeper *keeper, struct coop_spawn *spawn)
 {
+	/* The last one died and could not be replaced then: perhaps now. */
+	int r = keeper->launcher.pid ? 0 : start(keeper);
+
+	if (r < 0) {
+		coop_spawn_answered(spawn, 0, -r);
+		return;
+	}
 	coop_list_add(&keeper->launcher.queue, &spawn->in_launcher);
 	send_queue(keeper);
 }
@@ -236,6 +243,7 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 void coop_launcher_died(struct coop_keeper *keeper)
 {
 	struct coop_launcher *launcher = &keeper->launcher;
+	uint64_t last = launcher->sequence;
 
 	/* Replies that it still sent are in the socket. */
 	if (launcher->poll)
@@ -251,7 +259,10 @@ void coop_launcher_died(struct coop_keeper *keeper)
 		 launcher->restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
-		coop_spawn_unanswered(COOP_LIST_ITEM(link, struct coop_spawn, in_launcher));
+		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
+		/* One that is tried again goes to the new launcher, at the end of this very list. */
+		if (spawn->sequence <= last)
+			coop_spawn_unanswered(spawn);
 	}
 	while (r < 0 && !coop_list_empty(&launcher->queue)) {
 		struct coop_spawn *spawn =

@@ -323,7 +323,7 @@ class LauncherKilledTest(KeeperCase):
         watcher = self.connect()
 
         def kill():
-            while not stop.wait(chance.uniform(0.005, 0.05)):
+            while not stop.wait(chance.uniform(0.001, 0.01)):
                 pid = watcher.call("info")["launcher"]["pid"]
                 if pid:
                     with contextlib.suppress(ProcessLookupError):
@@ -334,8 +334,10 @@ class LauncherKilledTest(KeeperCase):
         thread.start()
         started, refused = [], []
         try:
-            for begin in range(0, 300, 10):
+            begin = 0
+            while begin < 300 or len(set(kills)) < 10:
                 numbers = range(begin, begin + 10)
+                begin += 10
                 commands = {i: {"argv": ["sh", "-c", f"exit {i % 100}"]} for i in numbers}
                 requests = {i: self.client.submit("spawn", args) for i, args in commands.items()}
                 for i, request in requests.items():
@@ -349,8 +351,7 @@ class LauncherKilledTest(KeeperCase):
         finally:
             stop.set()
             thread.join()
-        self.assertGreater(len(set(kills)), 5, "the test must have killed some")
-        self.assertGreater(len(started), 200, f"{len(refused)} refused")
+        self.assertGreater(len(started), begin * 2 // 3, f"{len(refused)} refused")
         self.assertEqual(self.ended(self.spawn("true")["id"])["exit"]["code"], 0)
         self.assertEqual(self.client.call("list")["processes"], [])
         self.client.call("gc")

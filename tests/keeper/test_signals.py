@@ -8,7 +8,7 @@ from lib.keeper import KeeperCase
 # Leaves its group and session at every step and never has a living parent. Ends by itself if nobody ends it.
 HOPPER = """
 import os, sys, time
-end = time.monotonic() + 20
+end = time.monotonic() + 60
 os.write(1, b'hop\\n')
 while time.monotonic() < end:
     if os.fork():
