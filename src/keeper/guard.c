@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -108,16 +109,24 @@ static void kill_descendants(struct row *rows)
 	}
 }
 
+/* Until the kernel says that there is no child left. Orphans of those killed become ours in their turn, and one that was born
+ * behind our back is met in the next round, at the latest after a moment: no event tells of it. SIGCHLD is blocked. */
 static void clear_up(void)
 {
 	struct row *rows = malloc(TABLE_MAX * sizeof *rows);
+	const struct timespec moment = {.tv_nsec = 20000000};
+	sigset_t child;
 
-	/* Until the kernel says that there is no child left. Orphans of those killed become ours in their turn. */
-	while (waitpid(-1, NULL, WNOHANG) >= 0) {
-		if (rows)
-			kill_descendants(rows);
-		if (waitpid(-1, NULL, 0) < 0)
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	while (rows) {
+		pid_t pid;
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0)
 			break;
+		kill_descendants(rows);
+		(void)sigtimedwait(&child, NULL, &moment);
 	}
 	free(rows);
 }

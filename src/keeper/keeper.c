@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,13 +20,35 @@
 
 #define FDS_HELD_BACK 24 /* so that clients can always be answered, and /proc looked at */
 
-static void on_child(uv_signal_t *handle, int number)
+static void on_child(uv_poll_t *handle, int status, int events)
 {
 	struct coop_keeper *keeper = handle->data;
+	struct signalfd_siginfo info[16];
 
-	(void)number;
+	(void)status;
+	(void)events;
 	keeper->wakeups++;
+	/* Several deaths may share one signal: it only says that there is something to reap. */
+	while (read(keeper->child_fd, info, sizeof info) > 0)
+		;
 	coop_reap(keeper);
+}
+
+/* SIGCHLD comes through a descriptor: two system calls and a pipe less than libuv's way, on the path of every exit. */
+static int watch_children(struct coop_keeper *keeper)
+{
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &child, NULL) < 0)
+		return -errno;
+	keeper->child_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (keeper->child_fd < 0)
+		return -errno;
+	int r = uv_poll_init(&keeper->loop, &keeper->on_child, keeper->child_fd);
+	keeper->on_child.data = keeper;
+	return r < 0 ? r : uv_poll_start(&keeper->on_child, UV_READABLE, on_child);
 }
 
 static void on_stop(uv_signal_t *handle, int number)
@@ -65,7 +88,7 @@ static void before_sleep(uv_prepare_t *handle)
 	struct coop_keeper *keeper = handle->data;
 
 	coop_kill_round(keeper);
-	coop_registry_trim(keeper);
+	coop_registry_trim_soon(keeper);
 	if (keeper->stopping && keeper->registry.live == 0 && coop_list_empty(&keeper->kills))
 		finish_shutdown(keeper);
 	while (!coop_list_empty(&keeper->dirty))
@@ -80,15 +103,15 @@ static void raise_fd_limit(struct coop_keeper *keeper)
 		return;
 	keeper->original_nofile = limit;
 	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* refused: then fewer processes fit */
+	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+		keeper->fd_limit = limit.rlim_cur;
+	else
+		keeper->fd_limit = keeper->original_nofile.rlim_cur; /* fewer processes fit */
 }
 
 bool coop_keeper_fd_allowed(const struct coop_keeper *keeper, int fd)
 {
-	struct rlimit limit;
-
-	(void)keeper;
-	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + FDS_HELD_BACK < limit.rlim_cur;
+	return (rlim_t)fd + FDS_HELD_BACK < keeper->fd_limit;
 }
 
 static int watch_signals(struct coop_keeper *keeper)
@@ -98,7 +121,6 @@ static int watch_signals(struct coop_keeper *keeper)
 		int number;
 		uv_signal_cb call;
 	} rows[] = {
-		{&keeper->on_child, SIGCHLD, on_child},
 		{&keeper->on_term, SIGTERM, on_stop},
 		{&keeper->on_int, SIGINT, on_stop},
 		{&keeper->on_hup, SIGHUP, ignore},
@@ -131,6 +153,8 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	if (r == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		r = -errno;
 	if (r == 0)
+		r = watch_children(keeper);
+	if (r == 0)
 		r = watch_signals(keeper);
 	if (r < 0)
 		return coop_err_set(err, COOP_INTERNAL, "the keeper cannot be set up: %s",
@@ -138,6 +162,8 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	(void)uv_prepare_init(&keeper->loop, &keeper->before_sleep);
 	keeper->before_sleep.data = keeper;
 	(void)uv_prepare_start(&keeper->before_sleep, before_sleep);
+	(void)uv_timer_init(&keeper->loop, &keeper->trim_timer);
+	keeper->trim_timer.data = keeper;
 	(void)uv_timer_init(&keeper->loop, &keeper->idle_timer);
 	keeper->idle_timer.data = keeper;
 	r = coop_registry_init(keeper, err);
@@ -236,5 +262,7 @@ void coop_keeper_free(struct coop_keeper *keeper)
 	uv_walk(&keeper->loop, close_handle, NULL);
 	(void)uv_run(&keeper->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&keeper->loop);
+	for (size_t i = 0; i < 3; i++)
+		(void)close((const int[]){keeper->child_fd, keeper->null_fd, keeper->spare_fd}[i]);
 	coop_tree_free(keeper);
 }

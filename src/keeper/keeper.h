@@ -35,14 +35,19 @@ struct coop_keeper {
 	bool listening;
 	bool private_mode, foreground, on_demand;
 	struct rlimit original_nofile;
+	rlim_t fd_limit; /* as raised */
 	struct coop_link connections, dirty;
 	unsigned connection_count, follower_count;
 	int64_t started_at;
 	uint64_t wakeups;
 
-	uv_signal_t on_child, on_term, on_int, on_hup;
+	uv_poll_t on_child;
+	int child_fd; /* signalfd */
+	uv_signal_t on_term, on_int, on_hup;
 	uv_prepare_t before_sleep;
 	uv_timer_t idle_timer;
+	uv_timer_t trim_timer;
+	bool trim_armed;
 	bool idle_armed;
 	pid_t reap_pid;         /* a dead child that cannot be judged … */
 	uint64_t reap_blocked;  /* … before the spawns up to this one have been answered */

@@ -14,8 +14,9 @@
 
 #define MS 1000000u
 #define KILL_LIMIT_NS 5000000000u /* a kill answers at the latest then */
-#define FREEZE_ROUNDS \
-	64 /* a tree that still grows after so many looks is killed as far as it is known */
+/* A tree that still moves then is struck as far as it is known, and looked at again. */
+#define FREEZE_NS 200000000u
+#define CHASE_NS 50000000u
 
 static void begin_killing(struct coop_kill *job)
 {
@@ -77,7 +78,8 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 	struct coop_kill *job = process->kill;
 	uint64_t grace_end = coop_clock_now() + order->grace_ms * MS;
 
-	if (!job && process->reaped && !coop_tree_has_orphans(process->keeper, process))
+	if (!job && process->reaped &&
+	    !coop_tree_has_orphans(process->keeper, process, COOP_THOROUGH))
 		return 0;
 	bool fresh = !job;
 	if (fresh && !(job = new_kill(process)))
@@ -188,7 +190,7 @@ struct chase {
 	bool fresh;
 };
 
-static bool stop_orphan(void *user, const struct coop_tree_entry *entry)
+static void stop_orphan(void *user, const struct coop_tree_entry *entry)
 {
 	struct chase *chase = user;
 	struct coop_kill *job = job_of(chase->keeper, entry);
@@ -197,7 +199,6 @@ static bool stop_orphan(void *user, const struct coop_tree_entry *entry)
 		chase->fresh = true;
 		(void)kill(entry->pid, SIGSTOP); /* our unreaped child */
 	}
-	return true;
 }
 
 /* A process that forks, leaves its parent and lets it die, over and over, is gone before a whole look is over. But whoever it is
@@ -206,9 +207,8 @@ static bool chase_orphans(struct coop_keeper *keeper)
 {
 	struct chase chase = {.keeper = keeper};
 
-	(void)coop_tree_orphans(keeper, stop_orphan,
-				&chase); /* without that list, looks have to do */
-	return chase.fresh;
+	/* Time up: somebody is still moving. Without the list, looks have to do. */
+	return coop_tree_orphans(keeper, CHASE_NS, stop_orphan, &chase) == 1 || chase.fresh;
 }
 
 static void strike(const struct coop_keeper *keeper)
@@ -225,8 +225,9 @@ static void strike(const struct coop_keeper *keeper)
 
 void coop_kill_round(struct coop_keeper *keeper)
 {
-	int rounds = 0, r;
+	uint64_t began = coop_clock_now();
 	bool fresh;
+	int r;
 
 	if (!keeper->kill_again)
 		return;
@@ -235,7 +236,7 @@ void coop_kill_round(struct coop_keeper *keeper)
 		r = coop_tree_look(keeper);
 		fresh = r == 0 && freeze(keeper);
 		fresh = chase_orphans(keeper) || fresh;
-	} while (fresh && ++rounds < FREEZE_ROUNDS);
+	} while (fresh && coop_clock_now() - began < FREEZE_NS);
 	COOP_LIST_EACH(&keeper->kills, link)
 	{
 		COOP_LIST_ITEM(link, struct coop_kill, in_keeper)->survivors = 0;
@@ -246,7 +247,9 @@ void coop_kill_round(struct coop_keeper *keeper)
 		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
 		struct coop_process *process = job->process;
 		job->again = false;
-		if (!job->killing || job->survivors || r < 0)
+		if (job->killing && fresh)
+			coop_kill_look_again(process);
+		if (!job->killing || job->survivors || r < 0 || fresh)
 			continue;
 		/* Nobody left. With on_exit kill the end waits for this; else the answer waits for the end. */
 		if (process->told || (process->reaped && process->on_exit == COOP_ON_EXIT_KILL) ||

@@ -94,6 +94,7 @@ static int start(struct coop_keeper *keeper)
 	launcher->pid = pid;
 	launcher->fd = COOP_TAKE_FD(ours);
 	launcher->poll = poll;
+	launcher->poll_events = UV_READABLE;
 	poll->data = keeper;
 	return uv_poll_start(poll, UV_READABLE, on_socket);
 }
@@ -137,10 +138,12 @@ static void update_poll(struct coop_keeper *keeper)
 {
 	struct coop_launcher *launcher = &keeper->launcher;
 	bool more = !coop_list_empty(&launcher->queue) && launcher->sent_count < SENT_MAX;
+	int events = UV_READABLE | (more ? UV_WRITABLE : 0);
 
-	if (launcher->poll)
-		(void)uv_poll_start(launcher->poll, UV_READABLE | (more ? UV_WRITABLE : 0),
-				    on_socket);
+	if (!launcher->poll || events == launcher->poll_events)
+		return;
+	launcher->poll_events = events;
+	(void)uv_poll_start(launcher->poll, events, on_socket);
 }
 
 static void send_queue(struct coop_keeper *keeper)

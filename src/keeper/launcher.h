@@ -18,8 +18,9 @@ struct coop_launcher {
 	int image_fd; /* sealed memfd with the program */
 	pid_t pid;    /* 0: none runs */
 	int fd;
-	uv_poll_t *
-		poll; /* its own allocation: closing it takes a turn of the loop, and a new one may start before */
+	/* Its own allocation: closing it takes a turn of the loop, and a new one may start before that. */
+	uv_poll_t *poll;
+	int poll_events;
 	uint64_t sequence; /* of the last plan sent */
 	unsigned restarts;
 	struct coop_link queue; /* struct coop_spawn not sent yet */

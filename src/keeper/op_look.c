@@ -56,6 +56,7 @@ void coop_op_list(struct coop_request *request)
 		coop_request_fail(request, &err);
 		return;
 	}
+	coop_registry_trim(keeper);
 	coop_request_result(request, &w);
 	coop_jsonw_array(&w, "processes");
 	COOP_LIST_EACH(&keeper->registry.all, link)
@@ -150,6 +151,7 @@ static void write_counts(struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	const struct coop_registry *registry = &keeper->registry;
 
+	coop_registry_trim(keeper);
 	(void)coop_tree_look_lately(
 		keeper); /* for the strays; without it the last look's number stands */
 	coop_jsonw_begin(w, "processes");

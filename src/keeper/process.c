@@ -268,10 +268,12 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 		process->usage.cpu_ns = used;
 	if (peak > process->usage.peak_bytes)
 		process->usage.peak_bytes = peak;
+	if (process->pty)
+		coop_stream_resume(&process->streams[0]);
 	coop_process_due(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
 	coop_process_due(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
 	if (process->on_exit == COOP_ON_EXIT_KILL &&
-	    coop_tree_has_orphans(process->keeper, process)) {
+	    coop_tree_has_orphans(process->keeper, process, COOP_THOROUGH)) {
 		struct coop_kill_order order = {.cause = process->end.cause};
 		(void)coop_kill_begin(
 			process,
@@ -384,7 +386,7 @@ static void idle_reached(struct coop_process *process)
 static void retention_over(struct coop_process *process)
 {
 	if (!coop_list_empty(&process->followers) ||
-	    coop_tree_has_orphans(process->keeper, process))
+	    coop_tree_has_orphans(process->keeper, process, COOP_THOROUGH))
 		coop_process_due(process, COOP_DUE_RETENTION,
 				 coop_clock_now() +
 					 (uint64_t)process->limits.exit_retention_ms * MS);

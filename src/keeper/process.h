@@ -159,7 +159,7 @@ struct coop_process {
 
 	struct coop_usage usage;
 	unsigned descendants; /* at the last look */
-	uint64_t orphans_checked;
+	bool childless;       /* ended, and known to have left nobody behind */
 
 	struct coop_spawn *spawn;      /* while starting */
 	struct coop_kill *kill;        /* while being stopped or killed */

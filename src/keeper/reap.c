@@ -68,7 +68,10 @@ static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
 	struct rusage usage = {0};
 	int code, status;
 
-	if (!consume(pid, &code, &status, &usage) || !process)
+	if (!consume(pid, &code, &status, &usage))
+		return;
+	keeper->tree.swept = 0; /* whoever was said to have orphans may have none any more */
+	if (!process)
 		return;
 	process->usage.reaped_cpu_ns +=
 		((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000u +

@@ -12,6 +12,9 @@
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 
+#define TRIM_BATCH 64
+#define TRIM_AFTER_MS 100
+
 int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err)
 {
 	struct coop_registry *registry = &keeper->registry;
@@ -102,7 +105,7 @@ static int64_t left_behind(struct coop_keeper *keeper)
 	COOP_LIST_EACH(&registry->finished, link)
 	{
 		count += coop_tree_has_orphans(
-			keeper, COOP_LIST_ITEM(link, struct coop_process, in_finished));
+			keeper, COOP_LIST_ITEM(link, struct coop_process, in_finished), COOP_QUICK);
 	}
 	return count;
 }
@@ -225,12 +228,37 @@ void coop_registry_trim(struct coop_keeper *keeper)
 			/* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
 			if (!coop_list_empty(&process->followers) || process->kill ||
 			    process->lease == COOP_LEASE_PERSISTENT ||
-			    coop_tree_has_orphans(keeper, process))
+			    coop_tree_may_have_orphans(keeper, process))
 				continue;
 			coop_process_shed(process);
 		}
 	}
 	drop_receipts(keeper);
+}
+
+static void on_trim_timer(uv_timer_t *timer)
+{
+	struct coop_keeper *keeper = timer->data;
+
+	keeper->trim_armed = false;
+	coop_registry_trim(keeper);
+}
+
+void coop_registry_trim_soon(struct coop_keeper *keeper)
+{
+	const struct coop_registry *registry = &keeper->registry;
+	int64_t surplus = registry->finished_count - keeper->settings.max_finished;
+
+	if (surplus <= 0 || keeper->trim_armed)
+		return;
+	/* Looking who left descendants behind costs the same for one as for many. */
+	if (surplus >= TRIM_BATCH) {
+		coop_registry_trim(keeper);
+		surplus = registry->finished_count - keeper->settings.max_finished;
+	}
+	keeper->trim_armed = surplus > 0;
+	if (surplus > 0)
+		(void)uv_timer_start(&keeper->trim_timer, on_trim_timer, TRIM_AFTER_MS, 0);
 }
 
 void coop_registry_remove(struct coop_process *process)

@@ -36,10 +36,13 @@ int coop_registry_set_pid(struct coop_process *process, pid_t pid);
 void coop_registry_clear_pid(struct coop_process *process);
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid);
 
-/* The process has been told: it counts as finished, and the caps are applied before the loop sleeps. */
+/* The process has been told: it counts as finished. */
 void coop_registry_finished(struct coop_process *process);
-/* Turns the surplus of finished records into receipts, and drops the surplus of those. */
+/* Turns the surplus of finished records into receipts, and drops the surplus of those. Whoever shows counts or lists calls it
+ * first, so that the caps are never seen exceeded. */
 void coop_registry_trim(struct coop_keeper *keeper);
+/* Does so in batches: at once if the surplus is large, else after a short while. Called before the loop sleeps. */
+void coop_registry_trim_soon(struct coop_keeper *keeper);
 /* The record has become a receipt. */
 void coop_registry_shed(struct coop_process *process);
 

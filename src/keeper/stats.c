@@ -43,7 +43,7 @@ void coop_stats_update(struct coop_process *process)
 
 	if (process->receipt || process->state == COOP_STATE_STARTING)
 		return;
-	if (process->reaped && !coop_tree_has_orphans(keeper, process)) {
+	if (process->reaped && !coop_tree_has_orphans(keeper, process, COOP_QUICK)) {
 		process->descendants = 0;
 		return;
 	}

@@ -219,7 +219,7 @@ static void count_dropped(struct coop_stream *stream, size_t gone)
 		stream->dropped += start - kept;
 }
 
-enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, ENDED };
+enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, HUNG_UP, ENDED };
 
 static enum outcome read_once(struct coop_stream *stream)
 {
@@ -236,6 +236,8 @@ static enum outcome read_once(struct coop_stream *stream)
 	ssize_t n = readv(stream->fd, places, count);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return NOTHING;
+	if (n <= 0 && stream->number == 3 && !stream->process->reaped)
+		return HUNG_UP;
 	if (n <= 0)
 		return ENDED; /* a terminal whose other side is gone says EIO */
 	count_dropped(stream, coop_ring_commit(&stream->ring, (size_t)n));
@@ -267,8 +269,12 @@ void coop_stream_read(struct coop_stream *stream)
 	for (int i = 0; i < READS_PER_TURN && outcome == GOT_SOME && stream->fd >= 0; i++)
 		outcome = read_once(stream);
 	stream->drained = outcome == GOT_ALL || outcome == NOTHING;
-	if (outcome == FULL)
+	if (outcome == FULL || outcome == HUNG_UP)
 		pause_reading(stream);
+	/* Nobody has the terminal open at the moment: a program that is just ending, or one that will open /dev/tty again. Closing
+	 * our side would send it SIGHUP, so that waits for its end. No event tells of an opening: it is looked for. */
+	if (outcome == HUNG_UP)
+		coop_process_due(process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
 	if (outcome == ENDED)
 		reached_end(stream);
 	if (process->told && stream->told_end == UINT64_MAX && stream->drained)

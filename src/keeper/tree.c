@@ -20,8 +20,10 @@
 
 #define UNRESOLVED UINT64_MAX
 #define PF_EXITING 4u /* the kernel's flag: has given up its memory, is not a zombie yet */
-#define PASSES_MAX 1000
-#define LOOK_SHARE_NS 20000000u /* looks closer together than this are one */
+#define SWEEP_AGE_NS 100000000u
+#define SWEEP_SHORT_NS 2000000u  /* for a count that somebody wants to see */
+#define SWEEP_LONG_NS 100000000u /* before something is declared to be over */
+#define LOOK_SHARE_NS 20000000u  /* looks closer together than this are one */
 
 static ssize_t read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
 {
@@ -95,11 +97,11 @@ static uint64_t by_session(const struct coop_keeper *keeper, pid_t session)
 
 	if (n || session <= 0)
 		return n;
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(&keeper->registry.finished, link)
 	{
 		const struct coop_process *ended =
-			COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (ended->pid == session && !ended->receipt)
+			COOP_LIST_ITEM(link, struct coop_process, in_finished);
+		if (ended->pid == session)
 			n = ended->n; /* the latest one wins */
 	}
 	return n;
@@ -222,15 +224,21 @@ static void clear(struct coop_tree *tree)
 
 int coop_tree_look(struct coop_keeper *keeper)
 {
-	struct coop_tree fresh = {.none_at = keeper->tree.none_at, .taken = coop_clock_now()};
-	int r = scan(&fresh);
+	struct coop_tree fresh = keeper->tree;
+	uint64_t began = coop_clock_now();
 
+	fresh.entries = NULL;
+	fresh.count = fresh.capacity = 0;
+	fresh.index = (struct coop_map){0};
+	fresh.strays = 0;
+	fresh.taken = began;
+	int r = scan(&fresh);
 	if (r < 0) {
 		clear(&fresh);
 		return r;
 	}
 	resolve(keeper, &keeper->tree, &fresh);
-	fresh.cost = coop_clock_now() - fresh.taken;
+	fresh.cost = coop_clock_now() - began;
 	clear(&keeper->tree);
 	keeper->tree = fresh;
 	return 0;
@@ -286,47 +294,62 @@ int coop_tree_signal(const struct coop_tree_entry *entry, int number)
 /* One pass over the keeper's children that are neither leaders nor the launcher. */
 struct pass {
 	struct coop_keeper *keeper;
-	bool (*call)(void *user, const struct coop_tree_entry *entry);
+	coop_tree_call call;
 	void *user;
 	int count;
+	int dead; /* so many at the front of the list are dead, and stay so: the next pass need not look at them */
 	bool unsure; /* somebody was met on its way out: neither its owner nor its children could be seen */
-	bool over; /* the caller has seen enough */
 };
 
-static void meet(struct pass *pass, pid_t pid)
+static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 {
 	struct coop_tree_entry entry, again;
 
-	pass->count++;
-	if (read_stat(pid, &entry) < 0 || dead(&entry))
+	if (pass->count++ < last->dead) {
+		pass->dead++;
 		return;
+	}
+	if (read_stat(pid, &entry) < 0 || dead(&entry)) {
+		pass->dead += pass->dead == pass->count - 1;
+		return;
+	}
+	/* Still in our own session: a child that is being started, and no orphan of anybody. */
+	if (entry.session == getsid(0)) {
+		pass->count--;
+		return;
+	}
 	entry.owner = owner_of_orphan(pass->keeper, &pass->keeper->tree, &entry);
 	/* Without an owner, and exiting by now: that may be why its environment showed nothing. */
 	if (!entry.owner && (read_stat(pid, &again) < 0 || dead(&again) || again.exiting))
 		pass->unsure = true;
 	else
-		pass->over = !pass->call(pass->user, &entry);
+		pass->call(pass->user, &entry);
 }
 
-/* 0, or -errno where the kernel does not list children. */
-static int make_pass(struct pass *pass)
+/* 0, or -errno where the kernel does not list children. The list is read at every exit, so its file stays open. */
+static int make_pass(struct pass *pass, const struct pass *last)
 {
+	struct coop_tree *tree = &pass->keeper->tree;
 	char path[64], text[4097];
 	size_t kept = 0;
+	off_t offset = 0;
 	ssize_t n;
 
-	(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
-	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (tree->children_fd <= 0) {
+		(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+		tree->children_fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (tree->children_fd < 0)
 		return -errno;
-	while (!pass->over && (n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+	while ((n = pread(tree->children_fd, text + kept, sizeof text - 1 - kept, offset)) > 0) {
 		char *at = text, *space;
+		offset += n;
 		text[kept + (size_t)n] = 0;
-		while (!pass->over && (space = strchr(at, ' '))) {
+		while ((space = strchr(at, ' '))) {
 			pid_t pid = (pid_t)strtol(at, NULL, 10);
 			if (pid != pass->keeper->launcher.pid &&
 			    !coop_registry_by_pid(pass->keeper, pid))
-				meet(pass, pid);
+				meet(pass, last, pid);
 			at = space + 1;
 		}
 		kept = strlen(at);
@@ -338,52 +361,77 @@ static int make_pass(struct pass *pass)
 /* Nobody is reaped meanwhile, so the list only grows. Whoever it names may fork and die before it is looked at; its child then
  * comes to the list's end, once its parent is a zombie. So nobody was missed when two passes in a row met nobody on its way
  * out and the second list is as long as the first. */
-int coop_tree_orphans(struct coop_keeper *keeper,
-		      bool (*call)(void *user, const struct coop_tree_entry *entry), void *user)
+int coop_tree_orphans(struct coop_keeper *keeper, uint64_t limit_ns, coop_tree_call call,
+		      void *user)
 {
-	uint64_t now = coop_clock_now();
+	uint64_t began = coop_clock_now();
 	struct pass last = {.count = -1};
 
-	for (int i = 0; i < PASSES_MAX; i++) {
+	do {
 		struct pass pass = {.keeper = keeper, .call = call, .user = user};
-		int r = make_pass(&pass);
+		int r = make_pass(&pass, &last);
 		if (r < 0)
 			return r;
-		if (pass.count == 0)
-			keeper->tree.none_at = now;
-		if (pass.over || pass.count == 0 ||
-		    (pass.count == last.count && !pass.unsure && !last.unsure))
+		if (pass.count == 0 || (pass.count == last.count && !pass.unsure && !last.unsure))
 			return 0;
 		if (pass.unsure)
 			(void)sched_yield();
 		last = pass;
+	} while (coop_clock_now() - began < limit_ns);
+	return 1;
+}
+
+static void note_owner(void *user, const struct coop_tree_entry *entry)
+{
+	struct coop_tree *tree = user;
+
+	/* Without memory for it the sweep does not count as complete. */
+	if (entry->owner && coop_map_put(&tree->orphaned, entry->owner, tree) < 0)
+		tree->swept_whole = false;
+}
+
+/* Notes which records have orphans, for all of them at once. */
+static void sweep(struct coop_keeper *keeper, uint64_t limit_ns)
+{
+	struct coop_tree *tree = &keeper->tree;
+
+	coop_map_clear(&tree->orphaned);
+	tree->swept = coop_clock_now();
+	tree->swept_whole = true;
+	int r = coop_tree_orphans(keeper, limit_ns, note_owner, tree);
+	if (r == 1)
+		tree->swept_whole = false;
+	if (r >= 0 || coop_tree_look(keeper) < 0)
+		return;
+	for (size_t i = 0; i < tree->count; i++) {
+		if (tree->entries[i].parent == getpid() && !dead(&tree->entries[i]))
+			note_owner(tree, &tree->entries[i]);
 	}
-	return 0;
 }
 
-struct ownership {
-	uint64_t n;
-	bool owned;
-};
-
-static bool look_for_owned(void *user, const struct coop_tree_entry *entry)
+bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process,
+			   enum coop_care care)
 {
-	struct ownership *ownership = user;
+	const struct coop_tree *tree = &keeper->tree;
+	uint64_t age = coop_clock_now() - tree->swept;
 
-	ownership->owned = entry->owner == ownership->n;
-	return !ownership->owned;
-}
-
-bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process)
-{
-	struct ownership ownership = {.n = process->n};
-
-	/* Only what lived when the leader died can be left of it, and the topmost of that are children of ours now. */
-	if (process->pid == 0 || keeper->tree.none_at >= process->end.ended)
+	if (process->pid == 0 || process->childless)
 		return false;
-	if (coop_tree_orphans(keeper, look_for_owned, &ownership) == 0)
-		return ownership.owned;
-	return coop_tree_look(keeper) < 0 || coop_tree_count(keeper, process) > 0;
+	/* Only what lived when the leader died can be left of it, and the topmost of that are children of ours now. So a sweep
+	 * after the end that found none settles it for ever; one that found some is good for a while. */
+	if (tree->swept <= process->end.ended || age > SWEEP_AGE_NS ||
+	    (care == COOP_THOROUGH && !tree->swept_whole))
+		sweep(keeper, care == COOP_THOROUGH ? SWEEP_LONG_NS : SWEEP_SHORT_NS);
+	if (coop_map_get(&tree->orphaned, process->n))
+		return true;
+	process->childless = tree->swept_whole;
+	return false;
+}
+
+bool coop_tree_may_have_orphans(struct coop_keeper *keeper, struct coop_process *process)
+{
+	return coop_tree_has_orphans(keeper, process, COOP_QUICK) ||
+	       (process->pid && !process->childless);
 }
 
 uint64_t coop_tree_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
@@ -396,5 +444,8 @@ uint64_t coop_tree_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
 void coop_tree_free(struct coop_keeper *keeper)
 {
 	clear(&keeper->tree);
+	coop_map_clear(&keeper->tree.orphaned);
+	if (keeper->tree.children_fd > 0)
+		(void)close(keeper->tree.children_fd);
 	keeper->tree = (struct coop_tree){0};
 }

@@ -31,8 +31,11 @@ struct coop_tree {
 	size_t count, capacity;
 	uint64_t taken; /* monotonic; 0: never */
 	uint64_t cost;
-	struct coop_map index; /* pid -> entry */
-	uint64_t none_at;      /* when the keeper was last seen to have no orphan at all */
+	struct coop_map index;    /* pid -> entry */
+	int children_fd;          /* the kernel's list of our children; 0: not open yet */
+	struct coop_map orphaned; /* n of the records that had orphans at the last sweep */
+	uint64_t swept;           /* when that began */
+	bool swept_whole;         /* nobody can have been missed */
 	unsigned strays;
 };
 
@@ -52,15 +55,24 @@ void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process 
 /* Signals exactly the process of the entry, or nobody: a reused pid is never hit. 0 or -errno (-ESRCH: gone). */
 int coop_tree_signal(const struct coop_tree_entry *entry, int number);
 
+typedef void (*coop_tree_call)(void *user, const struct coop_tree_entry *entry);
+
 /* Calls for each living child of the keeper that is neither a leader nor the launcher, with its owner filled in, as soon as it
- * is found, until the call returns false; for those who move faster than a look. Goes over them again until nobody can have
- * been missed, so the call sees them more than once. Their pids are the keeper's unreaped children, and can be signalled as
- * they are. 0, or -errno where the kernel does not list children. */
-int coop_tree_orphans(struct coop_keeper *keeper,
-		      bool (*call)(void *user, const struct coop_tree_entry *entry), void *user);
+ * is found; for those who move faster than a look. Goes over them again until nobody can have been missed, so the call sees
+ * them more than once. Their pids are the keeper's unreaped children, and can be signalled as they are. 0; 1 if time was up
+ * before that was certain; -errno where the kernel does not list children. */
+int coop_tree_orphans(struct coop_keeper *keeper, uint64_t limit_ns, coop_tree_call call,
+		      void *user);
+
+/* How sure an answer must be: a thorough one costs more where processes come and go without pause. */
+enum coop_care { COOP_QUICK, COOP_THOROUGH };
 
 /* Whether an ended record still owns living processes. Cheap when it does not. */
-bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process);
+bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process,
+			   enum coop_care care);
+
+/* The same for records that are about to be given up: true also where it is not certain yet. */
+bool coop_tree_may_have_orphans(struct coop_keeper *keeper, struct coop_process *process);
 
 /* The record that a dead, not yet reaped child belonged to; 0: unknown. */
 uint64_t coop_tree_owner_of_dead(struct coop_keeper *keeper, pid_t pid);
