@@ -254,7 +254,8 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	request->keeper = conn->keeper;
 	request->conn = conn;
 	request->id = (uint64_t)id;
-	request->args = json_incref(json_object_get(frame, "args"));
+	if (!json_is_null(json_object_get(frame, "args")))
+		request->args = json_incref(json_object_get(frame, "args"));
 	request->data_size = (size_t)json_integer_value(data);
 	request->op = coop_ops_find(name);
 	coop_list_add(&conn->requests, &request->in_conn);
@@ -263,7 +264,9 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op",
 				     "there is no operation named %.60s", name);
 	} else if (request->data_size > request->op->data_max) {
-		(void)coop_err_field(&err, COOP_TOO_LARGE, "data", "%s takes at most %zu bytes",
+		(void)coop_err_field(&err, COOP_TOO_LARGE, "data",
+				     request->op->data_max ? "%s takes at most %zu bytes"
+							   : "%s takes no bytes",
 				     request->op->name, request->op->data_max);
 	} else if (request->data_size && !(request->data = coop_mem_alloc(request->data_size))) {
 		(void)coop_err_no_memory(&err);

@@ -148,7 +148,7 @@ const struct coop_field coop_fields_follow[] = {
 const struct coop_field coop_fields_write_stdin[] = {
 	ID,
 	INT("timeout_ms", -1, MS_MAX, "give up then; default 10000, -1: never"),
-	BOOL("secret", "keep it out of every log and event"),
+	BOOL("secret", "for doors that would show it"),
 	END,
 };
 

@@ -343,6 +343,9 @@ static int check_together(const json_t *args, bool by_event, struct coop_err *er
 			return coop_err_field(err, COOP_INVALID_INPUT, *name, "%s needs mode bytes",
 					      *name);
 	}
+	if (by_event && !strcmp(coop_arg_string(args, "until", "exit"), "eof"))
+		return coop_err_field(err, COOP_INVALID_INPUT, "until",
+				      "until eof needs mode bytes: the last event is the exit");
 	if (coop_arg(args, "from") && coop_arg(args, "tail"))
 		return coop_err_field(err, COOP_INVALID_INPUT, "tail",
 				      "tail does not go with from");

@@ -37,7 +37,7 @@ static void usage(FILE *out)
 		    "(default)\n"
 		    "  --daemon           exit once it serves in the background; leaves when idle\n"
 		    "  --private FD       serve one client on a connected socket, and end with it\n"
-		    "  --set NAME=VALUE   a limit; `coop info` lists them\n"
+		    "  --set NAME=VALUE   a setting; `coop info` lists them\n"
 		    "  --version, --help\n",
 		    out);
 }

@@ -18,16 +18,23 @@
 /* A list ends early, with `more`, before its answer outgrows a frame. */
 #define ANSWER_MAX (6u << 20)
 
-static bool matches(const struct coop_process *process, const json_t *args)
+/* Live, or ended with descendants that are. */
+static bool is_present(struct coop_process *process)
+{
+	return coop_process_live(process) ||
+	       (!process->receipt && coop_tree_has_orphans(process->keeper, process, COOP_QUICK));
+}
+
+static bool matches(struct coop_process *process, const json_t *args)
 {
 	const char *tag = coop_arg_string(args, "tag", NULL);
 	const char *label = coop_arg_string(args, "label", NULL);
 	const char *agent = coop_arg_string(args, "agent", NULL);
 	int state = coop_arg_enum(args, "state", coop_choices_state, -1);
 
-	if (state >= 0 ? (int)process->state != state
-		       : !coop_arg_bool(args, "include_finished", false) &&
-				 !coop_process_live(process) && !process->descendants)
+	if (state >= 0 && (int)process->state != state)
+		return false;
+	if (state < 0 && !coop_arg_bool(args, "include_finished", false) && !is_present(process))
 		return false;
 	if (tag && (!process->labels.tag || strcmp(process->labels.tag, tag) != 0))
 		return false;

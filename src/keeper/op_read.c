@@ -97,6 +97,9 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 
 	if (reading->request) {
 		reading->request->on_drop = NULL;
+		/* The file cannot be read: its bytes are lost, and the ring has what comes after them. */
+		if (!size)
+			reading->begin = reading->position = reading->stream->ring.start;
 		if (!size || send_piece(reading, reading->position, &view, 1))
 			answer_bytes(reading);
 	}

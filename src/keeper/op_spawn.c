@@ -32,6 +32,7 @@ struct draft {
 	const char **argv; /* borrowed strings */
 	struct coop_env env;
 	int cwd_fd;
+	bool cwd_missing;
 	struct coop_err *err;
 };
 
@@ -223,6 +224,24 @@ static int check_alias(struct draft *draft)
 	return 0;
 }
 
+static int no_cwd(struct draft *draft, const char *path, int error)
+{
+	int r;
+
+	if (error == EMFILE || error == ENFILE) {
+		r = coop_err_set(draft->err, COOP_SPAWN_FAILED,
+				 "no file descriptor is left for the working directory");
+		coop_err_detail(draft->err, "step", "chdir");
+	} else {
+		r = coop_err_field(draft->err, COOP_INVALID_INPUT, "cwd", "cwd %.300s: %s", path,
+				   strerror(error));
+		draft->cwd_missing = true;
+		draft->process->labels.cwd = coop_mem_strdup(path);
+	}
+	coop_err_detail(draft->err, "errno", coop_err_errno_name(error));
+	return r;
+}
+
 /* Resolved once: the directory that is checked and shown is the one that is entered. */
 static int take_cwd(struct draft *draft)
 {
@@ -236,12 +255,8 @@ static int take_cwd(struct draft *draft)
 	if (n < 0 || (size_t)n >= sizeof path)
 		return invalid(draft, "cwd", "is too long");
 	draft->cwd_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (draft->cwd_fd < 0 && (errno == EMFILE || errno == ENFILE))
-		return coop_err_set(draft->err, COOP_SPAWN_FAILED,
-				    "no file descriptor is left for the working directory");
 	if (draft->cwd_fd < 0)
-		return coop_err_field(draft->err, COOP_INVALID_INPUT, "cwd", "cwd: %.300s: %s",
-				      path, strerror(errno));
+		return no_cwd(draft, path, errno);
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", draft->cwd_fd);
 	ssize_t size = readlink(link, resolved, sizeof resolved - 1);
 	if (size < 0)
@@ -378,6 +393,21 @@ static int start(struct draft *draft)
 	return r;
 }
 
+/* A caller that asked for it gets a finished record of a command whose directory is not there. The error stays. */
+static void record_missing_cwd(struct draft *draft)
+{
+	struct coop_process *process = draft->process;
+	struct coop_err failure = *draft->err;
+
+	if (!process->record_failure || !process->labels.cwd || take_labels(draft) < 0 ||
+	    coop_registry_add(process) < 0) {
+		*draft->err = failure;
+		return;
+	}
+	coop_process_failed(process, 126);
+	coop_err_detail(draft->err, "id", process->id);
+}
+
 void coop_op_spawn(struct coop_request *request)
 {
 	struct coop_err err = {0};
@@ -390,6 +420,8 @@ void coop_op_spawn(struct coop_request *request)
 		r = fill_draft(&draft);
 	if (r == 0)
 		r = start(&draft);
+	if (r < 0 && draft.cwd_missing)
+		record_missing_cwd(&draft);
 	if (draft.process)
 		coop_process_unref(draft.process);
 	if (draft.cwd_fd >= 0)

@@ -46,6 +46,7 @@ void coop_registry_free(struct coop_keeper *keeper)
 	}
 	coop_map_clear(&keeper->registry.by_n);
 	coop_map_clear(&keeper->registry.by_pid);
+	coop_map_clear(&keeper->registry.by_session);
 }
 
 /* Reserving the next block of ids, on the helper thread. */
@@ -153,8 +154,15 @@ int coop_registry_add(struct coop_process *process)
 
 int coop_registry_set_pid(struct coop_process *process, pid_t pid)
 {
-	if (coop_map_put(&process->keeper->registry.by_pid, (uint64_t)pid, process) < 0)
+	struct coop_registry *registry = &process->keeper->registry;
+
+	/* A number that is given out anew names no session any more, so an older record can lose it. */
+	if (coop_map_put(&registry->by_session, (uint64_t)pid, process) < 0)
 		return -ENOMEM;
+	if (coop_map_put(&registry->by_pid, (uint64_t)pid, process) < 0) {
+		(void)coop_map_remove(&registry->by_session, (uint64_t)pid);
+		return -ENOMEM;
+	}
 	process->pid = pid;
 	(void)snprintf(process->id, sizeof process->id, "psh-%x-%llu", (unsigned)pid,
 		       (unsigned long long)process->n);
@@ -164,6 +172,14 @@ int coop_registry_set_pid(struct coop_process *process, pid_t pid)
 void coop_registry_clear_pid(struct coop_process *process)
 {
 	struct coop_map *map = &process->keeper->registry.by_pid;
+
+	if (process->pid && coop_map_get(map, (uint64_t)process->pid) == process)
+		(void)coop_map_remove(map, (uint64_t)process->pid);
+}
+
+static void clear_session(const struct coop_process *process)
+{
+	struct coop_map *map = &process->keeper->registry.by_session;
 
 	if (process->pid && coop_map_get(map, (uint64_t)process->pid) == process)
 		(void)coop_map_remove(map, (uint64_t)process->pid);
@@ -189,6 +205,7 @@ void coop_registry_shed(struct coop_process *process)
 {
 	struct coop_registry *registry = &process->keeper->registry;
 
+	clear_session(process);
 	coop_list_remove(&process->in_finished);
 	coop_list_remove(&process->in_lease);
 	registry->finished_count--;
@@ -271,6 +288,7 @@ void coop_registry_remove(struct coop_process *process)
 	coop_process_due(process, COOP_DUE_RETENTION, 0);
 	(void)coop_map_remove(&registry->by_n, process->n);
 	coop_registry_clear_pid(process);
+	clear_session(process);
 	coop_list_remove(&process->in_all);
 	if (process->receipt)
 		registry->receipts--;

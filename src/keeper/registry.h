@@ -14,6 +14,8 @@ struct coop_process;
 
 struct coop_registry {
 	struct coop_map by_n, by_pid;
+	/* By the leader's pid, which is the session's and the group's number too, for as long as the record is whole. */
+	struct coop_map by_session;
 	struct coop_link all;      /* start order, receipts included */
 	struct coop_link finished; /* full records of ended processes, oldest end first */
 	unsigned live, finished_count, receipts;

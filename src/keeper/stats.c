@@ -47,7 +47,10 @@ void coop_stats_update(struct coop_process *process)
 		process->descendants = 0;
 		return;
 	}
-	if (coop_tree_look_lately(keeper) < 0)
+	/* A look from before it began cannot show it. */
+	int r = keeper->tree.taken <= process->started ? coop_tree_look(keeper)
+						       : coop_tree_look_lately(keeper);
+	if (r < 0)
 		return;
 	coop_tree_each(keeper, process, add, &sum);
 	process->descendants = sum.pids - (process->reaped || !sum.pids ? 0 : 1);

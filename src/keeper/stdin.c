@@ -107,9 +107,11 @@ static void close_now(struct coop_process *process)
 	struct coop_stdin *input = &process->input;
 
 	stop_waiting(input);
-	if (input->fd >= 0 && !input->terminal)
+	/* A terminal's descriptor is its stream's, and still needed: for its size and its settings. */
+	if (input->fd >= 0 && !input->terminal) {
 		(void)close(input->fd);
-	input->fd = -1;
+		input->fd = -1;
+	}
 	input->open = false;
 }
 

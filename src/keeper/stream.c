@@ -97,6 +97,10 @@ static void close_fd(struct coop_stream *stream)
 	if (stream->fd >= 0)
 		(void)close(stream->fd);
 	stream->fd = -1;
+	if (stream->number == 3) {
+		stream->process->input.fd = -1;
+		coop_stdin_close(stream->process);
+	}
 }
 
 /* Records the bytes before `end` as events, in pieces that split no character. */
@@ -256,8 +260,6 @@ static void reached_end(struct coop_stream *stream)
 	stream->drained = true;
 	if (!stream->process->told)
 		coop_stream_index_rest(stream);
-	if (stream->number == 3)
-		stream->process->input.fd = -1;
 }
 
 void coop_stream_read(struct coop_stream *stream)

@@ -92,19 +92,10 @@ static struct coop_tree_entry *find(const struct coop_tree *tree, pid_t pid)
 /* The record whose leader has, or had, that pid as its session or group. The number is not reused while one of them lives. */
 static uint64_t by_session(const struct coop_keeper *keeper, pid_t session)
 {
-	const struct coop_process *process = coop_registry_by_pid(keeper, session);
-	uint64_t n = process ? process->n : 0;
+	const struct coop_process *process =
+		session > 0 ? coop_map_get(&keeper->registry.by_session, (uint64_t)session) : NULL;
 
-	if (n || session <= 0)
-		return n;
-	COOP_LIST_EACH(&keeper->registry.finished, link)
-	{
-		const struct coop_process *ended =
-			COOP_LIST_ITEM(link, struct coop_process, in_finished);
-		if (ended->pid == session)
-			n = ended->n; /* the latest one wins */
-	}
-	return n;
+	return process ? process->n : 0;
 }
 
 static uint64_t by_environment(const struct coop_keeper *keeper, pid_t pid)
