@@ -23,10 +23,9 @@
 #define THREADS_MAX 64 /* looked at per process */
 #define POLLED_MAX 256 /* descriptors of one poll that are looked at */
 
-/* What is looked for: the file that is the process's input. */
+/* What is looked for: the file that is the process's input, by the name that /proc/PID/fd shows. */
 struct input {
-	dev_t device; /* of a terminal: st_rdev of its slave side */
-	ino_t inode;
+	char name[64]; /* pipe:[4711] or /dev/pts/3 */
 	bool terminal;
 };
 
@@ -35,19 +34,19 @@ struct search {
 	enum coop_known answer;
 };
 
+/* The name is read, and nothing opened or followed: whatever else the program has open may be on a disk that does not
+ * answer. */
 static bool is_input(const struct input *input, pid_t pid, int fd)
 {
-	char path[64];
-	struct stat st;
+	char path[64], name[64];
 
 	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-	if (fd < 0 || stat(path, &st) < 0)
+	ssize_t size = fd < 0 ? -1 : readlink(path, name, sizeof name - 1);
+	if (size < 0)
 		return false;
-	if (!input->terminal)
-		return S_ISFIFO(st.st_mode) && st.st_ino == input->inode &&
-		       st.st_dev == input->device;
-	/* The terminal may be open as /dev/pts/N or as /dev/tty, which stands for it (character device 5:0). */
-	return S_ISCHR(st.st_mode) && (st.st_rdev == input->device || st.st_rdev == 0x500);
+	name[size] = 0;
+	/* A terminal may also be open as /dev/tty, which stands for it. */
+	return !strcmp(name, input->name) || (input->terminal && !strcmp(name, "/dev/tty"));
 }
 
 static bool peek(pid_t pid, uint64_t address, void *ret_bytes, size_t size)
@@ -213,13 +212,14 @@ enum coop_known coop_blocked_on_stdin(struct coop_process *process)
 		int number;
 		if (ioctl(in->fd, TIOCGPTN, &number) < 0)
 			return COOP_UNKNOWN;
-		search.input =
-			(struct input){.terminal = true, .device = (dev_t)(136 << 8 | number)};
+		search.input.terminal = true;
+		(void)snprintf(search.input.name, sizeof search.input.name, "/dev/pts/%d", number);
 	} else {
 		/* Bytes that wait in the pipe will be read: it is not blocked for want of input. */
 		if (fstat(in->fd, &st) < 0 || ioctl(in->fd, FIONREAD, &unread) < 0)
 			return COOP_UNKNOWN;
-		search.input = (struct input){.device = st.st_dev, .inode = st.st_ino};
+		(void)snprintf(search.input.name, sizeof search.input.name, "pipe:[%llu]",
+			       (unsigned long long)st.st_ino);
 	}
 	if (unread > 0)
 		return COOP_NO;

@@ -195,9 +195,16 @@ int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_en
 	    (set(&env, "COOP_PROCESS", number) < 0 ||
 	     (terminal && !find(&env, "TERM") && set(&env, "TERM", "xterm-256color") < 0)))
 		r = coop_err_no_memory(err);
-	if (r < 0)
+	if (r < 0) {
 		coop_env_clear(&env);
-	else
-		*ret = env;
-	return r;
+		return r;
+	}
+	/* First, so that a bounded look at /proc/PID/environ finds it, however large the rest is. */
+	char **own = find(&env, "COOP_PROCESS"), *first = env.variables[0];
+	if (own) {
+		env.variables[0] = *own;
+		*own = first;
+	}
+	*ret = env;
+	return 0;
 }

@@ -36,14 +36,21 @@ void coop_follow_wake(struct coop_process *process)
 static void detach(struct coop_request *request)
 {
 	struct coop_follow *follow = request->state;
+	struct coop_process *process = request->process;
 
 	coop_list_remove(&follow->in_process);
 	coop_list_remove(&follow->in_conn);
 	if (follow->fetch)
 		follow->fetch->follow = NULL;
 	request->keeper->follower_count--;
-	coop_process_touch(request->process);
+	request->keeper->untrimmed = true;
+	coop_process_touch(process);
 	free(follow);
+	/* The record went before its last reader did. */
+	for (int i = 0;
+	     process->removed && coop_list_empty(&process->followers) && i < process->stream_count;
+	     i++)
+		coop_stream_close(&process->streams[i]);
 }
 
 static void finish(struct coop_follow *follow, const char *reason)
@@ -274,7 +281,9 @@ static bool at_end(const struct coop_follow *follow)
 		return follow->cursor >= process->exit_cursor;
 	for (int i = 0; i < process->stream_count; i++) {
 		const struct coop_stream *stream = &process->streams[i];
-		uint64_t end = follow->until_eof ? stream->ring.end : stream->told_end;
+		/* Without drain this follower cannot make room: the full ring is all it can get. */
+		bool stuck = stream->told_end == UINT64_MAX && !follow->drain;
+		uint64_t end = follow->until_eof || stuck ? stream->ring.end : stream->told_end;
 		if (!follow->wanted[stream->number])
 			continue;
 		if (follow->position[stream->number] < end || (follow->until_eof && !stream->eof))

@@ -18,6 +18,7 @@
 
 /* More at once than any keeper may own; what does not fit is met in the next round. */
 #define TABLE_MAX 65536
+#define ROUNDS_MAX 500 /* of 20 ms at most */
 
 struct row {
 	pid_t pid, parent;
@@ -119,7 +120,9 @@ static void clear_up(void)
 
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
-	while (rows) {
+	/* What does not die in that time cannot be killed (it is stuck in the kernel, or has gained rights): the locks must not be
+	 * held for it for ever. */
+	for (int rounds = 0; rows && rounds < ROUNDS_MAX; rounds++) {
 		pid_t pid;
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 			;

@@ -82,14 +82,33 @@ static void finish_shutdown(struct coop_keeper *keeper)
 	uv_stop(&keeper->loop);
 }
 
+/* What could not be killed is not waited for: it is told of as a survivor. */
+static bool nothing_to_wait_for(const struct coop_keeper *keeper)
+{
+	if (!coop_list_empty(&keeper->kills))
+		return false;
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		const struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (!process->told && !process->unkillable)
+			return false;
+	}
+	return true;
+}
+
 /* Everything that handlers left to do: kills go on, caps are applied, answers are sent. */
 static void before_sleep(uv_prepare_t *handle)
 {
 	struct coop_keeper *keeper = handle->data;
 
+	if (keeper->reap_again) {
+		keeper->reap_again = false;
+		coop_reap(keeper);
+	}
 	coop_kill_round(keeper);
 	coop_registry_trim_soon(keeper);
-	if (keeper->stopping && keeper->registry.live == 0 && coop_list_empty(&keeper->kills))
+	if (keeper->stopping && nothing_to_wait_for(keeper))
 		finish_shutdown(keeper);
 	while (!coop_list_empty(&keeper->dirty))
 		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));

@@ -48,9 +48,12 @@ struct coop_keeper {
 	uv_timer_t idle_timer;
 	uv_timer_t trim_timer;
 	bool trim_armed;
+	/* Something happened since the caps were applied last that may let a record go. */
+	bool untrimmed;
 	bool idle_armed;
-	pid_t reap_pid;         /* a dead child that cannot be judged … */
-	uint64_t reap_blocked;  /* … before the spawns up to this one have been answered */
+	pid_t reap_pid;        /* a dead child that cannot be judged … */
+	uint64_t reap_blocked; /* … before the spawns up to this one have been answered */
+	bool reap_again;
 	struct coop_link kills; /* struct coop_kill under way */
 	bool kill_again;        /* at least one has something to look at */
 

@@ -16,6 +16,7 @@
 #define KILL_LIMIT_NS 5000000000u /* a kill answers at the latest then */
 /* A tree that still moves then is struck as far as it is known, and looked at again. */
 #define FREEZE_NS 200000000u
+#define RETRY_NS 100000000u
 #define CHASE_NS 50000000u
 
 static void begin_killing(struct coop_kill *job)
@@ -92,7 +93,8 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 		if (fresh || !process->due[COOP_DUE_GRACE] ||
 		    grace_end < process->due[COOP_DUE_GRACE])
 			coop_process_due(process, COOP_DUE_GRACE, grace_end);
-		(void)remember(job, process->pid);
+		if (process->pid)
+			(void)remember(job, process->pid);
 		ask(process, order->signal ? order->signal : SIGTERM);
 	}
 	return 0;
@@ -138,6 +140,8 @@ static void complete(struct coop_kill *job)
 	};
 
 	process->kill = NULL;
+	process->unkillable = job->survivors > 0;
+	process->keeper->untrimmed = true;
 	coop_list_remove(&job->in_keeper);
 	coop_process_due(process, COOP_DUE_KILL_LIMIT, 0);
 	coop_process_due(process, COOP_DUE_GRACE, 0);
@@ -249,6 +253,9 @@ void coop_kill_round(struct coop_keeper *keeper)
 		job->again = false;
 		if (job->killing && fresh)
 			coop_kill_look_again(process);
+		/* /proc could not be read, for want of memory or descriptors: again soon. */
+		if (job->killing && r < 0)
+			coop_process_due(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
 		if (!job->killing || job->survivors || r < 0 || fresh)
 			continue;
 		/* Nobody left. With on_exit kill the end waits for this; else the answer waits for the end. */
@@ -264,8 +271,15 @@ void coop_kill_limit_reached(struct coop_process *process)
 
 	if (!job)
 		return;
+	if (process->spawn) {
+		/* There is nobody to kill yet. The launcher's watchdog bounds this. */
+		coop_process_due(process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
+		return;
+	}
 	if (coop_tree_look(process->keeper) == 0)
 		job->survivors = (unsigned)coop_tree_count(process->keeper, process);
+	else if (!job->survivors)
+		job->survivors = 1; /* nothing was proved */
 	complete(job);
 }
 
@@ -279,6 +293,12 @@ void coop_kill_await(struct coop_process *process, struct coop_request *request)
 		request->on_killed(request, &nothing);
 }
 
+/* Who does not answer any more. A zombie counts as dead, and its pid is not free yet. */
+static bool gone(pid_t pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
 void coop_receipt_write(const struct coop_receipt *receipt, struct coop_jsonw *w)
 {
 	static const char *const lists[] = {"signalled", "killed"};
@@ -287,8 +307,7 @@ void coop_receipt_write(const struct coop_receipt *receipt, struct coop_jsonw *w
 	for (size_t list = 0; list < 2; list++) {
 		coop_jsonw_array(w, lists[list]);
 		for (size_t i = 0; i < receipt->signalled_count; i++) {
-			/* Killed is who does not answer any more; a zombie counts as dead, and its pid is not free yet. */
-			if (list == 0 || !receipt->survivors || kill(receipt->signalled[i], 0) < 0)
+			if (list == 0 || !receipt->survivors || gone(receipt->signalled[i]))
 				coop_jsonw_int(w, NULL, receipt->signalled[i]);
 		}
 		coop_jsonw_array_end(w);

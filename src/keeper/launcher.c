@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/keeper.h"
-#include "keeper/reap.h"
 #include "keeper/spawn.h"
 #include "sandbox/plan.h"
 
@@ -198,8 +197,8 @@ void coop_launcher_settled(struct coop_keeper *keeper, struct coop_spawn *spawn)
 	keeper->launcher.sent_count--;
 	if (coop_list_empty(&keeper->launcher.sent))
 		(void)uv_timer_stop(&keeper->launcher.watchdog);
-	if (keeper->reap_pid)
-		coop_reap(keeper);
+	/* Before the loop sleeps, and not from here: this may be called while reaping. */
+	keeper->reap_again = keeper->reap_again || keeper->reap_pid;
 }
 
 static void on_reply(struct coop_keeper *keeper, const struct coop_plan_reply *reply)

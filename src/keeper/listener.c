@@ -18,6 +18,7 @@
 #include "keeper/keeper.h"
 
 #define BACKLOG 1024
+#define FDS_FOR_LOOKING 12
 #define LOCK_TRIES 150 /* of 100 ms each: the longest orderly stop is well inside */
 
 /* There is no event for a lock that becomes free while one may not block for ever; this runs before there is a loop. */
@@ -122,7 +123,9 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		}
 		if (fd < 0)
 			return;
-		if (!welcome(fd) || keeper->connection_count >= keeper->settings.max_connections)
+		/* A few descriptors stay free for looking at /proc: without that nothing can be killed. */
+		if (!welcome(fd) || keeper->connection_count >= keeper->settings.max_connections ||
+		    (rlim_t)fd + FDS_FOR_LOOKING >= keeper->fd_limit)
 			(void)close(fd);
 		else
 			(void)coop_conn_open(

@@ -237,6 +237,9 @@ int main(int argc, char **argv)
 	code = parse(argc, argv, &options, &keeper.settings);
 	if (code >= 0)
 		return code;
+	/* A daemon keeps nothing open that its caller, or a script's lock, had open. */
+	if (options.daemon)
+		(void)close_range(3, ~0u, 0);
 	if (options.daemon && (ready = become_daemon()) < 0) {
 		(void)fprintf(stderr, "coop-keeper: cannot fork: %s\n", strerror(-ready));
 		return 1;
@@ -257,5 +260,7 @@ int main(int argc, char **argv)
 		(void)close(ready);
 	if (options.private_fd >= 0)
 		(void)close(options.private_fd);
+	if (options.daemon)
+		redirect_stdio(&keeper);
 	return coop_guard_watch(child);
 }

@@ -192,11 +192,12 @@ static int sweep_events(struct coop_request *request, struct coop_process *proce
 			sweep->events_dropped++;
 			continue;
 		}
-		if (event->size > left)
+		/* At least one, or a reader with a small budget would never get on. */
+		if (event->size > left && (sweep->bytes || !left))
 			break;
 		if (send_event(request, process, sweep->next) < 0)
 			return -1;
-		left -= event->size;
+		left -= event->size < left ? event->size : left;
 		sweep->bytes += event->size;
 	}
 	return 0;

@@ -298,7 +298,7 @@ void coop_process_failed(struct coop_process *process, int exit_code)
 
 static void tell(struct coop_process *process)
 {
-	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED};
+	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};
 
 	process->told = true;
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
@@ -310,8 +310,10 @@ static void tell(struct coop_process *process)
 		stream->told_end = stream->paused ? UINT64_MAX : stream->ring.end;
 	}
 	process->exit_cursor = process->index.next;
-	coop_process_due(process, COOP_DUE_RETENTION,
-			 coop_clock_now() + (uint64_t)process->limits.exit_retention_ms * MS);
+	if (!process->removed)
+		coop_process_due(process, COOP_DUE_RETENTION,
+				 coop_clock_now() +
+					 (uint64_t)process->limits.exit_retention_ms * MS);
 	coop_registry_finished(process);
 	coop_wait_answer_all(process);
 	coop_follow_wake(process);
@@ -374,9 +376,7 @@ static void limit_reached(struct coop_process *process, enum coop_deadline which
 /* The idle clock does not run while somebody follows. */
 static void idle_reached(struct coop_process *process)
 {
-	if (!coop_list_empty(&process->followers))
-		coop_process_touch(process);
-	else
+	if (coop_list_empty(&process->followers)) /* else the last one to go starts it anew */
 		limit_reached(process, COOP_DUE_IDLE, process->limits.idle_timeout_ms,
 			      STOP_GRACE_MS);
 }
@@ -392,6 +392,21 @@ static void retention_over(struct coop_process *process)
 					 (uint64_t)process->limits.exit_retention_ms * MS);
 	else
 		coop_process_shed(process);
+}
+
+/* The loop may be late, and timers come before reading: what is in the pipes counts. A read that finds bytes sets the quiet
+ * deadline anew. */
+static void drain_due(struct coop_process *process, enum coop_deadline which)
+{
+	for (int i = 0; i < process->stream_count && !process->told; i++) {
+		struct coop_stream *stream = &process->streams[i];
+		if (stream->fd >= 0 && !stream->paused)
+			coop_stream_read(stream);
+	}
+	if (which == COOP_DUE_QUIET && process->due[COOP_DUE_QUIET])
+		return;
+	process->drain_over = true;
+	coop_process_settle(process);
 }
 
 static void due(struct coop_process *process, enum coop_deadline which)
@@ -417,8 +432,7 @@ static void due(struct coop_process *process, enum coop_deadline which)
 		break;
 	case COOP_DUE_QUIET:
 	case COOP_DUE_DRAINED:
-		process->drain_over = true;
-		coop_process_settle(process);
+		drain_due(process, which);
 		break;
 	case COOP_DUE_RETENTION:
 		retention_over(process);
@@ -433,6 +447,7 @@ static void due(struct coop_process *process, enum coop_deadline which)
 			coop_stream_shrink(&process->streams[i]);
 		break;
 	case COOP_DUE_RETRY:
+		coop_kill_look_again(process);
 		for (int i = 0; i < process->stream_count; i++)
 			coop_stream_resume(&process->streams[i]);
 		break;

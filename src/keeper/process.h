@@ -73,7 +73,7 @@ enum coop_deadline {
 	COOP_DUE_RETENTION,
 	COOP_DUE_CHUNK,  /* an unfinished character has waited long enough for its rest */
 	COOP_DUE_SHRINK, /* an enlarged pipe has been quiet */
-	COOP_DUE_RETRY,  /* reading stopped for want of memory */
+	COOP_DUE_RETRY,  /* something could not be done for want of memory or descriptors */
 	COOP_DUE_COUNT,
 };
 
@@ -142,6 +142,7 @@ struct coop_process {
 	bool reaped;     /* the leader */
 	bool drain_over; /* enough was waited for its output */
 	bool told, receipt, removed;
+	bool unkillable; /* the last kill left survivors */
 	struct coop_end end;
 	/* The first rule that decided to end it, before the kernel says so. */
 	enum coop_cause forced;

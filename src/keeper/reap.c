@@ -60,6 +60,15 @@ static void leader_reported(struct coop_process *process)
 	}
 }
 
+static void launcher_reported(struct coop_keeper *keeper)
+{
+	int code, status;
+	struct rusage usage;
+
+	if (keeper->launcher.pid && consume(keeper->launcher.pid, &code, &status, &usage))
+		coop_launcher_died(keeper);
+}
+
 static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
 {
 	/* Whose it was must be asked before it is reaped: afterwards nobody knows. */
@@ -70,6 +79,7 @@ static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
 
 	if (!consume(pid, &code, &status, &usage))
 		return;
+	keeper->untrimmed = true;
 	keeper->tree.swept = 0; /* whoever was said to have orphans may have none any more */
 	if (!process)
 		return;
@@ -106,11 +116,10 @@ void coop_reap(struct coop_keeper *keeper)
 		if (process) {
 			leader_reported(process);
 		} else if (pid == keeper->launcher.pid) {
-			int code, status;
-			struct rusage usage;
-			if (consume(pid, &code, &status, &usage))
-				coop_launcher_died(keeper);
+			launcher_reported(keeper);
 		} else if (must_wait(keeper, pid)) {
+			/* What it waits for may never come: the launcher may be dead, behind it in the kernel's list. */
+			launcher_reported(keeper);
 			return;
 		} else {
 			orphan_reported(keeper, pid);

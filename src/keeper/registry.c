@@ -156,6 +156,8 @@ int coop_registry_set_pid(struct coop_process *process, pid_t pid)
 {
 	struct coop_registry *registry = &process->keeper->registry;
 
+	if (process->removed)
+		return -ECANCELED;
 	/* A number that is given out anew names no session any more, so an older record can lose it. */
 	if (coop_map_put(&registry->by_session, (uint64_t)pid, process) < 0)
 		return -ENOMEM;
@@ -198,6 +200,7 @@ void coop_registry_finished(struct coop_process *process)
 		return;
 	registry->live--;
 	registry->finished_count++;
+	process->keeper->untrimmed = true;
 	coop_list_add(&registry->finished, &process->in_finished);
 }
 
@@ -235,6 +238,8 @@ void coop_registry_trim(struct coop_keeper *keeper)
 {
 	struct coop_registry *registry = &keeper->registry;
 
+	keeper->untrimmed = false;
+
 	if (registry->finished_count > keeper->settings.max_finished) {
 		COOP_LIST_EACH(&registry->finished, link)
 		{
@@ -266,15 +271,15 @@ void coop_registry_trim_soon(struct coop_keeper *keeper)
 	const struct coop_registry *registry = &keeper->registry;
 	int64_t surplus = registry->finished_count - keeper->settings.max_finished;
 
-	if (surplus <= 0 || keeper->trim_armed)
+	if (surplus <= 0 || keeper->trim_armed || !keeper->untrimmed)
 		return;
 	/* Looking who left descendants behind costs the same for one as for many. */
 	if (surplus >= TRIM_BATCH) {
 		coop_registry_trim(keeper);
 		surplus = registry->finished_count - keeper->settings.max_finished;
 	}
-	keeper->trim_armed = surplus > 0;
-	if (surplus > 0)
+	keeper->trim_armed = surplus > 0 && keeper->untrimmed;
+	if (keeper->trim_armed)
 		(void)uv_timer_start(&keeper->trim_timer, on_trim_timer, TRIM_AFTER_MS, 0);
 }
 

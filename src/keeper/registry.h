@@ -34,6 +34,7 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err);
 int coop_registry_add(struct coop_process *process);
 
 /* The leader's pid is known / has been reaped. */
+/* 0, -ENOMEM, or -ECANCELED: the record is gone already. */
 int coop_registry_set_pid(struct coop_process *process, pid_t pid);
 void coop_registry_clear_pid(struct coop_process *process);
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid);

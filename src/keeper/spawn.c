@@ -324,12 +324,17 @@ static void resolve_unanswered(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
 
+	/* Its pid is known before anything can be reaped: afterwards the number may be somebody else's. */
+	bool known = spawn->cloned_pid && coop_registry_set_pid(process, spawn->cloned_pid) == 0;
+
+	if (spawn->cloned_pid && !known)
+		(void)kill(spawn->cloned_pid, SIGKILL); /* it cannot be kept; our unreaped child */
 	spawn->answered = true;
 	coop_launcher_settled(process->keeper, spawn);
 	if (!spawn->cloned_pid && try_again(spawn) == 0)
 		return;
 	close_fds(spawn);
-	if (!spawn->cloned_pid || coop_registry_set_pid(process, spawn->cloned_pid) < 0)
+	if (!known)
 		spawn->reply_error = EIO;
 	conclude(spawn);
 }

@@ -107,7 +107,8 @@ static void close_fd(struct coop_stream *stream)
 static void index_upto(struct coop_stream *stream, uint64_t end)
 {
 	struct coop_process *process = stream->process;
-	uint64_t age_ms = (coop_clock_now() - process->started) / 1000000u;
+	/* Bytes may come before the start has been told. */
+	uint64_t age_ms = process->started ? (coop_clock_now() - process->started) / 1000000u : 0;
 
 	if (stream->indexed < stream->ring.start && !process->told) {
 		/* Fell out of the ring before it could be indexed: cannot happen, as every read is indexed at once. */

@@ -245,7 +245,7 @@ class ExactTest(KeeperCase):
         )
         process = self.spawn("/usr/bin/python3", "-c", script, stdin="pipe")["id"]
         client = self.connect()
-        request = client.submit("follow", {"id": process, "mode": "events", "until": "eof"})
+        request = client.submit("follow", {"id": process, "mode": "events"})
         seen, whole = b"", True
         while seen != "aéb".encode():
             item = client.item(request)
