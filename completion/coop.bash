@@ -19,6 +19,11 @@ _coop_choices() {
 		sed -nE "s/^ +(-., )?$3 ([a-z_]+(\\|[a-z_]+)+).*/\\2/p" | tr '|' ' '
 }
 
+# The settings of a keeper, from help: "  max_running   …".
+_coop_settings() {
+	"$1" help keeper 2>/dev/null | sed -nE 's/^  ([a-z]+(_[a-z]+)+) +.*/\1=/p'
+}
+
 # The command line that begins at word $1, completed as one of its own where bash-completion is there to do it.
 _coop_command() {
 	if declare -F _command_offset >/dev/null; then
@@ -62,6 +67,12 @@ _coop() {
 			return
 		fi
 		case $prev in
+		--set)
+			# A value is to follow: no space behind the "=".
+			_coop_words "$(_coop_settings "$coop")" "$cur"
+			compopt -o nospace
+			return
+			;;
 		--cwd)
 			mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 			return

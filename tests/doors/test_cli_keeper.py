@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import stat
 import subprocess
@@ -55,6 +56,14 @@ class OnDemandTest(CliCase):
         self.coop("ps", code=None)
         self.assertFalse(self.place.socket.exists())
 
+    def test_verbs_without_a_keeper(self):
+        """gc has nothing to forget and info nobody to show; both say so and start none."""
+        self.assertRegex(self.out("gc").decode(), r"^no keeper is running.*0 finished processes forgotten\n$")
+        self.assertEqual(self.json("gc"), {"released": 0})
+        self.assertIn("no keeper is running", self.refusal("info", code=1))
+        self.assertEqual(self.json("info", code=1)["error"]["code"], "unreachable")
+        self.assertFalse(self.place.socket.exists())
+
     def test_stale_socket(self):
         """A socket file that nobody listens on is replaced."""
         self.coop("run", "true")
@@ -94,6 +103,30 @@ class ForegroundTest(CliCase):
             return Client(self.place.socket)
         except OSError:
             return None
+
+    def test_help_names_the_settings(self):
+        """help keeper and completion offer --set with every setting, and no --json, which the keeper has not."""
+        self.coop("run", "true")
+        text = self.out("help", "keeper").decode()
+        for name in self.json("info")["settings"]:
+            self.assertRegex(text, rf"\n  {name} +\S")
+        self.assertIn("--set NAME=VALUE", text)
+        self.assertNotIn("--json", text)
+        self.assertEqual(self.out("help", "--words", "keeper"), b"--set=\n--help\n")
+
+    def test_completion_of_settings(self):
+        """bash offers --set behind keeper, and the settings' names behind that."""
+        def offered(*words):
+            script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _coop; '
+                      'printf "%s\\n" "${COMPREPLY[@]}"')
+            completion = pathlib.Path(__file__).parents[2] / "completion" / "coop.bash"
+            done = subprocess.run(["bash", "-c", script, "bash", completion, COOP, *words], env=self.env, timeout=patience(30),
+                                  capture_output=True, check=True)
+            return done.stdout.decode().split()
+
+        self.assertEqual(offered("keeper", "--"), ["--set", "--help"])
+        self.assertEqual(offered("keeper", "--set", "max_r"), ["max_running=", "max_receipts="])
+        self.assertEqual(offered("run", "--lease", "a"), ["awaited"])
 
     def test_bad_settings(self):
         """An unknown setting or a senseless value is refused in one line."""

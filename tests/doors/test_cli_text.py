@@ -6,7 +6,7 @@ from lib import procs
 from lib.cli import CliCase
 from lib.place import patience
 
-# Octal for printf: the two halves of é, a euro sign, a byte that is never UTF-8, a surrogate, a character cut short.
+# Octal for printf: the two halves of é, a euro sign, a byte that is never UTF-8.
 E_HEAD, E_TAIL, EURO, NEVER = "\\303", "\\251", "\\342\\202\\254", "\\377"
 
 

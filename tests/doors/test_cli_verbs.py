@@ -175,6 +175,27 @@ class EndTest(CliCase):
             self.coop("wait", self.detached("true"))
         self.assertEqual(self.json("gc"), {"released": 3})
 
+    def test_receipts_in_words(self):
+        """kill, stop and rm say what became of the process, and of what one that had ended before left running."""
+        live, rest = self.detached("sleep", "300"), r"in \d+ ms\n$"
+        self.assertRegex(self.out("kill", live).decode(), rf"^{live}: SIGKILL \(killed_by_request\), 1 process ended {rest}")
+        self.assertRegex(self.out("kill", live).decode(), rf"^{live}: SIGKILL \(killed_by_request\) before; nothing was left to kill\n$")
+        tag = "w"
+        self.detached("sleep", "300", options=["--tag", tag])
+        self.assertRegex(self.out("rm", tag).decode(), rf"^w: forgotten; 1 process killed {rest}")
+        for verb in ("kill", "stop"):
+            left = self.detached("sh", "-c", "sleep 300 & sleep 300 & exit 4" if verb == "stop" else "sleep 300 & exit 4")
+            self.coop("wait", left, code=4)
+            many = "2 processes it left were" if verb == "stop" else "1 process it left was"
+            self.assertIn("descendants left running" if verb == "stop" else "1 descendant left running",
+                          self.out("status", left).decode())
+            self.assertRegex(self.out(verb, left).decode(), rf"^{left}: exited 4 before; {many} killed, {rest}")
+        left = self.detached("sh", "-c", "sleep 300 & exit 0", options=["--tag", tag])
+        self.coop("wait", left)
+        self.assertRegex(self.out("rm", tag).decode(), rf"^w: forgotten; 1 process killed {rest}")
+        sentences = {self.refusal(verb, tag, code=1) for verb in ("rm", "kill", "status")}
+        self.assertEqual(sentences, {"coop: w: there is no such process (coop ps -a lists what there is)\n"})
+
     def test_stopped_command_is_shown(self):
         """A process stopped from outside shows as stopped."""
         process = self.detached("sleep", "300")

@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import threading
@@ -98,6 +99,22 @@ class NoDescriptorsTest(KeeperCase):
             with self.assertRaises(KeeperError):
                 self.client.call("spawn", argv=["sleep", "300"], stdin="pipe")
         self.assertEqual(procs.fd_count(self.poor.pid), before)
+
+    def test_no_descriptors_left_for_a_kill(self):
+        """A kill that cannot look at /proc does not claim what it has not seen; with descriptors again a kill succeeds."""
+        process = self.client.call("spawn", argv=["sh", "-c", "setsid sleep 300 & echo $!; exec sleep 300"])["process"]
+        text = procs.wait_until(lambda: self.client.reply("read", {"id": process["id"]}).bytes(), "it has a child")
+        tree = [process["pid"], int(text)]
+        resource.prlimit(self.poor.pid, resource.RLIMIT_NOFILE, (3, self.LIMIT))
+        receipt = self.client.call("kill", id=process["id"])
+        left = [pid for pid in tree if procs.alive(pid)]
+        self.assertGreater(len(left), 0, "the control: without descriptors it cannot find all of them")
+        self.assertFalse(receipt["success"], (receipt, left))
+        self.assertGreater(receipt["survivors"], 0, receipt)
+        self.assertEqual([pid for pid in left if pid in receipt["killed"]], [], receipt)
+        resource.prlimit(self.poor.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))
+        self.assertTrue(self.client.call("kill", id=process["id"])["success"])
+        self.assert_gone(tree)
 
 
 class NoProcessesTest(KeeperCase):
@@ -310,6 +327,50 @@ class LauncherKilledTest(KeeperCase):
         self.client.reply("write_stdin", {"id": process}, b"\n")
         self.ended(process)
         self.assertEqual(self.output(process), b"before\nafter\n")
+
+    def test_launcher_killed_behind_a_dead_orphan(self):
+        """The launcher dies while an orphan older than itself lies dead and cannot be judged before the launcher has answered:
+        the spawn under way and all later ones are answered."""
+        orphan = int(self.run_sh("setsid sleep 300 & echo $!; exit 0")[1])
+        os.kill(self.launcher()["pid"], signal.SIGKILL)
+        self.ended(self.spawn("true")["id"])
+        launcher = self.launcher()["pid"]
+        os.kill(launcher, signal.SIGSTOP)
+        procs.wait_until(lambda: procs.stat(launcher)[0] == "T", "the launcher stands")
+        request = self.client.submit("spawn", {"argv": ["sh", "-c", "exit 3"]})
+        self.client.call("info")
+        os.kill(orphan, signal.SIGKILL)
+        procs.wait_until(lambda: not procs.alive(orphan), "the orphan is dead")
+        self.client.call("info")
+        os.kill(launcher, signal.SIGKILL)
+        process = self.client.finish(request, 8).result["process"]["id"]
+        self.assertEqual(self.ended(process)["exit"]["code"], 3)
+        self.assertEqual(self.ended(self.sh("exit 4")["id"])["exit"]["code"], 4)
+        procs.wait_until(lambda: procs.stat(orphan) is None, "the orphan is reaped")
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace to kill the launcher between clone and its answer")
+    def test_launcher_killed_with_its_child_dead(self):
+        """The launcher is killed just before it answers, again and again, and the child has ended by then: the record does not
+        stay as one of a process that runs, and no pid is kept that may be somebody else's."""
+        for _ in range(6):
+            launcher = self.launcher()["pid"]
+            argv = ["strace", "-o", "/dev/null", "-p", str(launcher), "-e", "inject=sendmsg:signal=SIGKILL"]
+            with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as strace:
+                self.assertIn(b"attached", strace.stderr.readline())
+                try:
+                    process = self.spawn("true")
+                except KeeperError as error:
+                    self.assertEqual(error.code, "spawn_failed", error)
+                    process = None
+                finally:
+                    if procs.alive(launcher):
+                        strace.terminate()
+            self.assertNotEqual(self.launcher()["pid"], launcher, "the control: it was killed")
+            if process:
+                answer = self.wait(process["id"], timeout_ms=3000)
+                self.assertFalse(answer["running"], (answer, procs.stat(process["pid"])))
+                self.assertIsNone(procs.stat(process["pid"]))
+        self.assertEqual(self.client.call("list")["processes"], [])
 
     def test_launcher_killed_at_random_moments(self):
         """300 spawns while the launcher is killed again and again: each is answered, what was started runs and ends, and no

@@ -195,8 +195,9 @@ const struct cli_verb cli_verb_attach = {
 	.name = "attach",
 	.synopsis = "ID",
 	.summary = "Connect this terminal to a running process",
-	.text = "Ctrl-] and then d leaves the process running; Ctrl-] twice sends one Ctrl-]. "
-		"Ctrl-C goes to the process.\n"
+	.text = "Ctrl-] leaves it running (at once with d); twice sends one Ctrl-]. Ctrl-C goes to "
+		"the "
+		"process.\n"
 		"If the process ends, its exit code is returned as by coop run.",
 	.options = options,
 	.settings_size = sizeof(struct settings),

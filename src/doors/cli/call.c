@@ -116,11 +116,11 @@ int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char *
 	return code;
 }
 
-int cli_once(struct cli *cli, const char *op, json_t *args, cli_show *show)
+int cli_once(struct cli *cli, enum cli_start start, const char *op, json_t *args, cli_show *show)
 {
 	struct coop_error error;
 	json_t *result;
-	int r = cli_open(cli, CLI_START_KEEPER, &error);
+	int r = cli->coop ? 0 : cli_open(cli, start, &error);
 	if (r < 0)
 		json_decref(args);
 	else

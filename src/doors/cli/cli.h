@@ -82,8 +82,9 @@ typedef bool cli_show(const struct cli *cli, const char *id, const json_t *resul
 int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char **ids,
 	     cli_show *show);
 
-/* The shape of a verb that is one operation without a process: opens, calls, prints JSON if that is asked for, else shows. */
-int cli_once(struct cli *cli, const char *op, json_t *args, cli_show *show);
+/* The shape of a verb that is one operation without a process: opens (unless that was done), calls, prints JSON if that is asked
+ * for, else shows. */
+int cli_once(struct cli *cli, enum cli_start start, const char *op, json_t *args, cli_show *show);
 
 /* One line on stderr, "coop: …". Control characters become "?". */
 __attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);

@@ -1,12 +1,12 @@
 #include "encoder.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "base64.h"
+#include "client/text.h"
 
 static const char *const stream_names[CLI_STREAMS] = {"stdin", "stdout", "stderr", "pty"};
 
@@ -35,17 +35,26 @@ static json_t *base64_json(const void *data, size_t size)
 	return json_stringn_nocheck(text, length);
 }
 
-static void emit_bytes(struct cli_encoder *encoder, enum coop_stream stream, uint64_t offset,
-		       const void *data, size_t size, const char *at)
+/* A piece of output on its way out. */
+struct piece {
+	enum coop_stream stream;
+	uint64_t offset;
+	const uint8_t *data;
+	size_t size;
+	const char *at;
+};
+
+/* One line; takes over `content`. */
+static void emit_line(struct cli_encoder *encoder, const struct piece *piece, const char *name,
+		      json_t *content, bool valid)
 {
-	if (size == 0)
-		return;
-	/* jansson refuses what is not UTF-8, which is the very question. */
-	json_t *text = json_stringn(data, size);
-	json_t *line = json_pack("{s:s, s:s, s:I, s:o, s:s*}", "type", "output", "stream",
-				 cli_stream_name(stream), "offset", (json_int_t)offset,
-				 text ? "text" : "base64", text ? text : base64_json(data, size),
-				 "at", at);
+	json_t *line =
+		json_pack("{s:s, s:s, s:I, s:o, s:b, s:s*}", "type", "output", "stream",
+			  cli_stream_name(piece->stream), "offset", (json_int_t)piece->offset, name,
+			  content, "utf8_valid", valid, "at", piece->at);
+	const uint64_t next = piece->offset + piece->size;
+	if (encoder->text)
+		(void)json_object_set_new(line, "next", json_integer((json_int_t)next));
 	char *dump = line ? json_dumps(line, JSON_COMPACT) : NULL;
 	json_decref(line);
 	if (!dump)
@@ -57,18 +66,44 @@ static void emit_bytes(struct cli_encoder *encoder, enum coop_stream stream, uin
 	free(dump);
 }
 
-static void flush_stream(struct cli_encoder *encoder, enum coop_stream stream)
+static void emit_bytes(struct cli_encoder *encoder, const struct piece *piece)
 {
-	const size_t size = encoder->kept[stream].size;
-	encoder->kept[stream].size = 0;
-	emit_bytes(encoder, stream, encoder->kept[stream].offset, encoder->kept[stream].bytes, size,
-		   NULL);
+	if (piece->size == 0)
+		return;
+	/* jansson refuses what is not UTF-8, which is the very question. */
+	json_t *text = json_stringn((const char *)piece->data, piece->size);
+	emit_line(encoder, piece, text ? "text" : "base64",
+		  text ? text : base64_json(piece->data, piece->size), text);
 }
 
-void cli_encoder_flush(struct cli_encoder *encoder)
+static void emit_text(struct cli_encoder *encoder, const struct piece *piece)
 {
-	for (unsigned i = 0; i < CLI_STREAMS; i++)
-		flush_stream(encoder, (enum coop_stream)i);
+	struct coop_text text;
+	if (piece->size == 0 || coop_text_view(piece->data, piece->size, false, &text) < 0)
+		return;
+	emit_line(encoder, piece, "text", json_stringn_nocheck(text.text, text.size),
+		  text.utf8_valid);
+	coop_text_clear(&text);
+}
+
+static void flush_stream(struct cli_encoder *encoder, enum coop_stream stream)
+{
+	const struct piece piece = {.stream = stream,
+				    .offset = encoder->kept[stream].offset,
+				    .data = encoder->kept[stream].bytes,
+				    .size = encoder->kept[stream].size};
+	encoder->kept[stream].size = 0;
+	(encoder->text ? emit_text : emit_bytes)(encoder, &piece);
+}
+
+void cli_encoder_flush(struct cli_encoder *encoder, const json_t *record)
+{
+	const json_t *streams = json_object_get(record, "streams");
+	for (unsigned i = 0; i < CLI_STREAMS; i++) {
+		const json_t *stream = json_object_get(streams, stream_names[i]);
+		if (!encoder->text || json_is_true(json_object_get(stream, "eof")))
+			flush_stream(encoder, (enum coop_stream)i);
+	}
 }
 
 /* The beginning of a character that was kept back, in front of the bytes that follow it. */
@@ -93,6 +128,21 @@ static size_t text_length(const uint8_t *data, size_t size)
 	return length;
 }
 
+static void emit_piece(struct cli_encoder *encoder, const struct piece *piece)
+{
+	if (encoder->text) {
+		emit_text(encoder, piece);
+		return;
+	}
+	struct piece front = *piece, rest = *piece;
+	front.size = text_length(piece->data, piece->size);
+	rest.data += front.size;
+	rest.offset += front.size;
+	rest.size -= front.size;
+	emit_bytes(encoder, &front);
+	emit_bytes(encoder, &rest);
+}
+
 void cli_encoder_feed(struct cli_encoder *encoder, const struct coop_chunk *chunk, const char *at)
 {
 	const enum coop_stream stream = chunk->stream;
@@ -101,22 +151,24 @@ void cli_encoder_feed(struct cli_encoder *encoder, const struct coop_chunk *chun
 	    encoder->kept[stream].offset + encoder->kept[stream].size != chunk->offset)
 		flush_stream(encoder, stream);
 
-	const uint8_t *data = chunk->data;
-	size_t size = chunk->size;
-	uint64_t offset = chunk->offset;
+	struct piece piece = {.stream = stream,
+			      .offset = chunk->offset,
+			      .data = chunk->data,
+			      .size = chunk->size,
+			      .at = at};
 	COOP_AUTO_FREE void *joined = NULL;
 	if (encoder->kept[stream].size) {
 		joined = join_kept(encoder, chunk);
 		if (!joined)
 			return;
-		data = joined;
-		size += encoder->kept[stream].size;
-		offset = encoder->kept[stream].offset;
+		piece.data = joined;
+		piece.size += encoder->kept[stream].size;
+		piece.offset = encoder->kept[stream].offset;
 	}
-	const size_t rest = coop_utf8_unfinished(data, size), text = text_length(data, size - rest);
-	emit_bytes(encoder, stream, offset, data, text, at);
-	emit_bytes(encoder, stream, offset + text, data + text, size - rest - text, at);
-	memcpy(encoder->kept[stream].bytes, data + size - rest, rest);
+	const size_t rest = coop_utf8_unfinished(piece.data, piece.size);
+	piece.size -= rest;
+	memcpy(encoder->kept[stream].bytes, piece.data + piece.size, rest);
 	encoder->kept[stream].size = rest;
-	encoder->kept[stream].offset = offset + size - rest;
+	encoder->kept[stream].offset = piece.offset + piece.size;
+	emit_piece(encoder, &piece);
 }

@@ -3,6 +3,10 @@
 
 #include "verbs.h"
 
+/* Columns of an option's name and of what it does. */
+#define HEAD_WIDTH 28
+#define HELP_WIDTH 88
+
 struct settings {
 	bool words;
 };
@@ -17,15 +21,39 @@ static void option_head(const struct cli_option *option, char *text, size_t size
 		       option->argument ? option->argument : "");
 }
 
+/* How much of the text fits on a line: up to a space, or all of it. */
+static size_t line_length(const char *text, size_t width)
+{
+	size_t length = strlen(text);
+	while (length > width) {
+		const char *space = memrchr(text, ' ', length);
+		if (!space)
+			break;
+		length = (size_t)(space - text);
+	}
+	return length;
+}
+
 static void print_option(const struct cli_option *option)
 {
 	char head[128];
 	option_head(option, head, sizeof(head));
 	/* A head that fills its column gets a line of its own. */
-	if (strlen(head) > 28)
-		(void)printf("  %s\n  %-28s %s\n", head, "", option->help);
-	else
-		(void)printf("  %-28s %s\n", head, option->help);
+	if (strlen(head) > HEAD_WIDTH) {
+		(void)printf("  %s\n", head);
+		head[0] = '\0';
+	}
+	const char *text = option->help;
+	for (size_t length; *text; text += length + (text[length] == ' '), head[0] = '\0') {
+		length = line_length(text, HELP_WIDTH);
+		(void)printf("  %-*s %.*s\n", HEAD_WIDTH, head, (int)length, text);
+	}
+}
+
+/* Not one whose whole command line is somebody else's. */
+static bool takes_json(const struct cli_verb *verb)
+{
+	return verb->operands != CLI_OPERANDS_ALL;
 }
 
 void cli_help_verb(const struct cli_verb *verb)
@@ -42,7 +70,7 @@ void cli_help_verb(const struct cli_verb *verb)
 	(void)printf("\nOptions:\n");
 	for (const struct cli_option *option = verb->options; option && option->name; option++)
 		print_option(option);
-	for (const struct cli_option *option = common; option->name; option++)
+	for (const struct cli_option *option = common + !takes_json(verb); option->name; option++)
 		print_option(option);
 }
 
@@ -85,7 +113,7 @@ static void print_words(const struct cli_verb *only)
 		if (option->letter && option->argument)
 			(void)printf("-%c=\n", option->letter);
 	}
-	(void)puts("--json\n--help");
+	(void)puts(takes_json(only) ? "--json\n--help" : "--help");
 }
 
 static void print_json(const struct cli_verb *only)

@@ -51,7 +51,7 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_once(cli, "info", json_object(), show);
+	return cli_once(cli, CLI_ONLY_RUNNING, "info", json_object(), show);
 }
 
 const struct cli_verb cli_verb_info = {

@@ -4,6 +4,17 @@
 #include "sibling.h"
 #include "verbs.h"
 
+struct settings {
+	struct cli_list set;
+};
+
+/* For help and completion only: the words are read by coop-keeper. */
+static const struct cli_option options[] = {
+	{"set", 0, CLI_LIST, offsetof(struct settings, set), NULL, "NAME=VALUE",
+	 "change a setting; may be repeated"},
+	{0},
+};
+
 /* `operands` lies in main's argv, so that there is a place in front of it for the program's name. */
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
@@ -22,10 +33,28 @@ const struct cli_verb cli_verb_keeper = {
 	.name = "keeper",
 	.synopsis = "[--set NAME=VALUE]…",
 	.summary = "Run the keeper here, in the foreground, with its log on stderr",
-	.text = "The words after it are those of coop-keeper. --set NAME=VALUE changes a setting, "
-		"such as max_running;\n"
-		"coop info shows all of them. A keeper that is started on demand takes the same "
-		"from COOP_SET.",
+	.text = "A keeper that is started on demand takes its settings from COOP_SET=\"NAME=VALUE "
+		"NAME=VALUE\"; coop info shows\n"
+		"those in force. The values are plain integers:\n"
+		"  max_running         processes that run at a time (256)\n"
+		"  max_finished        finished processes that are kept with their output (64)\n"
+		"  max_receipts        finished processes that are remembered without it (1024)\n"
+		"  max_events          pieces of output whose order is known, for each process "
+		"(16384)\n"
+		"  max_connections     clients at a time (4096)\n"
+		"  spool_stream_bytes  the most that one stream puts into a file (64 MiB)\n"
+		"  spool_total_bytes   the most that all of them do (1 GiB)\n"
+		"  idle_exit_ms        a keeper started on demand leaves after so long with "
+		"nothing "
+		"to keep (5 min; 0: never)\n"
+		"  max_lifetime_ms     the most that --lifetime can ask for; what a persistent "
+		"process gets (6 h)\n"
+		"  persistent_idle_ms  the idle limit of a persistent process that names none (30 "
+		"min)\n"
+		"  exit_retention_ms   how long the output is kept after the end (10 min)\n"
+		"  min_retention_ms    the least that --retention can ask for (1 min)",
+	.options = options,
+	.settings_size = sizeof(struct settings),
 	.operands = CLI_OPERANDS_ALL,
 	.max_operands = CLI_ANY_NUMBER,
 	.failure = CLI_FAILED,

@@ -10,7 +10,7 @@
 #include "verbs.h"
 
 struct settings {
-	bool follow, timestamps;
+	bool follow, timestamps, text;
 	const char *stream;
 	struct cli_number from, tail;
 };
@@ -186,7 +186,8 @@ static int show(struct logs *logs, struct cli_logs_history *h, struct coop_error
 	if (r >= 0 && s->follow)
 		r = follow(logs, h, error);
 	if (logs->cli->json)
-		cli_encoder_flush(&logs->encoder);
+		cli_encoder_flush(&logs->encoder,
+				  logs->last ? json_object_get(logs->last, "process") : h->record);
 	(void)fflush(stderr);
 	return r;
 }
@@ -197,7 +198,13 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	struct coop_error error;
 	json_t *status = NULL;
 	cli->lines = true;
-	logs.encoder = (struct cli_encoder){.emit = emit_line, .user = &logs};
+	if (logs.settings->text && !cli->json) {
+		cli_error(&error, "usage", "logs: --text goes with --json");
+		(void)cli_fail(cli, NULL, &error);
+		return cli->verb->usage;
+	}
+	logs.encoder =
+		(struct cli_encoder){.text = logs.settings->text, .emit = emit_line, .user = &logs};
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
 	if (r >= 0)
 		r = cli_call(cli, "status", cli_id_args(operands[0]), &status, &error);
@@ -238,17 +245,26 @@ static const struct cli_option options[] = {
 	 "only the last N lines"},
 	{"timestamps", 't', CLI_FLAG, offsetof(struct settings, timestamps), NULL, NULL,
 	 "put the time at which it came before each line"},
+	{"text", 0, CLI_FLAG, offsetof(struct settings, text), NULL, NULL,
+	 "with --json: output as text, with U+FFFD for what is not UTF-8, never as base64"},
 	{0},
 };
 
 const struct cli_verb cli_verb_logs = {
 	.name = "logs",
-	.synopsis = "ID [-f] [--stream S] [--from OFFSET] [--tail N] [--timestamps]",
+	.synopsis = "ID [-f] [--stream S] [--from OFFSET] [--tail N] [--timestamps] [--text]",
 	.summary = "Show what a process has printed",
 	.text = "Its stdout comes on stdout and its stderr on stderr, in the order of arrival; a "
 		"terminal's output on stdout.\n"
 		"With --json: lines {\"type\": \"output\", \"stream\", \"offset\", \"text\" or "
-		"\"base64\"}, with -f at last an \"exit\".",
+		"\"base64\", \"utf8_valid\"}, with -f at last an\n"
+		"\"exit\". Text is never cut inside a character; what is not UTF-8 is base64. With "
+		"--text "
+		"it is U+FFFD instead, with\n"
+		"\"utf8_valid\": false; half a character at the end of what still runs is held "
+		"back, and "
+		"\"next\" says where to read on\n"
+		"(--from). Offsets always count the original bytes.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -36,7 +36,7 @@ static int check_operands(const struct cli *cli, size_t count)
 	if (count >= verb->min_operands && count <= verb->max_operands)
 		return CLI_OK;
 	char problem[CLI_OPTION_ERROR_MAX];
-	(void)snprintf(problem, sizeof(problem), "%s words, it goes: coop %s%s%s",
+	(void)snprintf(problem, sizeof(problem), "%s words; usage: coop %s%s%s",
 		       count < verb->min_operands ? "too few" : "too many", verb->name,
 		       *verb->synopsis ? " " : "", verb->synopsis);
 	return wrong_usage(cli, problem);

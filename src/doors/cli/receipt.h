@@ -7,4 +7,8 @@
 /* A cli_show: one line that says who ended. False: something survived. */
 bool cli_receipt_show(const struct cli *cli, const char *id, const json_t *receipt);
 
+/* The same of a release that had to kill: its receipt has no record. */
+bool cli_receipt_show_released(const struct cli *cli, const char *id, bool released,
+			       const json_t *receipt);
+
 #endif

@@ -131,7 +131,7 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	relay->finished = true;
 	json_decref(result);
 	if (relay->cli->json)
-		cli_encoder_flush(&relay->encoder);
+		cli_encoder_flush(&relay->encoder, relay->record);
 }
 
 void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args)

@@ -5,15 +5,21 @@ struct settings {
 	bool keep_running;
 };
 
-/* `released: false` is the answer for what is not there; a kill that was needed has its receipt. */
+/* `released: false` without a kill is the answer for what is not there. */
 static bool show(const struct cli *cli, const char *id, const json_t *result)
 {
 	const json_t *receipt = json_object_get(result, "kill");
-	if (!json_is_true(json_object_get(result, "released"))) {
-		cli_say("%s: no such process (coop ps -a lists what there is)", id);
-		return false;
+	const bool released = json_is_true(json_object_get(result, "released"));
+	if (json_is_object(receipt))
+		return cli_receipt_show_released(cli, id, released, receipt);
+	if (!released) {
+		/* The result is what --json prints; in words it is the error of the other verbs. */
+		const struct cli quiet = {.verb = cli->verb};
+		struct coop_error error;
+		cli_error(&error, "no_such_process", "there is no such process");
+		(void)cli_fail(&quiet, id, &error);
 	}
-	return !json_is_object(receipt) || cli_receipt_show(cli, id, receipt);
+	return released;
 }
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)

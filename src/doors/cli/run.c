@@ -41,6 +41,11 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	const struct cli_run *s = settings;
 	struct coop_error error;
 	cli->lines = !s->detach;
+	if (s->text && (!cli->json || s->detach)) {
+		cli_error(&error, "usage", "run: --text goes with --json, in the foreground");
+		(void)cli_fail(cli, NULL, &error);
+		return cli->verb->usage;
+	}
 	json_t *args = cli_run_args(s, count, operands, &error);
 	if (!args || cli_open(cli, CLI_START_KEEPER, &error) < 0) {
 		json_decref(args);
@@ -61,7 +66,8 @@ const struct cli_verb cli_verb_run = {
 		"it started.\n"
 		"With -d it goes on in the background: see coop ps, logs, wait, attach, stop.\n"
 		"With --json: lines {\"type\": \"started\" | \"output\" | \"gap\" | \"exit\" | "
-		"\"error\", …}.",
+		"\"error\", …}; coop help logs tells about\n"
+		"\"output\".",
 	.options = cli_run_options,
 	.settings_size = sizeof(struct cli_run),
 	.operands = CLI_OPERANDS_LAST,

@@ -5,7 +5,7 @@
 #include "cli.h"
 
 struct cli_run {
-	bool detach, terminal, interactive, no_stdin, merge, shell, login;
+	bool detach, terminal, interactive, no_stdin, merge, shell, login, text;
 	const char *tag, *why, *task, *cwd, *env_mode, *overflow, *on_exit, *on_output_quota,
 		*lease, *use_shell;
 	struct cli_list env, env_remove;

@@ -37,7 +37,7 @@ const struct cli_option cli_run_options[] = {
 	{"timeout-grace", 0, CLI_DURATION, AT(timeout_grace), "timeout_grace_ms", "DURATION",
 	 "SIGTERM at the timeout, and SIGKILL so much later"},
 	{"idle-timeout", 0, CLI_DURATION, AT(idle_timeout), "idle_timeout_ms", "DURATION",
-	 "end it when nothing came from it or asked for it for so long"},
+	 "end it after this long without output, input or a call about it"},
 	{"lifetime", 0, CLI_DURATION, AT(lifetime), "max_lifetime_ms", "DURATION",
 	 "stop it after this time"},
 	{"retention", 0, CLI_DURATION, AT(retention), "exit_retention_ms", "DURATION",
@@ -52,13 +52,16 @@ const struct cli_option cli_run_options[] = {
 	{"on-exit", 0, CLI_CHOICE, AT(on_exit), "on_exit", "keep|kill",
 	 "what becomes of what it leaves running (keep)"},
 	{"lease", 0, CLI_CHOICE, AT(lease), NULL, "ephemeral|awaited|persistent",
-	 "how long it may live: with this coop run (default), or on (default with -d)"},
+	 "ephemeral: ends with this coop run (default); awaited: goes on (default with -d); "
+	 "persistent: has a lifetime and an idle limit"},
+	{"text", 0, CLI_FLAG, AT(text), NULL, NULL,
+	 "with --json: output as text, with U+FFFD for what is not UTF-8, never as base64"},
 	{"shell", 0, CLI_FLAG, AT(shell), NULL, NULL, "the words are a shell command line"},
 	{"use-shell", 0, CLI_TEXT, AT(use_shell), "shell", "SHELL",
 	 "the same, with this shell (coop shells lists them)"},
 	{"login", 0, CLI_FLAG, AT(login), "login", NULL, "with --shell: a login shell"},
-	{"cols", 0, CLI_COUNT, AT(cols), NULL, "N", "width of its terminal (that of yours)"},
-	{"rows", 0, CLI_COUNT, AT(rows), NULL, "N", "height of its terminal"},
+	{"cols", 0, CLI_COUNT, AT(cols), NULL, "N", "width of its terminal (yours)"},
+	{"rows", 0, CLI_COUNT, AT(rows), NULL, "N", "height of its terminal (yours)"},
 	{0},
 };
 

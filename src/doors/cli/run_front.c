@@ -209,6 +209,7 @@ int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args)
 	int r = cli_relay_init(relay, cli, &signals);
 	relay->on_signal = on_signal;
 	relay->user = &front;
+	relay->encoder.text = run->text;
 	if (r < 0) {
 		cli_error(&error, "internal", "no file descriptor for signals: %s", strerror(-r));
 		json_decref(args);

@@ -24,7 +24,7 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_once(cli, "list_shells", json_object(), show);
+	return cli_once(cli, CLI_START_KEEPER, "list_shells", json_object(), show);
 }
 
 const struct cli_verb cli_verb_shells = {

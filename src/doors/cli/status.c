@@ -90,6 +90,17 @@ static void show_limits(const json_t *record)
 	line("limits", text);
 }
 
+static void show_descendants(const json_t *record)
+{
+	const long long count = (long long)cli_number(record, "descendants");
+	if (count <= 0)
+		return;
+	(void)printf("  %-10s %lld %s", "tree", count, count == 1 ? "descendant" : "descendants");
+	if (cli_record_finished(record))
+		(void)printf(" left running (coop kill ends %s)", count == 1 ? "it" : "them");
+	(void)putchar('\n');
+}
+
 static void show(const json_t *record)
 {
 	char state[CLI_TEXT_MAX];
@@ -103,11 +114,7 @@ static void show(const json_t *record)
 	(void)printf("  %-10s %lld, %s, %s lease\n", "pid", (long long)cli_number(record, "pid"),
 		     cli_text(record, "kind"), cli_text(record, "lease"));
 	show_times(record);
-	if (cli_number(record, "descendants") > 0)
-		(void)printf("  %-10s %lld besides the first one%s\n", "tree",
-			     (long long)cli_number(record, "descendants"),
-			     cli_record_finished(record) ? ", left running (coop kill ends them)"
-							 : "");
+	show_descendants(record);
 	if (json_is_true(json_object_get(record, "receipt"))) {
 		line("output", "no longer kept");
 		return;
