@@ -98,19 +98,37 @@ static uint64_t by_session(const struct coop_keeper *keeper, pid_t session)
 	return process ? process->n : 0;
 }
 
+static uint64_t known_number(const struct coop_keeper *keeper, const char *digits)
+{
+	uint64_t n = strtoull(digits, NULL, 10);
+
+	return n && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
+}
+
+/* Reads the variable wherever it stands: a shell in between may have put the environment into another order. */
 static uint64_t by_environment(const struct coop_keeper *keeper, pid_t pid)
 {
-	static const char name[] = "COOP_PROCESS=";
-	char text[65536];
-	ssize_t size = read_proc(pid, "environ", text, sizeof text);
+	static const char name[] = "\0COOP_PROCESS=";
+	const size_t name_size = sizeof name - 1, number_size = 24;
+	char path[64], text[16384 + 64] = "";
+	size_t kept = 1; /* as if a variable had ended before the first */
+	ssize_t n;
 
-	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(text + at) + 1) {
-		if (strncmp(text + at, name, sizeof name - 1) != 0)
-			continue;
-		uint64_t n = strtoull(text + at + sizeof name - 1, NULL, 10);
-		return n && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
+	(void)snprintf(path, sizeof path, "/proc/%d/environ", pid);
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+		size_t size = kept + (size_t)n;
+		text[size] = 0;
+		const char *at = memmem(text, size, name, name_size);
+		/* A number that the piece's end may have cut is looked at again with the next piece. */
+		if (at && (size_t)(text + size - at) > name_size + number_size)
+			return known_number(keeper, at + name_size);
+		kept = size < name_size + number_size ? size : name_size + number_size;
+		memmove(text, text + size - kept, kept);
 	}
-	return 0;
+	const char *at = memmem(text, kept, name, name_size);
+	text[kept] = 0;
+	return at ? known_number(keeper, at + name_size) : 0;
 }
 
 static uint64_t owner_of_orphan(const struct coop_keeper *keeper, const struct coop_tree *last,
