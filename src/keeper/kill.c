@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/keeper.h"
+#include "keeper/orphans.h"
 #include "keeper/request.h"
 #include "keeper/tree.h"
 
@@ -79,8 +80,7 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 	struct coop_kill *job = process->kill;
 	uint64_t grace_end = coop_clock_now() + order->grace_ms * MS;
 
-	if (!job && process->reaped &&
-	    !coop_tree_has_orphans(process->keeper, process, COOP_THOROUGH))
+	if (!job && process->reaped && !coop_orphans_left(process->keeper, process, COOP_THOROUGH))
 		return 0;
 	bool fresh = !job;
 	if (fresh && !(job = new_kill(process)))
@@ -212,7 +212,7 @@ static bool chase_orphans(struct coop_keeper *keeper)
 	struct chase chase = {.keeper = keeper};
 
 	/* Time up: somebody is still moving. Without the list, looks have to do. */
-	return coop_tree_orphans(keeper, CHASE_NS, stop_orphan, &chase) == 1 || chase.fresh;
+	return coop_orphans_each(keeper, CHASE_NS, stop_orphan, &chase) == 1 || chase.fresh;
 }
 
 static void strike(const struct coop_keeper *keeper)

@@ -10,6 +10,7 @@
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/ops.h"
+#include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/record.h"
 #include "keeper/request.h"
@@ -181,7 +182,7 @@ void coop_op_gc(struct coop_request *request)
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		/* What still owns living processes is not finished business. */
 		if (!process->told || process->kill ||
-		    (!process->receipt && coop_tree_may_have_orphans(keeper, process)))
+		    (!process->receipt && coop_orphans_may_be_left(keeper, process)))
 			continue;
 		coop_registry_remove(process);
 		released++;

@@ -10,6 +10,7 @@
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
+#include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/record.h"
 #include "keeper/request.h"
@@ -22,7 +23,7 @@
 static bool is_present(struct coop_process *process)
 {
 	return coop_process_live(process) ||
-	       (!process->receipt && coop_tree_has_orphans(process->keeper, process, COOP_QUICK));
+	       (!process->receipt && coop_orphans_left(process->keeper, process, COOP_QUICK));
 }
 
 static bool matches(struct coop_process *process, const json_t *args)

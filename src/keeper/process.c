@@ -11,6 +11,7 @@
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/op_wait.h"
+#include "keeper/orphans.h"
 #include "keeper/spool.h"
 
 /* The end is told when the output has been quiet for this long after it, at the latest after the second. */
@@ -273,7 +274,7 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	coop_process_due(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
 	coop_process_due(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
 	if (process->on_exit == COOP_ON_EXIT_KILL &&
-	    coop_tree_has_orphans(process->keeper, process, COOP_THOROUGH)) {
+	    coop_orphans_left(process->keeper, process, COOP_THOROUGH)) {
 		struct coop_kill_order order = {.cause = process->end.cause};
 		(void)coop_kill_begin(
 			process,
@@ -386,7 +387,7 @@ static void idle_reached(struct coop_process *process)
 static void retention_over(struct coop_process *process)
 {
 	if (!coop_list_empty(&process->followers) ||
-	    coop_tree_has_orphans(process->keeper, process, COOP_THOROUGH))
+	    coop_orphans_left(process->keeper, process, COOP_THOROUGH))
 		coop_process_due(process, COOP_DUE_RETENTION,
 				 coop_clock_now() +
 					 (uint64_t)process->limits.exit_retention_ms * MS);

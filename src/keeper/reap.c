@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
+#include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/spawn.h"
 
@@ -72,7 +73,7 @@ static void launcher_reported(struct coop_keeper *keeper)
 static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
 {
 	/* Whose it was must be asked before it is reaped: afterwards nobody knows. */
-	uint64_t n = coop_tree_owner_of_dead(keeper, pid);
+	uint64_t n = coop_orphans_owner_of_dead(keeper, pid);
 	struct coop_process *process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL;
 	struct rusage usage = {0};
 	int code, status;

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "keeper/ids.h"
 #include "keeper/keeper.h"
+#include "keeper/orphans.h"
 #include "keeper/process.h"
 
 #define TRIM_BATCH 64
@@ -105,7 +106,7 @@ static int64_t left_behind(struct coop_keeper *keeper)
 		return 0;
 	COOP_LIST_EACH(&registry->finished, link)
 	{
-		count += coop_tree_has_orphans(
+		count += coop_orphans_left(
 			keeper, COOP_LIST_ITEM(link, struct coop_process, in_finished), COOP_QUICK);
 	}
 	return count;
@@ -250,7 +251,7 @@ void coop_registry_trim(struct coop_keeper *keeper)
 			/* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
 			if (!coop_list_empty(&process->followers) || process->kill ||
 			    process->lease == COOP_LEASE_PERSISTENT ||
-			    coop_tree_may_have_orphans(keeper, process))
+			    coop_orphans_may_be_left(keeper, process))
 				continue;
 			coop_process_shed(process);
 		}

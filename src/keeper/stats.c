@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "keeper/keeper.h"
+#include "keeper/orphans.h"
 #include "keeper/process.h"
 
 #define INTERVAL_NS 200000000u /* shorter ones say nothing */
@@ -43,7 +44,7 @@ void coop_stats_update(struct coop_process *process)
 
 	if (process->receipt || process->state == COOP_STATE_STARTING)
 		return;
-	if (process->reaped && !coop_tree_has_orphans(keeper, process, COOP_QUICK)) {
+	if (process->reaped && !coop_orphans_left(keeper, process, COOP_QUICK)) {
 		process->descendants = 0;
 		return;
 	}

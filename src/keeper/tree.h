@@ -1,8 +1,4 @@
-/* Who belongs to whom: the kernel's process table, and the owner of every orphan.
- *
- * Without a PID namespace a process whose parent died becomes the keeper's child (it is a subreaper), and the kernel does not say
- * whose it was. It is assigned by, in order: living parents, what was seen earlier, the record's session or group, the
- * variable COOP_PROCESS in its environment. What shows none is a stray: counted, and ended with the keeper. */
+/* Who belongs to whom: the kernel's process table, with the record that owns each process. */
 #ifndef COOP_KEEPER_TREE_H
 #define COOP_KEEPER_TREE_H
 
@@ -55,27 +51,12 @@ void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process 
 /* Signals exactly the process of the entry, or nobody: a reused pid is never hit. 0 or -errno (-ESRCH: gone). */
 int coop_tree_signal(const struct coop_tree_entry *entry, int number);
 
-typedef void (*coop_tree_call)(void *user, const struct coop_tree_entry *entry);
-
-/* Calls for each living child of the keeper that is neither a leader nor the launcher, with its owner filled in, as soon as it
- * is found; for those who move faster than a look. Goes over them again until nobody can have been missed, so the call sees
- * them more than once. Their pids are the keeper's unreaped children, and can be signalled as they are. 0; 1 if time was up
- * before that was certain; -errno where the kernel does not list children. */
-int coop_tree_orphans(struct coop_keeper *keeper, uint64_t limit_ns, coop_tree_call call,
-		      void *user);
-
-/* How sure an answer must be: a thorough one costs more where processes come and go without pause. */
-enum coop_care { COOP_QUICK, COOP_THOROUGH };
-
-/* Whether an ended record still owns living processes. Cheap when it does not. */
-bool coop_tree_has_orphans(struct coop_keeper *keeper, struct coop_process *process,
-			   enum coop_care care);
-
-/* The same for records that are about to be given up: true also where it is not certain yet. */
-bool coop_tree_may_have_orphans(struct coop_keeper *keeper, struct coop_process *process);
-
-/* The record that a dead, not yet reaped child belonged to; 0: unknown. */
-uint64_t coop_tree_owner_of_dead(struct coop_keeper *keeper, pid_t pid);
+/* One process as /proc shows it now, its owner not resolved. 0 or -errno. */
+int coop_tree_read(pid_t pid, struct coop_tree_entry *ret);
+/* A zombie, or gone. */
+bool coop_tree_dead(const struct coop_tree_entry *entry);
+/* The entry of that pid at the last look, or NULL. */
+struct coop_tree_entry *coop_tree_find(const struct coop_tree *tree, pid_t pid);
 
 void coop_tree_free(struct coop_keeper *keeper);
 

@@ -13,7 +13,7 @@ import time
 import unittest
 
 BUILD = pathlib.Path(
-    os.environ.get("COOP_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build"))
+    os.environ.get("COOP_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build")).resolve()
 DEADLINE = 20  # seconds; how long anything here may take on a busy machine
 GONE_AFTER = 2  # seconds until nothing is left of what a killed owner had started
 counter = itertools.count(1)

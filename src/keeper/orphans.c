@@ -1,0 +1,226 @@
+#include "keeper/orphans.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+
+#define SWEEP_AGE_NS 100000000u
+#define SWEEP_SHORT_NS 2000000u  /* for a count that somebody wants to see */
+#define SWEEP_LONG_NS 100000000u /* before something is declared to be over */
+
+/* The record whose leader has, or had, that pid as its session or group. The number is not reused while one of them lives. */
+static uint64_t by_session(const struct coop_keeper *keeper, pid_t session)
+{
+	const struct coop_process *process =
+		session > 0 ? coop_map_get(&keeper->registry.by_session, (uint64_t)session) : NULL;
+
+	return process ? process->n : 0;
+}
+
+static uint64_t known_number(const struct coop_keeper *keeper, const char *digits)
+{
+	uint64_t n = strtoull(digits, NULL, 10);
+
+	return n && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
+}
+
+/* Reads the variable wherever it stands: a shell in between may have put the environment into another order. */
+static uint64_t by_environment(const struct coop_keeper *keeper, pid_t pid)
+{
+	static const char name[] = "\0COOP_PROCESS=";
+	const size_t name_size = sizeof name - 1, number_size = 24;
+	char path[64], text[16384 + 64] = "";
+	size_t kept = 1; /* as if a variable had ended before the first */
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/environ", pid);
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+		size_t size = kept + (size_t)n;
+		text[size] = 0;
+		const char *at = memmem(text, size, name, name_size);
+		/* A number that the piece's end may have cut is looked at again with the next piece. */
+		if (at && (size_t)(text + size - at) > name_size + number_size)
+			return known_number(keeper, at + name_size);
+		kept = size < name_size + number_size ? size : name_size + number_size;
+		memmove(text, text + size - kept, kept);
+	}
+	const char *at = memmem(text, kept, name, name_size);
+	text[kept] = 0;
+	return at ? known_number(keeper, at + name_size) : 0;
+}
+
+uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
+			    const struct coop_tree_entry *entry)
+{
+	const struct coop_tree_entry *seen = coop_tree_find(last, entry->pid);
+	uint64_t n;
+
+	if (seen && seen->start_time == entry->start_time && seen->owner)
+		return seen->owner;
+	n = by_session(keeper, entry->session);
+	if (!n)
+		n = by_session(keeper, entry->group);
+	return n ? n : by_environment(keeper, entry->pid);
+}
+
+/* One pass over the keeper's children that are neither leaders nor the launcher. */
+struct pass {
+	struct coop_keeper *keeper;
+	coop_orphans_call call;
+	void *user;
+	int count;
+	int dead; /* so many at the front of the list are dead, and stay so: the next pass need not look at them */
+	bool unsure; /* somebody was met on its way out: neither its owner nor its children could be seen */
+};
+
+static void meet(struct pass *pass, const struct pass *last, pid_t pid)
+{
+	struct coop_tree_entry entry, again;
+
+	if (pass->count++ < last->dead) {
+		pass->dead++;
+		return;
+	}
+	if (coop_tree_read(pid, &entry) < 0 || coop_tree_dead(&entry)) {
+		pass->dead += pass->dead == pass->count - 1;
+		return;
+	}
+	/* Still in our own session: a child that is being started, and no orphan of anybody. */
+	if (entry.session == getsid(0)) {
+		pass->count--;
+		return;
+	}
+	entry.owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, &entry);
+	/* Without an owner, and exiting by now: that may be why its environment showed nothing. */
+	if (!entry.owner &&
+	    (coop_tree_read(pid, &again) < 0 || coop_tree_dead(&again) || again.exiting))
+		pass->unsure = true;
+	else
+		pass->call(pass->user, &entry);
+}
+
+/* 0, or -errno where the kernel does not list children. The list is read at every exit, so its file stays open. */
+static int make_pass(struct pass *pass, const struct pass *last)
+{
+	struct coop_tree *tree = &pass->keeper->tree;
+	char path[64], text[4097];
+	size_t kept = 0;
+	off_t offset = 0;
+	ssize_t n;
+
+	if (tree->children_fd <= 0) {
+		(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+		tree->children_fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (tree->children_fd < 0)
+		return -errno;
+	while ((n = pread(tree->children_fd, text + kept, sizeof text - 1 - kept, offset)) > 0) {
+		char *at = text, *space;
+		offset += n;
+		text[kept + (size_t)n] = 0;
+		while ((space = strchr(at, ' '))) {
+			pid_t pid = (pid_t)strtol(at, NULL, 10);
+			if (pid != pass->keeper->launcher.pid &&
+			    !coop_registry_by_pid(pass->keeper, pid))
+				meet(pass, last, pid);
+			at = space + 1;
+		}
+		kept = strlen(at);
+		memmove(text, at, kept);
+	}
+	return 0;
+}
+
+/* Nobody is reaped meanwhile, so the list only grows. Whoever it names may fork and die before it is looked at; its child then
+ * comes to the list's end, once its parent is a zombie. So nobody was missed when two passes in a row met nobody on its way
+ * out and the second list is as long as the first. */
+int coop_orphans_each(struct coop_keeper *keeper, uint64_t limit_ns, coop_orphans_call call,
+		      void *user)
+{
+	uint64_t began = coop_clock_now();
+	struct pass last = {.count = -1};
+
+	do {
+		struct pass pass = {.keeper = keeper, .call = call, .user = user};
+		int r = make_pass(&pass, &last);
+		if (r < 0)
+			return r;
+		if (pass.count == 0 || (pass.count == last.count && !pass.unsure && !last.unsure))
+			return 0;
+		if (pass.unsure)
+			(void)sched_yield();
+		last = pass;
+	} while (coop_clock_now() - began < limit_ns);
+	return 1;
+}
+
+static void note_owner(void *user, const struct coop_tree_entry *entry)
+{
+	struct coop_tree *tree = user;
+
+	/* Without memory for it the sweep does not count as complete. */
+	if (entry->owner && coop_map_put(&tree->orphaned, entry->owner, tree) < 0)
+		tree->swept_whole = false;
+}
+
+/* Notes which records have orphans, for all of them at once. */
+static void sweep(struct coop_keeper *keeper, uint64_t limit_ns)
+{
+	struct coop_tree *tree = &keeper->tree;
+
+	coop_map_clear(&tree->orphaned);
+	tree->swept = coop_clock_now();
+	tree->swept_whole = true;
+	int r = coop_orphans_each(keeper, limit_ns, note_owner, tree);
+	if (r == 1)
+		tree->swept_whole = false;
+	if (r >= 0 || coop_tree_look(keeper) < 0)
+		return;
+	for (size_t i = 0; i < tree->count; i++) {
+		if (tree->entries[i].parent == getpid() && !coop_tree_dead(&tree->entries[i]))
+			note_owner(tree, &tree->entries[i]);
+	}
+}
+
+bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
+		       enum coop_care care)
+{
+	const struct coop_tree *tree = &keeper->tree;
+	uint64_t age = coop_clock_now() - tree->swept;
+
+	if (process->pid == 0 || process->childless)
+		return false;
+	/* Only what lived when the leader died can be left of it, and the topmost of that are children of ours now. So a sweep
+	 * after the end that found none settles it for ever; one that found some is good for a while. */
+	if (tree->swept <= process->end.ended || age > SWEEP_AGE_NS ||
+	    (care == COOP_THOROUGH && !tree->swept_whole))
+		sweep(keeper, care == COOP_THOROUGH ? SWEEP_LONG_NS : SWEEP_SHORT_NS);
+	if (coop_map_get(&tree->orphaned, process->n))
+		return true;
+	process->childless = tree->swept_whole;
+	return false;
+}
+
+bool coop_orphans_may_be_left(struct coop_keeper *keeper, struct coop_process *process)
+{
+	return coop_orphans_left(keeper, process, COOP_QUICK) ||
+	       (process->pid && !process->childless);
+}
+
+uint64_t coop_orphans_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
+{
+	struct coop_tree_entry entry;
+
+	return coop_tree_read(pid, &entry) < 0 ? 0
+					       : coop_orphans_owner(keeper, &keeper->tree, &entry);
+}
