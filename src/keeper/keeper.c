@@ -29,8 +29,8 @@ static void on_child(uv_poll_t *handle, int status, int events)
 	(void)events;
 	keeper->wakeups++;
 	/* Several deaths may share one signal: it only says that there is something to reap. */
-	while (read(keeper->child_fd, info, sizeof info) > 0)
-		;
+	ssize_t n = read(keeper->child_fd, info, sizeof info);
+	(void)n;
 	coop_reap(keeper);
 }
 
@@ -74,7 +74,7 @@ static void finish_shutdown(struct coop_keeper *keeper)
 		struct coop_request *request = COOP_LIST_ITEM(keeper->shutdown_requests.next,
 							      struct coop_request, in_process);
 		coop_request_result(request, &w);
-		coop_jsonw_uint(&w, "ended", keeper->shutdown_ended);
+		coop_jsonw_uint(&w, "ended", keeper->shutdown_ended - keeper->registry.live);
 		coop_jsonw_uint(&w, "survivors", keeper->registry.live);
 		coop_request_end(request, &w);
 	}

@@ -65,7 +65,8 @@ uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_
 	const struct coop_tree_entry *seen = coop_tree_find(last, entry->pid);
 	uint64_t n;
 
-	if (seen && seen->start_time == entry->start_time && seen->owner)
+	if (seen && seen->start_time == entry->start_time && seen->owner &&
+	    coop_map_get(&keeper->registry.by_n, seen->owner))
 		return seen->owner;
 	n = by_session(keeper, entry->session);
 	if (!n)
@@ -80,12 +81,44 @@ struct pass {
 	void *user;
 	int count;
 	int dead; /* so many at the front of the list are dead, and stay so: the next pass need not look at them */
-	bool unsure; /* somebody was met on its way out: neither its owner nor its children could be seen */
+	bool unsure; /* somebody was met whose owner, or whose children, could not be seen at that moment */
 };
+
+/* In the middle of execve the new image has no environment yet: env_end, the 49th field behind the name, is 0. One that may
+ * not be looked at shows 0 too, but its environment cannot be opened. */
+static bool is_executing(pid_t pid)
+{
+	char text[1024];
+
+	if (coop_tree_read_file(pid, "environ", text, sizeof text) != 0 ||
+	    coop_tree_read_file(pid, "stat", text, sizeof text) <= 0)
+		return false;
+	const char *at = strrchr(text, ')');
+	for (int field = 0; at && field < 49; field++)
+		at = strchr(at + 1, ' ');
+	return at && strtoull(at + 1, NULL, 10) == 0;
+}
+
+/* Fills in the owner. Returns whether "none" is certain: a process that is executing another program, or exiting, shows
+ * nothing of itself for a moment. */
+static bool find_owner(const struct pass *pass, struct coop_tree_entry *entry)
+{
+	struct coop_tree_entry again;
+
+	entry->owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, entry);
+	if (entry->owner)
+		return true;
+	if (is_executing(entry->pid))
+		return false;
+	/* That may have been over just before it was asked. */
+	entry->owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, entry);
+	return entry->owner || (coop_tree_read(entry->pid, &again) == 0 &&
+				!coop_tree_dead(&again) && !again.exiting);
+}
 
 static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 {
-	struct coop_tree_entry entry, again;
+	struct coop_tree_entry entry;
 
 	if (pass->count++ < last->dead) {
 		pass->dead++;
@@ -100,10 +133,7 @@ static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 		pass->count--;
 		return;
 	}
-	entry.owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, &entry);
-	/* Without an owner, and exiting by now: that may be why its environment showed nothing. */
-	if (!entry.owner &&
-	    (coop_tree_read(pid, &again) < 0 || coop_tree_dead(&again) || again.exiting))
+	if (!find_owner(pass, &entry))
 		pass->unsure = true;
 	else
 		pass->call(pass->user, &entry);
@@ -116,6 +146,7 @@ static int make_pass(struct pass *pass, const struct pass *last)
 	char path[64], text[4097];
 	size_t kept = 0;
 	off_t offset = 0;
+	bool more = false;
 	ssize_t n;
 
 	if (tree->children_fd <= 0) {
@@ -124,9 +155,15 @@ static int make_pass(struct pass *pass, const struct pass *last)
 	}
 	if (tree->children_fd < 0)
 		return -errno;
-	while ((n = pread(tree->children_fd, text + kept, sizeof text - 1 - kept, offset)) > 0) {
+	do {
+		size_t room = sizeof text - 1 - kept;
 		char *at = text, *space;
+		n = pread(tree->children_fd, text + kept, room, offset);
+		if (n <= 0)
+			break;
 		offset += n;
+		/* The kernel gives whole numbers only: a piece that is short by more than one is the last. */
+		more = (size_t)n + 16 > room;
 		text[kept + (size_t)n] = 0;
 		while ((space = strchr(at, ' '))) {
 			pid_t pid = (pid_t)strtol(at, NULL, 10);
@@ -137,7 +174,7 @@ static int make_pass(struct pass *pass, const struct pass *last)
 		}
 		kept = strlen(at);
 		memmove(text, at, kept);
-	}
+	} while (more);
 	return 0;
 }
 

@@ -22,7 +22,7 @@
 #define PF_EXITING 4u /* the kernel's flag: has given up its memory, is not a zombie yet */
 #define LOOK_SHARE_NS 20000000u /* looks closer together than this are one */
 
-static ssize_t read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
+ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t size)
 {
 	char path[64];
 
@@ -45,7 +45,7 @@ int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 	unsigned long long start;
 	unsigned flags;
 	struct coop_tree_entry entry = {.pid = pid, .owner = UNRESOLVED};
-	ssize_t n = read_proc(pid, "stat", text, sizeof text);
+	ssize_t n = coop_tree_read_file(pid, "stat", text, sizeof text);
 
 	if (n < 0)
 		return (int)n;

@@ -53,6 +53,8 @@ int coop_tree_signal(const struct coop_tree_entry *entry, int number);
 
 /* One process as /proc shows it now, its owner not resolved. 0 or -errno. */
 int coop_tree_read(pid_t pid, struct coop_tree_entry *ret);
+/* A file of /proc/PID as text, as much as fits. Its size or -errno. */
+ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t size);
 /* A zombie, or gone. */
 bool coop_tree_dead(const struct coop_tree_entry *entry);
 /* The entry of that pid at the last look, or NULL. */

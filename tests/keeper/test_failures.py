@@ -329,8 +329,8 @@ class LauncherKilledTest(KeeperCase):
         self.assertEqual(self.output(process), b"before\nafter\n")
 
     def test_launcher_killed_behind_a_dead_orphan(self):
-        """The launcher dies while an orphan older than itself lies dead and cannot be judged before the launcher has answered:
-        the spawn under way and all later ones are answered."""
+        """The launcher dies while an orphan older than itself lies dead and cannot be judged before the launcher has
+        answered: the spawn under way and all later ones are answered."""
         orphan = int(self.run_sh("setsid sleep 300 & echo $!; exit 0")[1])
         os.kill(self.launcher()["pid"], signal.SIGKILL)
         self.ended(self.spawn("true")["id"])
@@ -350,8 +350,8 @@ class LauncherKilledTest(KeeperCase):
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace to kill the launcher between clone and its answer")
     def test_launcher_killed_with_its_child_dead(self):
-        """The launcher is killed just before it answers, again and again, and the child has ended by then: the record does not
-        stay as one of a process that runs, and no pid is kept that may be somebody else's."""
+        """The launcher is killed just before it answers, again and again, and the child has ended by then: the record does
+        not stay as one of a process that runs, and no pid is kept that may be somebody else's."""
         for _ in range(6):
             launcher = self.launcher()["pid"]
             argv = ["strace", "-o", "/dev/null", "-p", str(launcher), "-e", "inject=sendmsg:signal=SIGKILL"]

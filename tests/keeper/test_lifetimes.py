@@ -66,17 +66,18 @@ class StartingTest(KeeperCase):
             return None
 
     def test_release_and_kill_of_a_starting_process(self):
-        """release and kill of processes whose launcher stands still for longer than a kill may take: every request is answered,
-        the records say what is so, and neither process is left."""
+        """release and kill of processes whose launcher stands still for longer than a kill may take: every request is
+        answered, the records say what is so, and neither process is left."""
         self.hold_launcher()
         spawns = [self.start("released"), self.start("killed")]
         release = self.other.submit("release", {"id": "released"})
         kill = self.other.submit("kill", {"id": "killed"})
-        # The limit of a kill, 5 s, has to pass: the keeper may answer then or go on waiting, but must not forget the process.
-        self.other.quiet(release, 5.5)
+        # The limit of a kill, 5 s, has to pass: the keeper may answer then or wait on, but must not forget the process.
+        with contextlib.suppress(KeeperError):
+            self.connect().call("wait", id="released", timeout_ms=5500)
         self.let_launcher_go()
         pids = [self.spawned(request) for request in spawns]
-        answers = procs.wait_until(lambda: self.answered([release, kill]), "both are answered")
+        answers = [self.other.finish(request).result for request in (release, kill)]
         self.assertTrue(answers[0]["released"], answers[0])
         self.assertTrue(answers[1]["success"], answers[1])
         self.assert_gone([pid for pid in pids if pid])
@@ -87,9 +88,6 @@ class StartingTest(KeeperCase):
         allowed = {self.keeper.pid, self.launcher}
         self.assertLessEqual(set(procs.descendants(self.keeper.process.pid)), allowed)
         self.assertEqual(self.ended(self.sh("exit 3")["id"])["exit"]["code"], 3)
-
-    def answered(self, requests):
-        return [self.other.finish(request).result for request in requests]
 
     def test_stop_of_a_starting_process(self):
         """stop of a process that has no pid yet: its receipt names real pids only."""
@@ -151,8 +149,8 @@ class DescendantsTest(KeeperCase):
         self.assert_gone([orphan])
 
     def test_list_shows_what_left_a_descendant(self):
-        """`list` alone, without any other look at the record before, shows an ended process that left a descendant, until that
-        has gone."""
+        """`list` alone, without any other look at the record before, shows an ended process that left a descendant, until
+        that has gone."""
         process = self.sh("setsid sleep 300 & exit 0")
         procs.wait_until(lambda: procs.stat(process["pid"]) is None, "the leader is reaped")
 
@@ -252,7 +250,7 @@ class OutputTest(KeeperCase):
         self.assertGreaterEqual(len(reply.bytes()), 4096)
 
     def test_output_that_a_late_keeper_finds(self):
-        """What was written while the keeper stood still is part of the output, though its limit for late output has passed."""
+        """What was written while the keeper stood still is part of the output, though the limit for late output is over."""
         for _ in range(20):
             found = self.late_output()
             if found is not None:
@@ -398,7 +396,7 @@ class RecordTest(KeeperCase):
 
 class DaemonTest(KeeperCase):
     def test_daemon_keeps_nothing_of_its_caller(self):
-        """`$(coop-keeper --daemon)` returns, and a descriptor that the caller had open is not held by the keeper or its guard."""
+        """`$(coop-keeper --daemon)` returns, and a descriptor of its caller is not held by the keeper or its guard."""
         place = Place()
         self.addCleanup(place.remove)
         reader, writer = os.pipe()

@@ -170,8 +170,8 @@ class RandomTest(KeeperCase):
         return f"COOP_SEED={SEED} {dict(self.counts)}\n{super().failure_notes()}"
 
     def test_anything_at_any_time(self):
-        """Random requests, cuts, cancels, garbage, signals and launcher kills: each request on an open connection is answered
-        once, and afterwards nothing is left: no record, counter, descriptor or process."""
+        """Random requests, cuts, cancels, garbage, signals and launcher kills: each request on an open connection is
+        answered once, and afterwards nothing is left: no record, counter, descriptor or process."""
         self.ended(self.spawn("true")["id"])
         self.client.call("gc")
         base = self.client.call("info")["fds"]["open"]
