@@ -392,8 +392,9 @@ void coop_op_follow(struct coop_request *request)
 	coop_list_add(&process->followers, &follow->in_process);
 	coop_list_add(&request->conn->follows, &follow->in_conn);
 	request->keeper->follower_count++;
+	/* As far as the keeper knows by itself: a look at the kernel would come between a new process and its output. */
 	coop_request_event(request, "attached", &w);
-	coop_record_write(process, COOP_RECORD_FULL, &w, "process");
+	coop_record_write(process, COOP_RECORD_FRESH, &w, "process");
 	coop_request_event_end(request, &w);
 	coop_conn_touch(request->conn);
 }

@@ -28,10 +28,11 @@ static void on_child(uv_poll_t *handle, int status, int events)
 	(void)status;
 	(void)events;
 	keeper->wakeups++;
-	/* Several deaths may share one signal: it only says that there is something to reap. */
 	ssize_t n = read(keeper->child_fd, info, sizeof info);
-	(void)n;
-	coop_reap(keeper);
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof info[0]; i++)
+		coop_reap_leader(keeper, (pid_t)info[i].ssi_pid);
+	/* Several deaths may share one signal, and orphans die too: all that is looked for once the answers are out. */
+	keeper->reap_again = true;
 }
 
 /* SIGCHLD comes through a descriptor: two system calls and a pipe less than libuv's way, on the path of every exit. */
@@ -97,11 +98,18 @@ static bool nothing_to_wait_for(const struct coop_keeper *keeper)
 	return true;
 }
 
+static void flush(struct coop_keeper *keeper)
+{
+	while (!coop_list_empty(&keeper->dirty))
+		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
+}
+
 /* Everything that handlers left to do: kills go on, caps are applied, answers are sent. */
 static void before_sleep(uv_prepare_t *handle)
 {
 	struct coop_keeper *keeper = handle->data;
 
+	flush(keeper);
 	if (keeper->reap_again) {
 		keeper->reap_again = false;
 		coop_reap(keeper);
@@ -110,8 +118,7 @@ static void before_sleep(uv_prepare_t *handle)
 	coop_registry_trim_soon(keeper);
 	if (keeper->stopping && nothing_to_wait_for(keeper))
 		finish_shutdown(keeper);
-	while (!coop_list_empty(&keeper->dirty))
-		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
+	flush(keeper);
 }
 
 static void raise_fd_limit(struct coop_keeper *keeper)
@@ -164,6 +171,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->kills);
 	coop_list_init(&keeper->shutdown_requests);
 	keeper->started_at = coop_clock_wall_ms();
+	keeper->uid = getuid();
 	keeper->listen_fd = -1;
 	raise_fd_limit(keeper);
 	keeper->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -104,6 +104,14 @@ static bool must_wait(struct coop_keeper *keeper, pid_t pid)
 	return false;
 }
 
+void coop_reap_leader(struct coop_keeper *keeper, pid_t pid)
+{
+	struct coop_process *process = coop_registry_by_pid(keeper, pid);
+
+	if (process)
+		leader_reported(process);
+}
+
 void coop_reap(struct coop_keeper *keeper)
 {
 	for (;;) {

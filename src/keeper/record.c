@@ -41,7 +41,7 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_string(w, "alias", labels->alias);
 	coop_jsonw_string(w, "why", labels->why);
 	coop_jsonw_string(w, "task", labels->task);
-	(void)snprintf(principal, sizeof principal, "uid:%u", getuid());
+	(void)snprintf(principal, sizeof principal, "uid:%u", process->keeper->uid);
 	coop_jsonw_begin(w, "owner");
 	coop_jsonw_string(w, "principal", principal);
 	coop_jsonw_string(w, "agent", "main");

@@ -7,20 +7,6 @@
 
 #define INTERVAL_NS 200000000u /* shorter ones say nothing */
 
-struct sum {
-	uint64_t cpu_ns, memory_bytes;
-	unsigned pids;
-};
-
-static void add(void *user, const struct coop_tree_entry *entry)
-{
-	struct sum *sum = user;
-
-	sum->cpu_ns += entry->cpu_ns;
-	sum->memory_bytes += entry->memory_bytes;
-	sum->pids++;
-}
-
 static void sample(struct coop_usage *usage, uint64_t now)
 {
 	uint64_t passed = now - usage->sample_at;
@@ -40,7 +26,6 @@ void coop_stats_update(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;
 	struct coop_usage *usage = &process->usage;
-	struct sum sum = {0};
 
 	if (process->receipt || process->state == COOP_STATE_STARTING)
 		return;
@@ -53,8 +38,12 @@ void coop_stats_update(struct coop_process *process)
 						       : coop_tree_look_lately(keeper);
 	if (r < 0)
 		return;
-	coop_tree_each(keeper, process, add, &sum);
-	process->descendants = sum.pids - (process->reaped || !sum.pids ? 0 : 1);
+	struct coop_tree_sum sum = coop_tree_sum(keeper, process);
+	/* Of an ended one there is at least the one that was met, even if the look came at a moment when it showed nothing. */
+	if (process->reaped)
+		process->descendants = sum.pids ? sum.pids : 1;
+	else
+		process->descendants = sum.pids ? sum.pids - 1 : 0;
 	usage->pids = sum.pids;
 	usage->memory_bytes = sum.memory_bytes;
 	if (sum.memory_bytes > usage->peak_bytes)

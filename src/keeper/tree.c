@@ -40,28 +40,47 @@ ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t 
 /* Reads /proc/PID/stat. The name may hold anything, so fields are counted from its closing parenthesis. */
 int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 {
+	/* Which fields are wanted, counted from the name; scanf would cost more than reading them. */
+	enum {
+		PARENT = 2,
+		GROUP,
+		SESSION,
+		FLAGS = 7,
+		CHILDREN_USER = 14,
+		CHILDREN_SYSTEM,
+		START = 20,
+		PAGES = 22,
+		COUNT
+	};
 	char text[1024];
-	long long children_user, children_system, pages;
-	unsigned long long start;
-	unsigned flags;
-	struct coop_tree_entry entry = {.pid = pid, .owner = UNRESOLVED};
+	uint64_t field[COUNT] = {0};
 	ssize_t n = coop_tree_read_file(pid, "stat", text, sizeof text);
 
 	if (n < 0)
 		return (int)n;
-	const char *fields = strrchr(text, ')');
-	if (!fields || sscanf(fields + 1,
-			      " %c %d %d %d %*d %*d %u %*u %*u %*u %*u %*u %*u %lld %lld %*d %*d "
-			      "%*d %*d %llu %*u %lld",
-			      &entry.state, &entry.parent, &entry.group, &entry.session, &flags,
-			      &children_user, &children_system, &start, &pages) != 9)
+	char *at = strrchr(text, ')');
+	if (!at || at[1] != ' ' || !at[2])
 		return -EPROTO;
-	entry.start_time = start;
-	entry.exiting = flags & PF_EXITING;
-	entry.memory_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	entry.cpu_ns = (uint64_t)(children_user + children_system) *
-		       (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	*ret = entry;
+	char state = at[2];
+	at += 3;
+	for (int i = PARENT; i < COUNT; i++) {
+		if (*at != ' ')
+			return -EPROTO;
+		field[i] = (uint64_t)strtoll(at, &at, 10);
+	}
+	*ret = (struct coop_tree_entry){
+		.pid = pid,
+		.owner = UNRESOLVED,
+		.state = state,
+		.parent = (pid_t)field[PARENT],
+		.group = (pid_t)field[GROUP],
+		.session = (pid_t)field[SESSION],
+		.exiting = field[FLAGS] & PF_EXITING,
+		.start_time = field[START],
+		.memory_bytes = field[PAGES] * (uint64_t)sysconf(_SC_PAGESIZE),
+		.cpu_ns = (field[CHILDREN_USER] + field[CHILDREN_SYSTEM]) *
+			  (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)),
+	};
 	return 0;
 }
 
@@ -73,10 +92,11 @@ bool coop_tree_dead(const struct coop_tree_entry *entry)
 /* The process's own CPU time in nanoseconds: /proc only counts in ticks. */
 static uint64_t own_cpu(pid_t pid)
 {
-	clockid_t clock;
+	/* The kernel's name for the CPU clock of a process; the C library would ask it first whether that exists. */
+	clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
 	struct timespec used;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used) < 0)
+	if (clock_gettime(clock, &used) < 0)
 		return 0;
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
@@ -166,9 +186,44 @@ static int scan(struct coop_tree *tree)
 	return r;
 }
 
+/* Adds up what each record's processes use, once for all who ask. */
+static int add_up(struct coop_tree *tree)
+{
+	size_t used = 0;
+
+	tree->sums = coop_mem_zalloc(tree->count * sizeof *tree->sums);
+	if (!tree->sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct coop_tree_entry *entry = &tree->entries[i];
+		if (!entry->owner || coop_tree_dead(entry))
+			continue;
+		struct coop_tree_sum *sum = coop_map_get(&tree->sum_of, entry->owner);
+		if (!sum) {
+			sum = &tree->sums[used++];
+			if (coop_map_put(&tree->sum_of, entry->owner, sum) < 0)
+				return -ENOMEM;
+		}
+		sum->cpu_ns += entry->cpu_ns;
+		sum->memory_bytes += entry->memory_bytes;
+		sum->pids++;
+	}
+	return 0;
+}
+
+struct coop_tree_sum coop_tree_sum(const struct coop_keeper *keeper,
+				   const struct coop_process *process)
+{
+	const struct coop_tree_sum *sum = coop_map_get(&keeper->tree.sum_of, process->n);
+
+	return sum ? *sum : (struct coop_tree_sum){0};
+}
+
 static void clear(struct coop_tree *tree)
 {
 	free(tree->entries);
+	free(tree->sums);
+	coop_map_clear(&tree->sum_of);
 	coop_map_clear(&tree->index);
 }
 
@@ -179,7 +234,8 @@ int coop_tree_look(struct coop_keeper *keeper)
 
 	fresh.entries = NULL;
 	fresh.count = fresh.capacity = 0;
-	fresh.index = (struct coop_map){0};
+	fresh.index = fresh.sum_of = (struct coop_map){0};
+	fresh.sums = NULL;
 	fresh.strays = 0;
 	fresh.taken = began;
 	int r = scan(&fresh);
@@ -188,6 +244,11 @@ int coop_tree_look(struct coop_keeper *keeper)
 		return r;
 	}
 	resolve(keeper, &keeper->tree, &fresh);
+	r = add_up(&fresh);
+	if (r < 0) {
+		clear(&fresh);
+		return r;
+	}
 	fresh.cost = coop_clock_now() - began;
 	clear(&keeper->tree);
 	keeper->tree = fresh;
@@ -214,18 +275,9 @@ void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process 
 	}
 }
 
-static void count_one(void *user, const struct coop_tree_entry *entry)
-{
-	(void)entry;
-	++*(size_t *)user;
-}
-
 size_t coop_tree_count(const struct coop_keeper *keeper, const struct coop_process *process)
 {
-	size_t count = 0;
-
-	coop_tree_each(keeper, process, count_one, &count);
-	return count;
+	return coop_tree_sum(keeper, process).pids;
 }
 
 int coop_tree_signal(const struct coop_tree_entry *entry, int number)

@@ -22,12 +22,20 @@ struct coop_tree_entry {
 	char state;     /* as in /proc/PID/stat; Z and X are dead */
 };
 
+/* What a record's living processes use together. */
+struct coop_tree_sum {
+	uint64_t cpu_ns, memory_bytes;
+	unsigned pids;
+};
+
 struct coop_tree {
 	struct coop_tree_entry *entries;
 	size_t count, capacity;
 	uint64_t taken; /* monotonic; 0: never */
 	uint64_t cost;
-	struct coop_map index;    /* pid -> entry */
+	struct coop_map index; /* pid -> entry */
+	struct coop_tree_sum *sums;
+	struct coop_map sum_of;   /* n of the record -> sum */
 	int children_fd;          /* the kernel's list of our children; 0: not open yet */
 	struct coop_map orphaned; /* n of the records that had orphans at the last sweep */
 	uint64_t swept;           /* when that began */
@@ -43,6 +51,10 @@ int coop_tree_look_lately(struct coop_keeper *keeper);
 
 /* Living members of a record's tree at the last look, the leader included. */
 size_t coop_tree_count(const struct coop_keeper *keeper, const struct coop_process *process);
+
+/* Their sum at the last look; all zero if there are none. */
+struct coop_tree_sum coop_tree_sum(const struct coop_keeper *keeper,
+				   const struct coop_process *process);
 
 /* Calls for each living member. */
 void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process *process,
