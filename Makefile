@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
-VALGRIND_PROCESSES ?= 10000
+VALGRIND_PROCESSES ?= 10250
 
 .PHONY: all run test bench asan fuzz valgrind lint format install deps clean help
 
@@ -27,7 +27,7 @@ asan: deps
 fuzz: deps
 	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
 
-## valgrind: VALGRIND_PROCESSES (10000) short processes through a keeper under memcheck
+## valgrind: VALGRIND_PROCESSES (10250: 10,000 that start, and some that cannot) through a keeper under memcheck
 valgrind: all
 	@scripts/valgrind-keeper build/bin/coop-keeper $(VALGRIND_PROCESSES)
 
