@@ -135,7 +135,6 @@ void coop_conn_close(struct coop_conn *conn)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_lease);
 		coop_list_remove(&process->in_lease);
-		process->leaseholder = NULL;
 		if (coop_kill_begin(process, &order) < 0)
 			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
 				 process->id);

@@ -33,7 +33,7 @@ struct coop_keeper {
 	int listen_fd, lock_fd, spare_fd, null_fd;
 	uv_poll_t listen_poll;
 	bool listening;
-	bool private_mode, foreground, on_demand;
+	bool private_mode, on_demand;
 	struct rlimit original_nofile;
 	rlim_t fd_limit; /* as raised */
 	struct coop_link connections, dirty;

@@ -34,12 +34,12 @@ static void begin_killing(struct coop_kill *job)
 }
 
 /* The signal that asks politely goes to the group, as a terminal's would; a stopped process must be able to act on it. */
-static void ask(struct coop_process *process, int number)
+static void ask(const struct coop_process *process)
 {
 	if (process->reaped || process->pid <= 1)
 		return;
 	/* The leader is our unreaped child: neither its pid nor its group can have been reused. */
-	(void)kill(-process->pid, number);
+	(void)kill(-process->pid, SIGTERM);
 	(void)kill(-process->pid, SIGCONT);
 }
 
@@ -95,7 +95,7 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 			coop_process_due(process, COOP_DUE_GRACE, grace_end);
 		if (process->pid)
 			(void)remember(job, process->pid);
-		ask(process, order->signal ? order->signal : SIGTERM);
+		ask(process);
 	}
 	return 0;
 }
@@ -109,7 +109,6 @@ void coop_kill_look_again(struct coop_process *process)
 		begin_killing(process->kill);
 		return;
 	}
-	process->kill->again = true;
 	process->keeper->kill_again = true;
 }
 
@@ -118,7 +117,7 @@ void coop_kill_started(struct coop_process *process)
 	if (!process->kill)
 		return;
 	if (!process->kill->killing)
-		ask(process, SIGTERM);
+		ask(process);
 	coop_kill_look_again(process);
 }
 
@@ -250,7 +249,6 @@ void coop_kill_round(struct coop_keeper *keeper)
 	{
 		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
 		struct coop_process *process = job->process;
-		job->again = false;
 		if (job->killing && fresh)
 			coop_kill_look_again(process);
 		/* /proc could not be read, for want of memory or descriptors: again soon. */

@@ -18,7 +18,6 @@ struct coop_kill_order {
 	enum coop_cause cause;
 	struct coop_evidence evidence;
 	uint64_t grace_ms;
-	int signal; /* for the grace; 0: SIGTERM */
 };
 
 struct coop_kill {
@@ -26,7 +25,6 @@ struct coop_kill {
 	struct coop_link in_keeper;
 	uint64_t began;
 	bool killing; /* the grace is over */
-	bool again;   /* look again before the loop sleeps */
 	pid_t *signalled;
 	size_t signalled_count, signalled_capacity;
 	unsigned survivors;

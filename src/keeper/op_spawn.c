@@ -382,10 +382,8 @@ static int start(struct draft *draft)
 	int r = process->streams[0].overflow == COOP_OVERFLOW_SPOOL
 			? coop_spool_open(process, draft->err)
 			: 0;
-	if (process->lease == COOP_LEASE_EPHEMERAL) {
-		process->leaseholder = request->conn;
+	if (process->lease == COOP_LEASE_EPHEMERAL)
 		coop_list_add(&request->conn->leases, &process->in_lease);
-	}
 	if (r == 0)
 		r = coop_spawn_start(process, &command, request, draft->err);
 	if (r < 0)

@@ -162,12 +162,11 @@ struct coop_process {
 	unsigned descendants; /* at the last look */
 	bool childless;       /* ended, and known to have left nobody behind */
 
-	struct coop_spawn *spawn;      /* while starting */
-	struct coop_kill *kill;        /* while being stopped or killed */
-	struct coop_link waiters;      /* requests of `wait` */
-	struct coop_link followers;    /* struct coop_follow */
-	struct coop_conn *leaseholder; /* ephemeral: ends with it */
-	struct coop_link in_lease;
+	struct coop_spawn *spawn;   /* while starting */
+	struct coop_kill *kill;     /* while being stopped or killed */
+	struct coop_link waiters;   /* requests of `wait` */
+	struct coop_link followers; /* struct coop_follow */
+	struct coop_link in_lease;  /* ephemeral: ends with the connection that started it */
 
 	uv_timer_t timer;
 	uint64_t due[COOP_DUE_COUNT]; /* 0: not set */
