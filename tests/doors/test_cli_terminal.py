@@ -25,13 +25,12 @@ class TerminalRunTest(CliCase):
     def test_run_t_typing_and_restored_settings(self):
         """What is typed reaches the command, byte by byte; afterwards our terminal is as it was."""
         terminal = self.terminal("run", "-t", "--", "sh", "-c", "stty -echo; echo ready; read x; echo got $x; echo done")
-        before = terminal.settings()
         terminal.until(b"ready")
         self.assertFalse(terminal.settings()[3] & termios.ICANON, "our terminal is raw while the other one works")
         terminal.type(b"hello\r")
         terminal.until(b"got hello")
         self.assertEqual(terminal.wait(), 0)
-        self.assertEqual(terminal.settings(), before)
+        self.assertEqual(terminal.settings(), terminal.before)
 
     def test_b059_resize_is_forwarded(self):
         """A resize of our terminal reaches the command."""
@@ -82,11 +81,10 @@ class TerminalRunTest(CliCase):
     def test_killed_run_t_leaves_no_raw_terminal_behind_on_term(self):
         """SIGTERM to coop run -t goes to the command; our terminal is set back."""
         terminal = self.terminal("run", "-t", "--", "sh", "-c", "echo ready; exec sleep 300")
-        before = terminal.settings()
         terminal.until(b"ready")
         terminal.process.send_signal(signal.SIGTERM)
         self.assertEqual(terminal.wait(), 128 + 15)
-        self.assertEqual(terminal.settings(), before)
+        self.assertEqual(terminal.settings(), terminal.before)
 
 
 class AttachTest(CliCase):
@@ -115,11 +113,10 @@ class AttachTest(CliCase):
         """top shows the processes in a terminal and ends with q; without a terminal it says so."""
         process = self.detached("sleep", "300", options=["--tag", "watched"])
         terminal = self.terminal("top")
-        before = terminal.settings()
         terminal.until(b"watched")
         terminal.type(b"q")
         self.assertEqual(terminal.wait(), 0)
-        self.assertEqual(terminal.settings(), before)
+        self.assertEqual(terminal.settings(), terminal.before)
         self.coop("kill", process)
 
 

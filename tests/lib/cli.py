@@ -27,6 +27,7 @@ class Terminal:
     def __init__(self, argv, env, cols=80, rows=24):
         self.master, slave = pty.openpty()
         self.resize(cols, rows)
+        self.before = termios.tcgetattr(slave)  # the program may change them as soon as it runs
         self.seen = b""
 
         def take_terminal():
