@@ -257,6 +257,9 @@ static enum outcome read_once(struct coop_stream *stream)
 static void reached_end(struct coop_stream *stream)
 {
 	close_fd(stream);
+	/* Memory was taken to read into, and nothing ever came. */
+	if (stream->ring.end == 0)
+		coop_ring_clear(&stream->ring);
 	stream->eof = true;
 	stream->drained = true;
 	if (!stream->process->told)
