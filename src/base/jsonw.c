@@ -6,10 +6,17 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
+/* Records are long, and made of many small pieces: the usual case, that there is room, must cost next to nothing. */
 static void put(struct coop_jsonw *w, const void *bytes, size_t size)
 {
-	if (!w->failed && coop_buf_append(w->out, bytes, size) < 0)
+	struct coop_buf *out = w->out;
+
+	if (out->data && out->capacity - out->tail >= size) {
+		memcpy(out->data + out->tail, bytes, size);
+		out->tail += size;
+	} else if (!w->failed && coop_buf_append(out, bytes, size) < 0) {
 		w->failed = true;
+	}
 }
 
 static void put_text(struct coop_jsonw *w, const char *text)
@@ -117,22 +124,29 @@ void coop_jsonw_string(struct coop_jsonw *w, const char *name, const char *text)
 		put_text(w, "null");
 }
 
-void coop_jsonw_int(struct coop_jsonw *w, const char *name, int64_t value)
+static void put_digits(struct coop_jsonw *w, uint64_t value, bool negative)
 {
 	char digits[24];
+	size_t at = sizeof digits;
 
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	if (negative)
+		digits[--at] = '-';
+	put(w, digits + at, sizeof digits - at);
+}
+
+void coop_jsonw_int(struct coop_jsonw *w, const char *name, int64_t value)
+{
 	open_member(w, name);
-	(void)snprintf(digits, sizeof digits, "%lld", (long long)value);
-	put_text(w, digits);
+	put_digits(w, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
 }
 
 void coop_jsonw_uint(struct coop_jsonw *w, const char *name, uint64_t value)
 {
-	char digits[24];
-
 	open_member(w, name);
-	(void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
-	put_text(w, digits);
+	put_digits(w, value, false);
 }
 
 void coop_jsonw_bool(struct coop_jsonw *w, const char *name, bool value)
