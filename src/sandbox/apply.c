@@ -132,8 +132,9 @@ static void execute_from_path(const struct command *command)
 			candidate[size++] = '/';
 		memcpy(candidate + size, name, name_size + 1);
 		execute(candidate, command);
+		/* A folder that may not be searched says EACCES too: that is no sign of a program. */
 		if (errno == EACCES)
-			denied = true;
+			denied = denied || access(candidate, F_OK) == 0;
 		else if (errno != ENOENT && errno != ENOTDIR)
 			return;
 	}

@@ -34,7 +34,7 @@ def main():
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     keeper = Keeper(place=Place())
     client = keeper.wait_ready()
-    old = client.call("spawn", argv=["true"])["process"]
+    old = client.call("spawn", argv=["true"], cwd="/")["process"]
     client.call("wait", id=old["id"])
     procs.wait_until(lambda: procs.stat(old["pid"]) is None, "the old process is reaped")
 
@@ -50,7 +50,7 @@ def main():
 
     for _ in range(50):
         next_pid(old["pid"])
-        new = client.call("spawn", argv=["sleep", "300"])["process"]
+        new = client.call("spawn", argv=["sleep", "300"], cwd="/")["process"]
         if new["pid"] == old["pid"]:
             break
         client.call("kill", id=new["id"])
