@@ -52,6 +52,32 @@ static void update_interest(struct coop_conn *conn)
 	(void)uv_poll_start(&conn->poll, wanted, on_poll);
 }
 
+size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writer)
+{
+	static const uint8_t blank[COOP_FRAME_HEADER];
+	size_t start = coop_buf_size(&conn->out);
+
+	*ret_writer = (struct coop_jsonw){.out = &conn->out};
+	ret_writer->failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0;
+	coop_jsonw_begin(ret_writer, NULL);
+	return start;
+}
+
+bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size_t start)
+{
+	struct coop_buf *out = &conn->out;
+
+	coop_jsonw_end(writer);
+	size_t size = coop_buf_size(out) - start;
+	if (writer->failed || size - COOP_FRAME_HEADER > COOP_FRAME_JSON_MAX) {
+		out->tail = out->head + start;
+		return false;
+	}
+	coop_frame_put_json(coop_buf_front(out) + start, size - COOP_FRAME_HEADER);
+	coop_conn_touch(conn);
+	return true;
+}
+
 int coop_conn_open(struct coop_keeper *keeper, int fd)
 {
 	struct coop_conn *conn = coop_mem_zalloc(sizeof *conn);
@@ -72,21 +98,17 @@ int coop_conn_open(struct coop_keeper *keeper, int fd)
 	keeper->connection_count++;
 	coop_keeper_check_idle(keeper);
 
-	static const uint8_t blank[COOP_FRAME_HEADER];
-	struct coop_jsonw w = {.out = &conn->out,
-			       .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
-	coop_jsonw_begin(&w, NULL);
+	struct coop_jsonw w;
+	size_t start = coop_conn_frame_begin(conn, &w);
 	coop_jsonw_begin(&w, "hello");
 	coop_jsonw_int(&w, "protocol", COOP_PROTOCOL);
 	coop_jsonw_string(&w, "version", COOP_VERSION_STRING);
 	coop_jsonw_int(&w, "pid", getpid());
 	coop_jsonw_end(&w);
-	coop_jsonw_end(&w);
-	if (w.failed) {
+	if (!coop_conn_frame_end(conn, &w, start)) {
 		coop_conn_close(conn);
 		return -ENOMEM;
 	}
-	coop_frame_put_json(conn->out.data, coop_buf_size(&conn->out) - COOP_FRAME_HEADER);
 	coop_conn_flush(conn);
 	return 0;
 }
@@ -99,23 +121,15 @@ void coop_conn_touch(struct coop_conn *conn)
 
 void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
 {
-	static const uint8_t blank[COOP_FRAME_HEADER];
-	size_t mark = coop_buf_size(&conn->out);
-	struct coop_jsonw w = {.out = &conn->out,
-			       .failed = coop_buf_append(&conn->out, blank, sizeof blank) < 0};
+	struct coop_jsonw w;
+	size_t start = coop_conn_frame_begin(conn, &w);
 
-	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_begin(&w, "error");
 	coop_jsonw_string(&w, "code", code);
 	coop_jsonw_string(&w, "message", why);
 	coop_jsonw_end(&w);
 	coop_jsonw_bool(&w, "fatal", true);
-	coop_jsonw_end(&w);
-	if (w.failed)
-		conn->out.tail = conn->out.head + mark;
-	else
-		coop_frame_put_json(coop_buf_front(&conn->out) + mark,
-				    coop_buf_size(&conn->out) - mark - COOP_FRAME_HEADER);
+	(void)coop_conn_frame_end(conn, &w, start); /* without memory it ends without a word */
 	conn->closing = true;
 	coop_conn_touch(conn);
 }

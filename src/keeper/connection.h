@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/jsonw.h"
 #include "keeper/list.h"
 
 #define COOP_CONN_REQUESTS_MAX 256u
@@ -43,6 +44,11 @@ void coop_conn_touch(struct coop_conn *conn);
 
 /* Sends what can be sent; called by the loop's prepare step for touched connections. */
 void coop_conn_flush(struct coop_conn *conn);
+
+/* A JSON frame is written straight into the output; its header is filled in at the end. Begin opens the object and returns where
+ * the frame starts; end closes it, and returns whether the frame is whole: if not, nothing of it remains. */
+size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writer);
+bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size_t start);
 
 /* Ends it now: open requests are dropped, ephemeral processes end. */
 void coop_conn_close(struct coop_conn *conn);

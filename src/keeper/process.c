@@ -13,6 +13,7 @@
 #include "keeper/op_wait.h"
 #include "keeper/orphans.h"
 #include "keeper/spool.h"
+#include "keeper/stats.h"
 
 /* The end is told when the output has been quiet for this long after it, at the latest after the second. */
 #define QUIET_NS 100000000u
@@ -251,15 +252,9 @@ static void finish(struct coop_process *process, int wait_status)
 	coop_stdin_close(process);
 }
 
-static uint64_t cpu_ns(const struct rusage *usage)
-{
-	return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) * 1000000000u +
-	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
-}
-
 void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage)
 {
-	uint64_t used = cpu_ns(usage) + process->usage.reaped_cpu_ns;
+	uint64_t used = coop_stats_cpu_ns(usage) + process->usage.reaped_cpu_ns;
 	uint64_t peak = (uint64_t)usage->ru_maxrss * 1024;
 
 	process->reaped = true;

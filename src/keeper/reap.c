@@ -13,6 +13,7 @@
 #include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/spawn.h"
+#include "keeper/stats.h"
 
 /* Takes one report of that child away. Returns whether the child is gone for good. */
 static bool consume(pid_t pid, int *ret_code, int *ret_status, struct rusage *ret_usage)
@@ -84,9 +85,7 @@ static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
 	keeper->tree.swept = 0; /* whoever was said to have orphans may have none any more */
 	if (!process)
 		return;
-	process->usage.reaped_cpu_ns +=
-		((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000u +
-		((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000u;
+	process->usage.reaped_cpu_ns += coop_stats_cpu_ns(&usage);
 	coop_kill_look_again(process);
 }
 

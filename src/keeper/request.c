@@ -11,33 +11,15 @@
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 
-/* A frame is written straight into the connection's output; its header is filled in at the end. */
 static void begin_frame(struct coop_request *request, struct coop_jsonw *ret_writer)
 {
-	struct coop_buf *out = &request->conn->out;
-	static const uint8_t blank[COOP_FRAME_HEADER];
-
-	*ret_writer = (struct coop_jsonw){.out = out};
-	request->mark = coop_buf_size(out);
-	ret_writer->failed = coop_buf_append(out, blank, sizeof blank) < 0;
-	coop_jsonw_begin(ret_writer, NULL);
+	request->mark = coop_conn_frame_begin(request->conn, ret_writer);
 	coop_jsonw_uint(ret_writer, "id", request->id);
 }
 
-/* Returns whether the frame is whole. If not, nothing of it remains. */
 static bool end_frame(struct coop_request *request, struct coop_jsonw *writer)
 {
-	struct coop_buf *out = &request->conn->out;
-
-	coop_jsonw_end(writer);
-	size_t size = coop_buf_size(out) - request->mark;
-	if (writer->failed || size - COOP_FRAME_HEADER > COOP_FRAME_JSON_MAX) {
-		out->tail = out->head + request->mark;
-		return false;
-	}
-	coop_frame_put_json(coop_buf_front(out) + request->mark, size - COOP_FRAME_HEADER);
-	coop_conn_touch(request->conn);
-	return true;
+	return coop_conn_frame_end(request->conn, writer, request->mark);
 }
 
 static void on_timer_closed(uv_handle_t *handle)

@@ -7,6 +7,12 @@
 
 #define INTERVAL_NS 200000000u /* shorter ones say nothing */
 
+uint64_t coop_stats_cpu_ns(const struct rusage *usage)
+{
+	return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
+}
+
 static void sample(struct coop_usage *usage, uint64_t now)
 {
 	uint64_t passed = now - usage->sample_at;

@@ -103,6 +103,31 @@ static void close_fd(struct coop_stream *stream)
 	}
 }
 
+/* Copies the last bytes before `end`, up to four. Returns how many. */
+static size_t last_bytes(const struct coop_ring *ring, uint64_t end, uint8_t ret_bytes[4])
+{
+	uint64_t kept = end - ring->start;
+	size_t size = kept < 4 ? (size_t)kept : 4, at = 0;
+	struct iovec views[2];
+	int count = coop_ring_view(ring, end - size, size, views);
+
+	for (int i = 0; i < count; at += views[i++].iov_len)
+		memcpy(ret_bytes + at, views[i].iov_base, views[i].iov_len);
+	return size;
+}
+
+/* Size of the next event: as much as one takes, without splitting a character. */
+static uint64_t next_piece(const struct coop_stream *stream, uint64_t end)
+{
+	uint64_t size = end - stream->indexed;
+	uint8_t tail[4];
+
+	if (size <= COOP_INDEX_CHUNK)
+		return size;
+	size_t have = last_bytes(&stream->ring, stream->indexed + COOP_INDEX_CHUNK, tail);
+	return COOP_INDEX_CHUNK - coop_utf8_unfinished(tail, have);
+}
+
 /* Records the bytes before `end` as events, in pieces that split no character. */
 static void index_upto(struct coop_stream *stream, uint64_t end)
 {
@@ -110,22 +135,11 @@ static void index_upto(struct coop_stream *stream, uint64_t end)
 	/* Bytes may come before the start has been told. */
 	uint64_t age_ms = process->started ? (coop_clock_now() - process->started) / 1000000u : 0;
 
-	if (stream->indexed < stream->ring.start && !process->told) {
-		/* Fell out of the ring before it could be indexed: cannot happen, as every read is indexed at once. */
+	/* A draining reader may have taken, and released, the beginning of a character that waited here for its rest. */
+	if (stream->indexed < stream->ring.start)
 		stream->indexed = stream->ring.start;
-	}
 	while (stream->indexed < end) {
-		uint64_t size = end - stream->indexed;
-		if (size > COOP_INDEX_CHUNK) {
-			struct iovec views[2];
-			size = COOP_INDEX_CHUNK;
-			uint8_t tail[4];
-			int count =
-				coop_ring_view(&stream->ring, stream->indexed + size - 4, 4, views);
-			for (int i = 0, n = 0; i < count; n += (int)views[i++].iov_len)
-				memcpy(tail + n, views[i].iov_base, views[i].iov_len);
-			size -= coop_utf8_unfinished(tail, 4);
-		}
+		uint64_t size = next_piece(stream, end);
 		(void)coop_index_add(
 			&process->index,
 			(struct coop_index_event){
@@ -147,16 +161,11 @@ void coop_stream_index_rest(struct coop_stream *stream)
 /* What has arrived becomes events, except an unfinished character at the end, which waits for its rest. */
 static void index_arrived(struct coop_stream *stream)
 {
-	struct coop_ring *ring = &stream->ring;
-	size_t size = coop_ring_size(ring) < 4 ? coop_ring_size(ring) : 4;
-	uint8_t tail[4] = {0};
-	struct iovec views[2];
-	int count = coop_ring_view(ring, ring->end - size, size, views);
-
-	for (int i = 0, n = 0; i < count; n += (int)views[i++].iov_len)
-		memcpy(tail + n, views[i].iov_base, views[i].iov_len);
+	uint8_t tail[4];
+	size_t size = last_bytes(&stream->ring, stream->ring.end, tail);
 	size_t unfinished = coop_utf8_unfinished(tail, size);
-	index_upto(stream, ring->end - unfinished);
+
+	index_upto(stream, stream->ring.end - unfinished);
 	if (unfinished && !stream->process->due[COOP_DUE_CHUNK])
 		coop_process_due(stream->process, COOP_DUE_CHUNK, coop_clock_now() + CHUNK_WAIT_NS);
 }
