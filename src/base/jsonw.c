@@ -78,15 +78,24 @@ static void put_quoted(struct coop_jsonw *w, const char *text)
 
 static void open_member(struct coop_jsonw *w, const char *name)
 {
+	size_t size = name ? strlen(name) : 0;
+	char *at = (char *)coop_buf_reserve(w->out, size + 4);
+
+	w->failed = w->failed || !at;
+	if (w->failed)
+		return;
+	char *begin = at;
 	if (w->comma)
-		put(w, ",", 1);
+		*at++ = ',';
 	w->comma = true;
 	if (name) {
 		/* Names are ours or have been checked: variable names, settings. */
-		put(w, "\"", 1);
-		put_text(w, name);
-		put(w, "\":", 2);
+		*at++ = '"';
+		at = mempcpy(at, name, size);
+		*at++ = '"';
+		*at++ = ':';
 	}
+	coop_buf_commit(w->out, (size_t)(at - begin));
 }
 
 void coop_jsonw_begin(struct coop_jsonw *w, const char *name)

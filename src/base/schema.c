@@ -5,16 +5,46 @@
 
 #include "base/signame.h"
 
-/* Where a check is: the error needs the whole name, "argv[2]". */
+/* Where a check is: in a field, or in an element or member of it. */
 struct place {
 	const struct coop_field *field;
-	char name[160];
+	const json_t *list; /* of the element */
+	size_t index;
+	const char *key; /* of the member */
 	struct coop_err *err;
 };
 
+struct name {
+	char text[160];
+};
+
+/* The error needs the whole name, "argv[2]"; it is made only then. */
+static struct name name_of(const struct place *at)
+{
+	struct name name;
+
+	if (at->list)
+		(void)snprintf(name.text, sizeof name.text, "%s[%zu]", at->field->name, at->index);
+	else if (at->key)
+		(void)snprintf(name.text, sizeof name.text, "%s.%.100s", at->field->name, at->key);
+	else
+		(void)snprintf(name.text, sizeof name.text, "%s", at->field->name);
+	return name;
+}
+
 static int wrong(const struct place *at, const char *what)
 {
-	return coop_err_field(at->err, COOP_INVALID_INPUT, at->name, "%s %s", at->name, what);
+	struct name name = name_of(at);
+
+	return coop_err_field(at->err, COOP_INVALID_INPUT, name.text, "%s %s", name.text, what);
+}
+
+static int beyond(const struct place *at, enum coop_code code, int64_t max, const char *unit)
+{
+	struct name name = name_of(at);
+
+	return coop_err_field(at->err, code, name.text, "%s has more than %lld %s", name.text,
+			      (long long)max, unit);
 }
 
 static int check_text(const struct place *at, const json_t *value, int64_t max)
@@ -25,8 +55,7 @@ static int check_text(const struct place *at, const json_t *value, int64_t max)
 	if (strlen(json_string_value(value)) != size)
 		return wrong(at, "must not contain a NUL character");
 	if (max && size > (uint64_t)max)
-		return coop_err_field(at->err, COOP_TOO_LARGE, at->name,
-				      "%s is longer than %lld bytes", at->name, (long long)max);
+		return beyond(at, COOP_TOO_LARGE, max, "bytes");
 	return 0;
 }
 
@@ -69,14 +98,6 @@ static int check_int(const struct place *at, const json_t *value)
 	return wrong(at, range);
 }
 
-static struct place element(const struct place *at, size_t index)
-{
-	struct place inner = *at;
-
-	(void)snprintf(inner.name, sizeof inner.name, "%s[%zu]", at->field->name, index);
-	return inner;
-}
-
 static int check_list(const struct place *at, const json_t *value)
 {
 	size_t count = json_array_size(value);
@@ -84,11 +105,9 @@ static int check_list(const struct place *at, const json_t *value)
 	if (!json_is_array(value))
 		return wrong(at, "must be a list");
 	if (at->field->max && count > (uint64_t)at->field->max)
-		return coop_err_field(at->err, COOP_TOO_LARGE, at->name,
-				      "%s has more than %lld elements", at->name,
-				      (long long)at->field->max);
+		return beyond(at, COOP_TOO_LARGE, at->field->max, "elements");
 	for (size_t i = 0; i < count; i++) {
-		struct place inner = element(at, i);
+		struct place inner = {at->field, .list = value, .index = i, .err = at->err};
 		const json_t *item = json_array_get(value, i);
 		int r = at->field->type == COOP_FIELD_ENUMS ? check_choice(&inner, item)
 							    : check_text(&inner, item, 0);
@@ -110,14 +129,11 @@ static int check_map(const struct place *at, const json_t *value)
 	if (!json_is_object(value))
 		return wrong(at, "must be an object");
 	if (at->field->max && json_object_size(value) > (uint64_t)at->field->max)
-		return coop_err_field(at->err, COOP_INVALID_INPUT, at->name,
-				      "%s has more than %lld members", at->name,
-				      (long long)at->field->max);
+		return beyond(at, COOP_INVALID_INPUT, at->field->max, "members");
 	/* jansson's iteration takes no const; nothing is changed. */
 	json_object_foreach((json_t *)(uintptr_t)value, key, item)
 	{
-		struct place inner = *at;
-		(void)snprintf(inner.name, sizeof inner.name, "%s.%.100s", at->field->name, key);
+		struct place inner = {at->field, .key = key, .err = at->err};
 		if (at->field->type == COOP_FIELD_MAP) {
 			int r = check_text(&inner, item, 0);
 			if (r < 0)
@@ -211,7 +227,6 @@ int coop_schema_check(const struct coop_field *fields, const json_t *args, struc
 	for (const struct coop_field *field = fields; field->name; field++) {
 		const json_t *value = coop_arg(args, field->name);
 		struct place at = {.field = field, .err = err};
-		(void)snprintf(at.name, sizeof at.name, "%s", field->name);
 		if (!value && field->required)
 			return wrong(&at, "is required");
 		r = value ? check_value(&at, value) : 0;

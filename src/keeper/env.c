@@ -64,7 +64,7 @@ static void drop(struct coop_env *env, const char *name)
 
 static int set(struct coop_env *env, const char *name, const char *value)
 {
-	size_t size = strlen(name) + strlen(value) + 2;
+	size_t name_size = strlen(name), value_size = strlen(value);
 	char *text;
 
 	drop(env, name);
@@ -76,10 +76,12 @@ static int set(struct coop_env *env, const char *name, const char *value)
 		env->variables = grown;
 		env->capacity = capacity;
 	}
-	text = coop_mem_alloc(size);
+	text = coop_mem_alloc(name_size + value_size + 2);
 	if (!text)
 		return -ENOMEM;
-	(void)snprintf(text, size, "%s=%s", name, value);
+	memcpy(text, name, name_size);
+	text[name_size] = '=';
+	memcpy(text + name_size + 1, value, value_size + 1);
 	env->variables[env->count++] = text;
 	env->variables[env->count] = NULL;
 	return 0;
@@ -90,15 +92,15 @@ static int check_variable(const char *argument, const char *name, const char *va
 {
 	char field[160];
 
+	if (valid_name(name) && (!value || strlen(value) <= COOP_ENV_VALUE_MAX))
+		return 0;
 	(void)snprintf(field, sizeof field, "%s.%.100s", argument, name);
 	if (!valid_name(name))
 		return coop_err_field(err, COOP_INVALID_INPUT, field,
 				      "%s: a variable's name is made of letters, digits and _",
 				      field);
-	if (value && strlen(value) > COOP_ENV_VALUE_MAX)
-		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is longer than %u bytes",
-				      field, COOP_ENV_VALUE_MAX);
-	return 0;
+	return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is longer than %u bytes", field,
+			      COOP_ENV_VALUE_MAX);
 }
 
 static int refuse_base(const char *name, struct coop_err *err)

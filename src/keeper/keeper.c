@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -171,7 +172,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->kills);
 	coop_list_init(&keeper->shutdown_requests);
 	keeper->started_at = coop_clock_wall_ms();
-	keeper->uid = getuid();
+	(void)snprintf(keeper->principal, sizeof keeper->principal, "uid:%u", getuid());
 	keeper->listen_fd = -1;
 	raise_fd_limit(keeper);
 	keeper->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -39,7 +39,7 @@ struct coop_keeper {
 	struct coop_link connections, dirty;
 	unsigned connection_count, follower_count;
 	int64_t started_at;
-	uid_t uid;
+	char principal[32]; /* whose keeper it is: uid:N */
 	uint64_t wakeups;
 
 	uv_poll_t on_child;

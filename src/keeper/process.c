@@ -252,6 +252,15 @@ static void finish(struct coop_process *process, int wait_status)
 	coop_stdin_close(process);
 }
 
+static bool streams_ended(const struct coop_process *process)
+{
+	for (int i = 0; i < process->stream_count; i++) {
+		if (!process->streams[i].eof)
+			return false;
+	}
+	return true;
+}
+
 void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage)
 {
 	uint64_t used = coop_stats_cpu_ns(usage) + process->usage.reaped_cpu_ns;
@@ -266,8 +275,10 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 		process->usage.peak_bytes = peak;
 	if (process->pty)
 		coop_stream_resume(&process->streams[0]);
-	coop_process_due(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
-	coop_process_due(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
+	if (!streams_ended(process)) {
+		coop_process_due(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
+		coop_process_due(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
+	}
 	if (process->on_exit == COOP_ON_EXIT_KILL &&
 	    coop_orphans_left(process->keeper, process, COOP_THOROUGH)) {
 		struct coop_kill_order order = {.cause = process->end.cause};
@@ -320,16 +331,12 @@ static void tell(struct coop_process *process)
 
 void coop_process_settle(struct coop_process *process)
 {
-	bool drained = true;
-
 	if (!process->reaped || process->told)
 		return;
 	/* With on_exit kill, none is alive when the end is told. */
 	if (process->kill && process->on_exit == COOP_ON_EXIT_KILL && process->kill->killing)
 		return;
-	for (int i = 0; i < process->stream_count; i++)
-		drained = drained && process->streams[i].eof;
-	if (drained || process->drain_over)
+	if (streams_ended(process) || process->drain_over)
 		tell(process);
 }
 

@@ -33,7 +33,6 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 {
 	const struct coop_labels *labels = &process->labels;
 	static const char *const leases[] = {"ephemeral", "awaited", "persistent"};
-	char principal[32];
 
 	coop_jsonw_string(w, "id", process->id);
 	coop_jsonw_string(w, "tag", labels->tag);
@@ -41,9 +40,8 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_string(w, "alias", labels->alias);
 	coop_jsonw_string(w, "why", labels->why);
 	coop_jsonw_string(w, "task", labels->task);
-	(void)snprintf(principal, sizeof principal, "uid:%u", process->keeper->uid);
 	coop_jsonw_begin(w, "owner");
-	coop_jsonw_string(w, "principal", principal);
+	coop_jsonw_string(w, "principal", process->keeper->principal);
 	coop_jsonw_string(w, "agent", "main");
 	coop_jsonw_end(w);
 	coop_jsonw_string(w, "agent", "main");
