@@ -126,13 +126,8 @@ class NoProcessesTest(KeeperCase):
         def lonely():
             plain_limits()
             resource.setrlimit(resource.RLIMIT_NPROC, (16, 16))
-            os.setgroups([])
-            os.setgid(LONELY_UID)
-            os.setuid(LONELY_UID)
+            place.become_owner()
 
-        log = place.log
-        log.touch()
-        os.chown(log, LONELY_UID, LONELY_UID)
         keeper = self.start_keeper(place=place, before_exec=lonely, env={"HOME": "/"})
         client = keeper.clients[0]
         ids = []

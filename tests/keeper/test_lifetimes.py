@@ -175,12 +175,8 @@ class UnkillableTest(KeeperCase):
 
         def be_other():
             plain_limits()
-            os.setgroups([])
-            os.setgid(OTHER_UID)
-            os.setuid(OTHER_UID)
+            place.become_owner()
 
-        place.log.touch()
-        os.chown(place.log, OTHER_UID, OTHER_UID)
         keeper = self.start_keeper(place=place, before_exec=be_other, env={"HOME": "/"})
         client = keeper.clients[0]
         plain = client.call("spawn", argv=["sleep", "300"], cwd="/")["process"]

@@ -10,7 +10,7 @@ import unittest
 
 from . import procs
 from .client import Client, Closed, Data, KeeperError
-from .place import KEEPER, Place, patience
+from .place import Place, patience
 from .procs import wait_until
 
 EXIT_GRACE = 30
@@ -27,7 +27,7 @@ class Keeper:
     def __init__(self, settings=None, place=None, env=None, wrap=(), before_exec=plain_limits, options=None):
         self.place = place or Place()
         self.clients = []
-        argv = [*wrap, str(KEEPER), *(options or ["--foreground"])]
+        argv = [*wrap, str(self.place.keeper), *(options or ["--foreground"])]
         for name, value in (settings or {}).items():
             argv += ["--set", f"{name}={value}"]
         # The file stays open for appending: a second keeper of the same place writes behind the first.

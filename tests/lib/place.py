@@ -40,8 +40,23 @@ class Place:
         self.reports = self.dir / "reports"
         self.reports.mkdir(mode=0o777)
         self.reports.chmod(0o777)
+        self.keeper = KEEPER
+        self.owner = owner
         if owner is not None:
-            os.chown(self.dir, owner, owner)
+            self._hand_over()
+
+    def _hand_over(self):
+        """To another user, with a keeper program of its own: the build may lie where only its owner may look."""
+        self.keeper = Path(shutil.copy(KEEPER, self.dir / "coop-keeper"))
+        self.log.touch()
+        for path in (self.dir, self.log):
+            os.chown(path, self.owner, self.owner)
+
+    def become_owner(self):
+        """Before a program is executed."""
+        os.setgroups([])
+        os.setgid(self.owner)
+        os.setuid(self.owner)
 
     def env(self, extra=None):
         keep = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "COOP_BUILD", RUN_MARK)
