@@ -36,7 +36,8 @@ void *coop_map_get(const struct coop_map *map, uint64_t key)
 	return map->capacity ? find(map, key)->value : NULL;
 }
 
-int coop_map_reserve(struct coop_map *map)
+/* Makes sure that one more put of a new key cannot fail. */
+static int reserve(struct coop_map *map)
 {
 	if ((map->used + 1) * 4 <= map->capacity * 3)
 		return 0;
@@ -56,7 +57,7 @@ int coop_map_reserve(struct coop_map *map)
 
 int coop_map_put(struct coop_map *map, uint64_t key, void *value)
 {
-	int r = coop_map_reserve(map);
+	int r = reserve(map);
 
 	if (r < 0)
 		return r;

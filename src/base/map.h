@@ -15,8 +15,6 @@ void coop_map_clear(struct coop_map *map);
 void *coop_map_get(const struct coop_map *map, uint64_t key);
 /* Sets or replaces. 0 or -ENOMEM, with nothing changed. */
 int coop_map_put(struct coop_map *map, uint64_t key, void *value);
-/* Makes sure that one more put of a new key cannot fail. 0 or -ENOMEM. */
-int coop_map_reserve(struct coop_map *map);
 /* Returns what was there, or NULL. */
 void *coop_map_remove(struct coop_map *map, uint64_t key);
 

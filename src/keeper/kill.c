@@ -29,7 +29,7 @@ static void begin_killing(struct coop_kill *job)
 	if (!job->process->reaped)
 		job->signalled_count = 0;
 	job->process->due[COOP_DUE_GRACE] = 0;
-	coop_process_due(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
+	coop_deadlines_set(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 	coop_kill_look_again(job->process);
 }
 
@@ -92,7 +92,7 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 	} else if (!job->killing) {
 		if (fresh || !process->due[COOP_DUE_GRACE] ||
 		    grace_end < process->due[COOP_DUE_GRACE])
-			coop_process_due(process, COOP_DUE_GRACE, grace_end);
+			coop_deadlines_set(process, COOP_DUE_GRACE, grace_end);
 		if (process->pid)
 			(void)remember(job, process->pid);
 		ask(process);
@@ -142,8 +142,8 @@ static void complete(struct coop_kill *job)
 	process->unkillable = job->survivors > 0;
 	process->keeper->untrimmed = true;
 	coop_list_remove(&job->in_keeper);
-	coop_process_due(process, COOP_DUE_KILL_LIMIT, 0);
-	coop_process_due(process, COOP_DUE_GRACE, 0);
+	coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, 0);
+	coop_deadlines_set(process, COOP_DUE_GRACE, 0);
 	if (job->survivors)
 		coop_log(COOP_LOG_WARN, "kill left survivors id=%s survivors=%u", process->id,
 			 job->survivors);
@@ -253,7 +253,7 @@ void coop_kill_round(struct coop_keeper *keeper)
 			coop_kill_look_again(process);
 		/* /proc could not be read, for want of memory or descriptors: again soon. */
 		if (job->killing && r < 0)
-			coop_process_due(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
+			coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
 		if (!job->killing || job->survivors || r < 0 || fresh)
 			continue;
 		/* Nobody left. With on_exit kill the end waits for this; else the answer waits for the end. */
@@ -271,7 +271,7 @@ void coop_kill_limit_reached(struct coop_process *process)
 		return;
 	if (process->spawn) {
 		/* There is nobody to kill yet. The launcher's watchdog bounds this. */
-		coop_process_due(process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
+		coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 		return;
 	}
 	if (coop_tree_look(process->keeper) == 0)

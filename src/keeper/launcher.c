@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include "base/fdpass.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/memfd.h"
 #include "keeper/keeper.h"
 #include "keeper/spawn.h"
 #include "sandbox/plan.h"
@@ -28,23 +28,6 @@
 extern const uint8_t coop_launcher_image[], coop_launcher_image_end[];
 
 static void on_socket(uv_poll_t *poll, int status, int events);
-
-static int make_image(void)
-{
-	size_t size = (size_t)(coop_launcher_image_end - coop_launcher_image);
-	COOP_AUTO_FD int fd = memfd_create("coop-launcher", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	for (size_t done = 0; fd >= 0 && done < size;) {
-		ssize_t n = write(fd, coop_launcher_image + done, size - done);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (fd < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return -errno;
-	return COOP_TAKE_FD(fd);
-}
 
 static int execute(const struct coop_keeper *keeper, int socket, pid_t *ret_pid)
 {
@@ -284,7 +267,9 @@ int coop_launcher_init(struct coop_keeper *keeper)
 	coop_list_init(&launcher->sent);
 	(void)uv_timer_init(&keeper->loop, &launcher->watchdog);
 	launcher->watchdog.data = keeper;
-	launcher->image_fd = make_image();
+	launcher->image_fd =
+		coop_memfd_sealed("coop-launcher", coop_launcher_image,
+				  (size_t)(coop_launcher_image_end - coop_launcher_image));
 	return launcher->image_fd < 0 ? launcher->image_fd : start(keeper);
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "keeper/connection.h"
+#include "keeper/deadlines.h"
 #include "keeper/follow.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
@@ -19,7 +20,6 @@
 #define QUIET_NS 100000000u
 #define DRAIN_LIMIT_NS 2000000000u
 #define MS 1000000u
-#define STOP_GRACE_MS 5000u
 
 static const enum coop_state transitions[COOP_STATE_COUNT][COOP_EVENT_COUNT] = {
 	[COOP_STATE_STARTING] =
@@ -94,8 +94,6 @@ void coop_process_event(struct coop_process *process, enum coop_event event)
 	process->state = transitions[process->state][event];
 }
 
-static void on_timer(uv_timer_t *timer);
-
 struct coop_process *coop_process_new(struct coop_keeper *keeper)
 {
 	struct coop_process *process = coop_mem_zalloc(sizeof *process);
@@ -110,8 +108,7 @@ struct coop_process *coop_process_new(struct coop_keeper *keeper)
 	process->index.limit = (size_t)keeper->settings.max_events;
 	for (int i = 0; i < 2; i++)
 		process->streams[i] = (struct coop_stream){.process = process, .fd = -1};
-	(void)uv_timer_init(&keeper->loop, &process->timer); /* cannot fail */
-	process->timer.data = process;
+	coop_deadlines_init(process);
 	return process;
 }
 
@@ -159,36 +156,12 @@ struct coop_stream *coop_process_stream(struct coop_process *process, unsigned n
 	return NULL;
 }
 
-static void arm(struct coop_process *process)
-{
-	uint64_t next = 0, now;
-
-	for (int i = 0; i < COOP_DUE_COUNT; i++) {
-		if (process->due[i] && (!next || process->due[i] < next))
-			next = process->due[i];
-	}
-	/* A timer that fires too early looks again and is armed anew: cheaper than moving it with every byte. */
-	if (!next || (process->armed && process->armed <= next))
-		return;
-	process->armed = next;
-	now = coop_clock_now();
-	uv_update_time(&process->keeper->loop);
-	(void)uv_timer_start(&process->timer, on_timer, next > now ? (next - now + MS - 1) / MS : 0,
-			     0);
-}
-
-void coop_process_due(struct coop_process *process, enum coop_deadline which, uint64_t when)
-{
-	process->due[which] = when;
-	if (when)
-		arm(process);
-}
-
 void coop_process_touch(struct coop_process *process)
 {
 	if (process->limits.idle_timeout_ms && coop_process_live(process))
-		coop_process_due(process, COOP_DUE_IDLE,
-				 coop_clock_now() + (uint64_t)process->limits.idle_timeout_ms * MS);
+		coop_deadlines_set(process, COOP_DUE_IDLE,
+				   coop_clock_now() +
+					   (uint64_t)process->limits.idle_timeout_ms * MS);
 }
 
 void coop_process_force(struct coop_process *process, enum coop_cause cause,
@@ -210,11 +183,11 @@ void coop_process_executed(struct coop_process *process)
 	process->started_at = coop_clock_wall_ms();
 	coop_process_event(process, COOP_EVENT_EXECUTED);
 	if (process->limits.timeout_ms)
-		coop_process_due(process, COOP_DUE_TIMEOUT,
-				 now + (uint64_t)process->limits.timeout_ms * MS);
+		coop_deadlines_set(process, COOP_DUE_TIMEOUT,
+				   now + (uint64_t)process->limits.timeout_ms * MS);
 	if (process->limits.max_lifetime_ms)
-		coop_process_due(process, COOP_DUE_LIFETIME,
-				 now + (uint64_t)process->limits.max_lifetime_ms * MS);
+		coop_deadlines_set(process, COOP_DUE_LIFETIME,
+				   now + (uint64_t)process->limits.max_lifetime_ms * MS);
 	coop_process_touch(process);
 }
 
@@ -248,7 +221,7 @@ static void finish(struct coop_process *process, int wait_status)
 	coop_process_event(process,
 			   WIFSIGNALED(wait_status) ? COOP_EVENT_SIGNALED : COOP_EVENT_EXITED);
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
-		coop_process_due(process, over[i], 0);
+		coop_deadlines_set(process, over[i], 0);
 	coop_stdin_close(process);
 }
 
@@ -276,8 +249,8 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	if (process->pty)
 		coop_stream_resume(&process->streams[0]);
 	if (!streams_ended(process)) {
-		coop_process_due(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
-		coop_process_due(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
+		coop_deadlines_set(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
+		coop_deadlines_set(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
 	}
 	if (process->on_exit == COOP_ON_EXIT_KILL &&
 	    coop_orphans_left(process->keeper, process, COOP_THOROUGH)) {
@@ -309,7 +282,7 @@ static void tell(struct coop_process *process)
 
 	process->told = true;
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
-		coop_process_due(process, over[i], 0);
+		coop_deadlines_set(process, over[i], 0);
 	for (int i = 0; i < process->stream_count; i++) {
 		struct coop_stream *stream = &process->streams[i];
 		coop_stream_index_rest(stream);
@@ -318,9 +291,9 @@ static void tell(struct coop_process *process)
 	}
 	process->exit_cursor = process->index.next;
 	if (!process->removed)
-		coop_process_due(process, COOP_DUE_RETENTION,
-				 coop_clock_now() +
-					 (uint64_t)process->limits.exit_retention_ms * MS);
+		coop_deadlines_set(process, COOP_DUE_RETENTION,
+				   coop_clock_now() +
+					   (uint64_t)process->limits.exit_retention_ms * MS);
 	coop_registry_finished(process);
 	coop_wait_answer_all(process);
 	coop_follow_wake(process);
@@ -345,132 +318,11 @@ void coop_process_shed(struct coop_process *process)
 	if (process->receipt)
 		return;
 	process->receipt = true;
-	coop_process_due(process, COOP_DUE_RETENTION, 0);
+	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
 	coop_stdin_close(process);
 	for (int i = 0; i < process->stream_count; i++)
 		coop_stream_close(&process->streams[i]);
 	coop_index_clear(&process->index);
 	coop_spool_free(process);
 	coop_registry_shed(process);
-}
-
-static void limit_reached(struct coop_process *process, enum coop_deadline which, int64_t value,
-			  uint64_t grace_ms)
-{
-	static const struct {
-		enum coop_cause cause;
-		const char *limit;
-	} rules[] = {
-		[COOP_DUE_TIMEOUT] = {COOP_CAUSE_TIMED_OUT, "timeout_ms"},
-		[COOP_DUE_LIFETIME] = {COOP_CAUSE_LIFETIME, "max_lifetime_ms"},
-		[COOP_DUE_IDLE] = {COOP_CAUSE_IDLE, "idle_timeout_ms"},
-	};
-	struct coop_kill_order order = {
-		.cause = rules[which].cause,
-		.evidence = {.limit = rules[which].limit, .value = value},
-		.grace_ms = grace_ms,
-	};
-
-	if (coop_kill_begin(process, &order) < 0)
-		coop_process_due(process, which,
-				 coop_clock_now() + QUIET_NS); /* no memory: again soon */
-}
-
-/* The idle clock does not run while somebody follows. */
-static void idle_reached(struct coop_process *process)
-{
-	if (coop_list_empty(&process->followers)) /* else the last one to go starts it anew */
-		limit_reached(process, COOP_DUE_IDLE, process->limits.idle_timeout_ms,
-			      STOP_GRACE_MS);
-}
-
-/* Descendants that outlive their leader keep the record, however old: they must stay owned. So does a reader in
- * progress. */
-static void retention_over(struct coop_process *process)
-{
-	if (!coop_list_empty(&process->followers) ||
-	    coop_orphans_left(process->keeper, process, COOP_THOROUGH))
-		coop_process_due(process, COOP_DUE_RETENTION,
-				 coop_clock_now() +
-					 (uint64_t)process->limits.exit_retention_ms * MS);
-	else
-		coop_process_shed(process);
-}
-
-/* The loop may be late, and timers come before reading: what is in the pipes counts. A read that finds bytes sets the quiet
- * deadline anew. */
-static void drain_due(struct coop_process *process, enum coop_deadline which)
-{
-	for (int i = 0; i < process->stream_count && !process->told; i++) {
-		struct coop_stream *stream = &process->streams[i];
-		if (stream->fd >= 0 && !stream->paused)
-			coop_stream_read(stream);
-	}
-	if (which == COOP_DUE_QUIET && process->due[COOP_DUE_QUIET])
-		return;
-	process->drain_over = true;
-	coop_process_settle(process);
-}
-
-static void due(struct coop_process *process, enum coop_deadline which)
-{
-	const struct coop_limits *limits = &process->limits;
-
-	switch (which) {
-	case COOP_DUE_TIMEOUT:
-		limit_reached(process, which, limits->timeout_ms,
-			      (uint64_t)limits->timeout_grace_ms);
-		break;
-	case COOP_DUE_LIFETIME:
-		limit_reached(process, which, limits->max_lifetime_ms, STOP_GRACE_MS);
-		break;
-	case COOP_DUE_IDLE:
-		idle_reached(process);
-		break;
-	case COOP_DUE_GRACE:
-		coop_kill_grace_over(process);
-		break;
-	case COOP_DUE_KILL_LIMIT:
-		coop_kill_limit_reached(process);
-		break;
-	case COOP_DUE_QUIET:
-	case COOP_DUE_DRAINED:
-		drain_due(process, which);
-		break;
-	case COOP_DUE_RETENTION:
-		retention_over(process);
-		break;
-	case COOP_DUE_CHUNK:
-		for (int i = 0; i < process->stream_count; i++)
-			coop_stream_index_rest(&process->streams[i]);
-		coop_follow_wake(process);
-		break;
-	case COOP_DUE_SHRINK:
-		for (int i = 0; i < process->stream_count; i++)
-			coop_stream_shrink(&process->streams[i]);
-		break;
-	case COOP_DUE_RETRY:
-		coop_kill_look_again(process);
-		for (int i = 0; i < process->stream_count; i++)
-			coop_stream_resume(&process->streams[i]);
-		break;
-	case COOP_DUE_COUNT:
-		break;
-	}
-}
-
-static void on_timer(uv_timer_t *timer)
-{
-	struct coop_process *process = coop_process_ref(timer->data);
-	uint64_t now = coop_clock_now();
-
-	process->armed = 0;
-	for (int i = 0; i < COOP_DUE_COUNT; i++) {
-		if (!process->due[i] || process->due[i] > now)
-			continue;
-		process->due[i] = 0;
-		due(process, (enum coop_deadline)i);
-	}
-	arm(process);
-	coop_process_unref(process);
 }

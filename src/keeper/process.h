@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "keeper/deadlines.h"
 #include "keeper/index.h"
 #include "keeper/list.h"
 #include "keeper/stdin.h"
@@ -60,22 +61,6 @@ enum coop_cause {
 
 enum coop_lease { COOP_LEASE_EPHEMERAL, COOP_LEASE_AWAITED, COOP_LEASE_PERSISTENT };
 enum coop_on_exit { COOP_ON_EXIT_KEEP, COOP_ON_EXIT_KILL };
-
-/* Moments at which something is due, in nanoseconds of the monotonic clock; one timer serves them all. */
-enum coop_deadline {
-	COOP_DUE_TIMEOUT,
-	COOP_DUE_LIFETIME,
-	COOP_DUE_IDLE,
-	COOP_DUE_GRACE,      /* of a stop: then the tree is killed */
-	COOP_DUE_KILL_LIMIT, /* a kill answers at the latest then */
-	COOP_DUE_QUIET,      /* no byte for so long after the end: drained */
-	COOP_DUE_DRAINED,    /* drained at the latest */
-	COOP_DUE_RETENTION,
-	COOP_DUE_CHUNK,  /* an unfinished character has waited long enough for its rest */
-	COOP_DUE_SHRINK, /* an enlarged pipe has been quiet */
-	COOP_DUE_RETRY,  /* something could not be done for want of memory or descriptors */
-	COOP_DUE_COUNT,
-};
 
 /* Texts of the request, kept for the record. */
 struct coop_labels {
@@ -207,9 +192,6 @@ void coop_process_force(struct coop_process *process, enum coop_cause cause,
 
 /* Output, input or an owner's call: the idle clock restarts. */
 void coop_process_touch(struct coop_process *process);
-
-/* Sets or (0) clears a deadline. */
-void coop_process_due(struct coop_process *process, enum coop_deadline which, uint64_t when);
 
 /* Gives up output and events; what remains is a receipt. */
 void coop_process_shed(struct coop_process *process);

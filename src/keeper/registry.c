@@ -291,7 +291,7 @@ void coop_registry_remove(struct coop_process *process)
 	if (process->removed)
 		return;
 	process->removed = true;
-	coop_process_due(process, COOP_DUE_RETENTION, 0);
+	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
 	(void)coop_map_remove(&registry->by_n, process->n);
 	coop_registry_clear_pid(process);
 	clear_session(process);

@@ -6,19 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/memfd.h"
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/op_spawn.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
+#include "keeper/spawn_fds.h"
 
 #define ATTEMPTS_MAX 3 /* plans lost with a dying launcher are sent again */
 
@@ -30,107 +28,6 @@ static int failed_at(struct coop_err *err, const char *step, int error)
 	coop_err_detail(err, "step", step);
 	coop_err_detail(err, "errno", coop_err_errno_name(error));
 	return r;
-}
-
-/* Our end is non-blocking and close-on-exec, the child's end only close-on-exec until it is duplicated. */
-static int make_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, int *ret_theirs)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	if (!coop_keeper_fd_allowed(keeper, ends[1]) ||
-	    fcntl(ends[ours], F_SETFL, O_NONBLOCK) < 0) {
-		(void)close(ends[0]);
-		(void)close(ends[1]);
-		return -EMFILE;
-	}
-	*ret_ours = ends[ours];
-	*ret_theirs = ends[!ours];
-	return 0;
-}
-
-static int make_terminal(struct coop_process *process, int *ret_master, int *ret_slave)
-{
-	struct winsize size = {.ws_col = process->cols, .ws_row = process->rows};
-	COOP_AUTO_FD int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-
-	if (master < 0 || unlockpt(master) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
-		return -errno;
-	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave < 0)
-		return -errno;
-	if (!coop_keeper_fd_allowed(process->keeper, slave)) {
-		(void)close(slave);
-		return -EMFILE;
-	}
-	*ret_master = COOP_TAKE_FD(master);
-	*ret_slave = slave;
-	return 0;
-}
-
-static int open_terminal(struct coop_spawn *spawn)
-{
-	struct coop_process *process = spawn->process;
-	int master = -1, slave = -1, r = make_terminal(process, &master, &slave);
-
-	if (r < 0)
-		return r;
-	spawn->fds[COOP_PLAN_FD_STDIN] = slave;
-	spawn->fds[COOP_PLAN_FD_STDOUT] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
-	spawn->fds[COOP_PLAN_FD_STDERR] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
-	r = coop_stream_open(&process->streams[0], master);
-	if (r == 0) {
-		process->input.fd = master;
-		process->input.terminal = true;
-		process->input.open = true;
-	}
-	return r < 0 || spawn->fds[COOP_PLAN_FD_STDERR] >= 0 ? r : -EMFILE;
-}
-
-static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
-{
-	struct coop_process *process = spawn->process;
-	int ours, r;
-
-	if (with_stdin) {
-		r = make_pipe(process->keeper, 1, &process->input.fd,
-			      &spawn->fds[COOP_PLAN_FD_STDIN]);
-		process->input.open = r == 0;
-	} else {
-		spawn->fds[COOP_PLAN_FD_STDIN] =
-			fcntl(process->keeper->null_fd, F_DUPFD_CLOEXEC, 3);
-		r = spawn->fds[COOP_PLAN_FD_STDIN] < 0 ? -errno : 0;
-	}
-	for (int i = 0; r == 0 && i < process->stream_count; i++) {
-		r = make_pipe(process->keeper, 0, &ours, &spawn->fds[COOP_PLAN_FD_STDOUT + i]);
-		if (r == 0)
-			r = coop_stream_open(&process->streams[i], ours);
-	}
-	if (r == 0 && process->stream_count == 1) {
-		spawn->fds[COOP_PLAN_FD_STDERR] =
-			fcntl(spawn->fds[COOP_PLAN_FD_STDOUT], F_DUPFD_CLOEXEC, 3);
-		r = spawn->fds[COOP_PLAN_FD_STDERR] < 0 ? -errno : 0;
-	}
-	return r;
-}
-
-static int body_to_memfd(struct coop_spawn *spawn, const struct coop_buf *body)
-{
-	COOP_AUTO_FD int fd = memfd_create("coop-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	size_t size = coop_buf_size(body);
-
-	for (size_t done = 0; fd >= 0 && done < size;) {
-		ssize_t n = write(fd, coop_buf_front(body) + done, size - done);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return -errno;
-	spawn->fds[COOP_PLAN_FD_BODY] = COOP_TAKE_FD(fd);
-	spawn->fd_count = COOP_PLAN_FD_COUNT;
-	return 0;
 }
 
 static uint32_t append_all(struct coop_buf *body, char *const *strings, bool *failed)
@@ -156,23 +53,16 @@ static int make_message(struct coop_spawn *spawn, const struct coop_spawn_comman
 	plan.body_size = coop_buf_size(&body);
 	if (!failed && sizeof plan + plan.body_size > COOP_PLAN_INLINE_MAX) {
 		plan.flags |= COOP_PLAN_BODY_FD;
-		r = body_to_memfd(spawn, &body);
+		r = coop_memfd_sealed("coop-plan", coop_buf_front(&body), plan.body_size);
+		spawn->fds[COOP_PLAN_FD_BODY] = r;
+		spawn->fd_count = COOP_PLAN_FD_COUNT;
 	}
 	failed = failed || coop_buf_append(&spawn->message, &plan, sizeof plan) < 0;
 	if (!(plan.flags & COOP_PLAN_BODY_FD))
 		failed = failed || coop_buf_append(&spawn->message, coop_buf_front(&body),
 						   plan.body_size) < 0;
 	coop_buf_clear(&body);
-	return failed ? -ENOMEM : r;
-}
-
-static void close_fds(struct coop_spawn *spawn)
-{
-	for (int i = 0; i < COOP_PLAN_FD_COUNT; i++) {
-		if (spawn->fds[i] >= 0)
-			(void)close(spawn->fds[i]);
-		spawn->fds[i] = -1;
-	}
+	return failed ? -ENOMEM : r < 0 ? r : 0;
 }
 
 static void on_poll_closed(uv_handle_t *handle)
@@ -186,7 +76,7 @@ static void on_poll_closed(uv_handle_t *handle)
 static void release(struct coop_spawn *spawn)
 {
 	spawn->process->spawn = NULL;
-	close_fds(spawn);
+	coop_spawn_fds_close(spawn);
 	coop_buf_clear(&spawn->message);
 	if (spawn->polling) {
 		uv_close((uv_handle_t *)&spawn->status_poll, on_poll_closed);
@@ -333,7 +223,7 @@ static void resolve_unanswered(struct coop_spawn *spawn)
 	coop_launcher_settled(process->keeper, spawn);
 	if (!spawn->cloned_pid && try_again(spawn) == 0)
 		return;
-	close_fds(spawn);
+	coop_spawn_fds_close(spawn);
 	if (!known)
 		spawn->reply_error = EIO;
 	conclude(spawn);
@@ -382,7 +272,7 @@ void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid, int error)
 		error = ENOMEM;
 		(void)kill(pid, SIGKILL); /* it cannot be kept; our unreaped child */
 	}
-	close_fds(spawn);
+	coop_spawn_fds_close(spawn);
 	spawn->answered = true;
 	spawn->reply_error = error;
 	if (error)
@@ -402,7 +292,7 @@ void coop_spawn_unanswered(struct coop_spawn *spawn)
 static int watch_status(struct coop_spawn *spawn)
 {
 	struct coop_keeper *keeper = spawn->process->keeper;
-	int r = make_pipe(keeper, 0, &spawn->status_fd, &spawn->fds[COOP_PLAN_FD_STATUS]);
+	int r = coop_spawn_fds_pipe(keeper, 0, &spawn->status_fd, &spawn->fds[COOP_PLAN_FD_STATUS]);
 
 	if (r == 0)
 		r = uv_poll_init(&keeper->loop, &spawn->status_poll, spawn->status_fd);
@@ -415,8 +305,7 @@ static int watch_status(struct coop_spawn *spawn)
 
 static int prepare(struct coop_spawn *spawn, const struct coop_spawn_command *command)
 {
-	struct coop_process *process = spawn->process;
-	int r = process->pty ? open_terminal(spawn) : open_pipes(spawn, command->stdin_pipe);
+	int r = coop_spawn_fds_open(spawn, command->stdin_pipe);
 
 	if (r == 0)
 		r = watch_status(spawn);

@@ -167,7 +167,8 @@ static void index_arrived(struct coop_stream *stream)
 
 	index_upto(stream, stream->ring.end - unfinished);
 	if (unfinished && !stream->process->due[COOP_DUE_CHUNK])
-		coop_process_due(stream->process, COOP_DUE_CHUNK, coop_clock_now() + CHUNK_WAIT_NS);
+		coop_deadlines_set(stream->process, COOP_DUE_CHUNK,
+				   coop_clock_now() + CHUNK_WAIT_NS);
 }
 
 /* A read that filled the standard pipe: this child is fast, and wake-ups are what it costs. Without the right to a large pipe
@@ -177,8 +178,8 @@ static void enlarge(struct coop_stream *stream)
 	if (stream->number != 3 && !stream->large)
 		stream->large = fcntl(stream->fd, F_SETPIPE_SZ, PIPE_LARGE) > 0;
 	if (stream->large)
-		coop_process_due(stream->process, COOP_DUE_SHRINK,
-				 coop_clock_now() + SHRINK_AFTER_NS);
+		coop_deadlines_set(stream->process, COOP_DUE_SHRINK,
+				   coop_clock_now() + SHRINK_AFTER_NS);
 }
 
 void coop_stream_shrink(struct coop_stream *stream)
@@ -244,7 +245,7 @@ static enum outcome read_once(struct coop_stream *stream)
 	ssize_t room = want ? coop_ring_offer(&stream->ring, want, overwrite, places, &count) : 0;
 
 	if (room < 0) /* no memory: as if there were no room, but nobody will free any */
-		coop_process_due(stream->process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
+		coop_deadlines_set(stream->process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
 	if (room <= 0)
 		return FULL;
 	ssize_t n = readv(stream->fd, places, count);
@@ -289,7 +290,7 @@ void coop_stream_read(struct coop_stream *stream)
 	/* Nobody has the terminal open at the moment: a program that is just ending, or one that will open /dev/tty again. Closing
 	 * our side would send it SIGHUP, so that waits for its end. No event tells of an opening: it is looked for. */
 	if (outcome == HUNG_UP)
-		coop_process_due(process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
+		coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
 	if (outcome == ENDED)
 		reached_end(stream);
 	if (process->told && stream->told_end == UINT64_MAX && stream->drained)
@@ -297,7 +298,7 @@ void coop_stream_read(struct coop_stream *stream)
 	if (stream->ring.end > before) {
 		coop_process_touch(process);
 		if (process->reaped && !process->told)
-			coop_process_due(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
+			coop_deadlines_set(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
 	}
 	coop_follow_wake(process);
 	if (stream->eof)

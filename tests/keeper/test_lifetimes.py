@@ -1,16 +1,13 @@
 """What became of a process, and of its record, where two things happen at once or in an unusual order."""
 
 import contextlib
-import datetime
 import os
 import select
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
-from pathlib import Path
 
 from lib import procs
 from lib.client import Client, KeeperError
@@ -207,130 +204,6 @@ class UnkillableTest(KeeperCase):
         if os.statvfs(program).f_flag & os.ST_NOSUID:
             self.skipTest(f"{place.dir} is mounted nosuid")
         return program
-
-
-class OutputTest(KeeperCase):
-    FULL = {"overflow": "backpressure", "ring_bytes": 4096}
-
-    def full(self):
-        """A process that has ended while its ring was full and the rest is still in the pipe."""
-        process = self.sh("head -c 40000 /dev/zero", **self.FULL)["id"]
-        self.ended(process)
-        return process
-
-    def test_release_under_a_reader_of_a_full_ring(self):
-        """release of an ended process whose output is paused, under a follower: when the follower
-        has gone the pipe's descriptors are closed."""
-        reader = self.connect()
-
-        def release_under_reader():
-            process = self.full()
-            # With until eof it cannot be over: the pipe is not read to its end.
-            follow = reader.submit("follow", {"id": process, "until": "eof"})
-            self.assertEqual(reader.item(follow)["event"], "attached")
-            self.assertTrue(self.client.call("release", id=process)["released"])
-            reader.cancel(follow)
-            with contextlib.suppress(KeeperError):
-                reader.finish(follow)
-
-        release_under_reader()
-        before = procs.fd_count(self.keeper.pid)
-        for _ in range(5):
-            release_under_reader()
-        procs.wait_until(lambda: procs.fd_count(self.keeper.pid) <= before, "no descriptor is left", timeout=5)
-
-    def test_follow_without_drain_of_a_full_ring_ends(self):
-        """A follow without drain of an ended process whose ring is full gets what the ring has, and ends."""
-        reply = self.client.reply("follow", {"id": self.full()}, timeout=10)
-        self.assertEqual(reply.result["reason"], "exit")
-        self.assertGreaterEqual(len(reply.bytes()), 4096)
-
-    def test_output_that_a_late_keeper_finds(self):
-        """What was written while the keeper stood still is part of the output, though the limit for late output is over."""
-        for _ in range(20):
-            found = self.late_output()
-            if found is not None:
-                self.assertEqual(found, 60000)
-                return
-        self.fail("the keeper could not be stopped between the end of a process and telling it")
-
-    def late_output(self):
-        """Bytes known when the end was told, or None if that was told before the keeper could be stopped."""
-        folder = Path(tempfile.mkdtemp(prefix="coop-t-"))
-        self.addCleanup(shutil.rmtree, folder)
-        os.mkfifo(folder / "go")
-        process = self.sh("(read x <go; exec head -c 60000 /dev/zero) & exit 0", cwd=str(folder))
-        waiter = self.connect()
-        wait = waiter.submit("wait", {"id": process["id"]})
-        procs.wait_until(lambda: procs.stat(process["pid"]) is None, "the leader is reaped", interval=0.001)
-        os.kill(self.keeper.pid, signal.SIGSTOP)
-        try:
-            procs.wait_until(lambda: procs.stat(self.keeper.pid)[0] == "T", "the keeper stands")
-            told = bool(select.select([waiter.socket], [], [], 0)[0])
-            with open(folder / "go", "w") as go:
-                go.write("\n")
-            below = {self.keeper.pid, *self.launcher_pids()}
-            procs.wait_until(lambda: set(procs.descendants(self.keeper.process.pid)) <= below, "all is written")
-            # The limit has to be over when the keeper goes on: 100 ms.
-            time.sleep(0.15)
-        finally:
-            os.kill(self.keeper.pid, signal.SIGCONT)
-        record = waiter.finish(wait).result["process"]
-        if told:
-            return None
-        self.assertGreaterEqual(record["events"]["exit"], 2, "its bytes are events before the exit")
-        return record["streams"]["stdout"]["end"]
-
-    def launcher_pids(self):
-        """The keeper's child that is the launcher, without asking the keeper."""
-        return [pid for pid in procs.descendants(self.keeper.pid) if "coop-keeper" in procs.cmdline(pid)
-                or "launcher" in procs.cmdline(pid)]
-
-    def test_event_times_are_not_in_the_future(self):
-        """Output that comes before the start has been told has a time between the request and now, like all other."""
-        begin = time.time()
-        requests = [self.client.submit("spawn", {"argv": ["echo", "x"]}) for _ in range(60)]
-        processes = [self.client.finish(request).result["process"]["id"] for request in requests]
-        for process in processes:
-            self.ended(process)
-            events = self.client.call("read", id=process, stream="combined", times=True)["events"]
-            self.assertEqual(len(events), 1)
-            at = datetime.datetime.fromisoformat(events[0]["at"].replace("Z", "+00:00")).timestamp()
-            # Times are told in milliseconds, and derived from two clocks.
-            self.assertLessEqual(at, time.time() + 1, events)
-            self.assertGreaterEqual(at, begin - 1, events)
-
-    def test_removed_spool_file(self):
-        """A read of bytes whose spool file somebody has removed tells how many are lost and goes on behind them."""
-        process = self.sh("head -c 300000 /dev/zero", overflow="spool", ring_bytes=4096)["id"]
-        record = self.ended(process)
-        os.unlink(record["stdout_path"])
-        reply = self.client.reply("read", {"id": process, "max": 1 << 20})
-        result = reply.result
-        self.assertGreater(result["bytes_dropped"], 0, result)
-        self.assertEqual(result["cursor"], result["bytes_dropped"], result)
-        self.assertEqual(result["next"], result["cursor"] + len(reply.bytes()), result)
-        rest = self.output(process, cursor=result["next"])
-        self.assertEqual(result["next"] + len(rest), 300000)
-        self.assertGreater(len(reply.bytes()) + len(rest), 0, "the ring still has the last bytes")
-        follow = self.client.reply("follow", {"id": process}, timeout=10)
-        self.assertEqual(follow.result["reason"], "exit")
-
-    def test_combined_read_with_a_small_budget_advances(self):
-        """A combined read whose max is smaller than the next event gives that one event; with max 0 it gives none."""
-        process = self.sh("echo first; read x; echo second", stdin="pipe")["id"]
-        self.wait_output(process, b"first\n")
-        self.client.reply("write_stdin", {"id": process}, b"\n")
-        self.ended(process)
-        seen, cursor = [], 0
-        while len(seen) < 2:
-            reply = self.client.reply("read", {"id": process, "stream": "combined", "cursor": cursor, "max": 1})
-            self.assertEqual(reply.result["next"], cursor + 1, reply.result)
-            seen.append(reply.bytes())
-            cursor = reply.result["next"]
-        self.assertEqual(seen, [b"first\n", b"second\n"])
-        nothing = self.client.reply("read", {"id": process, "stream": "combined", "max": 0})
-        self.assertEqual((nothing.result["next"], nothing.chunks), (0, []))
 
 
 class TerminalTest(KeeperCase):

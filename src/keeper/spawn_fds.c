@@ -1,0 +1,111 @@
+#include "keeper/spawn_fds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+#include "keeper/spawn.h"
+#include "sandbox/plan.h"
+
+int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, int *ret_theirs)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	if (!coop_keeper_fd_allowed(keeper, ends[1]) ||
+	    fcntl(ends[ours], F_SETFL, O_NONBLOCK) < 0) {
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+		return -EMFILE;
+	}
+	*ret_ours = ends[ours];
+	*ret_theirs = ends[!ours];
+	return 0;
+}
+
+static int make_terminal(struct coop_process *process, int *ret_master, int *ret_slave)
+{
+	struct winsize size = {.ws_col = process->cols, .ws_row = process->rows};
+	COOP_AUTO_FD int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+
+	if (master < 0 || unlockpt(master) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
+		return -errno;
+	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return -errno;
+	if (!coop_keeper_fd_allowed(process->keeper, slave)) {
+		(void)close(slave);
+		return -EMFILE;
+	}
+	*ret_master = COOP_TAKE_FD(master);
+	*ret_slave = slave;
+	return 0;
+}
+
+static int open_terminal(struct coop_spawn *spawn)
+{
+	struct coop_process *process = spawn->process;
+	int master = -1, slave = -1, r = make_terminal(process, &master, &slave);
+
+	if (r < 0)
+		return r;
+	spawn->fds[COOP_PLAN_FD_STDIN] = slave;
+	spawn->fds[COOP_PLAN_FD_STDOUT] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
+	spawn->fds[COOP_PLAN_FD_STDERR] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
+	r = coop_stream_open(&process->streams[0], master);
+	if (r == 0) {
+		process->input.fd = master;
+		process->input.terminal = true;
+		process->input.open = true;
+	}
+	return r < 0 || spawn->fds[COOP_PLAN_FD_STDERR] >= 0 ? r : -EMFILE;
+}
+
+static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
+{
+	struct coop_process *process = spawn->process;
+	int ours, r;
+
+	if (with_stdin) {
+		r = coop_spawn_fds_pipe(process->keeper, 1, &process->input.fd,
+					&spawn->fds[COOP_PLAN_FD_STDIN]);
+		process->input.open = r == 0;
+	} else {
+		spawn->fds[COOP_PLAN_FD_STDIN] =
+			fcntl(process->keeper->null_fd, F_DUPFD_CLOEXEC, 3);
+		r = spawn->fds[COOP_PLAN_FD_STDIN] < 0 ? -errno : 0;
+	}
+	for (int i = 0; r == 0 && i < process->stream_count; i++) {
+		r = coop_spawn_fds_pipe(process->keeper, 0, &ours,
+					&spawn->fds[COOP_PLAN_FD_STDOUT + i]);
+		if (r == 0)
+			r = coop_stream_open(&process->streams[i], ours);
+	}
+	if (r == 0 && process->stream_count == 1) {
+		spawn->fds[COOP_PLAN_FD_STDERR] =
+			fcntl(spawn->fds[COOP_PLAN_FD_STDOUT], F_DUPFD_CLOEXEC, 3);
+		r = spawn->fds[COOP_PLAN_FD_STDERR] < 0 ? -errno : 0;
+	}
+	return r;
+}
+
+int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin)
+{
+	return spawn->process->pty ? open_terminal(spawn) : open_pipes(spawn, with_stdin);
+}
+
+void coop_spawn_fds_close(struct coop_spawn *spawn)
+{
+	for (int i = 0; i < COOP_PLAN_FD_COUNT; i++) {
+		if (spawn->fds[i] >= 0)
+			(void)close(spawn->fds[i]);
+		spawn->fds[i] = -1;
+	}
+}

@@ -1,0 +1,21 @@
+/* The descriptors of a process that is being started: pipes or a terminal, one end for the keeper, one for the child. */
+#ifndef COOP_KEEPER_SPAWN_FDS_H
+#define COOP_KEEPER_SPAWN_FDS_H
+
+#include <stdbool.h>
+
+struct coop_keeper;
+struct coop_spawn;
+
+/* A pipe of which end `ours` (0 or 1) is the keeper's: non-blocking and close-on-exec. The other is only close-on-exec, until
+ * the child duplicates it. 0 or -errno. */
+int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, int *ret_theirs);
+
+/* Opens stdin, stdout and stderr. The keeper's ends are the process's and are watched; the child's are in spawn->fds, also on
+ * failure: close them. 0 or -errno. */
+int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin);
+
+/* Closes the child's ends. */
+void coop_spawn_fds_close(struct coop_spawn *spawn);
+
+#endif
