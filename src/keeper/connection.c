@@ -94,6 +94,7 @@ int coop_conn_open(struct coop_keeper *keeper, int fd)
 	coop_list_init(&conn->requests);
 	coop_list_init(&conn->follows);
 	coop_list_init(&conn->leases);
+	coop_list_init(&conn->ready);
 	coop_list_add(&keeper->connections, &conn->in_keeper);
 	keeper->connection_count++;
 	coop_keeper_check_idle(keeper);
@@ -182,6 +183,31 @@ static bool serve_follows(struct coop_conn *conn)
 	return any;
 }
 
+void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request)
+{
+	if (coop_list_empty(&conn->ready) && coop_buf_size(&conn->out) < FILL_TARGET) {
+		request->on_room(request);
+		return;
+	}
+	coop_list_add(&conn->ready, &request->in_process);
+	coop_conn_touch(conn);
+}
+
+/* Returns whether any was answered. */
+static bool serve_ready(struct coop_conn *conn)
+{
+	bool any = false;
+
+	while (!coop_list_empty(&conn->ready) && coop_buf_size(&conn->out) < FILL_TARGET) {
+		struct coop_request *request =
+			COOP_LIST_ITEM(conn->ready.next, struct coop_request, in_process);
+		coop_list_remove(&request->in_process);
+		request->on_room(request);
+		any = true;
+	}
+	return any;
+}
+
 /* Returns false when the connection is broken. */
 static bool send_out(struct coop_conn *conn)
 {
@@ -210,7 +236,8 @@ void coop_conn_flush(struct coop_conn *conn)
 	while (more) {
 		/* A full output hides that followers have more: they are asked again once it is sent. */
 		bool full = coop_buf_size(&conn->out) >= FILL_TARGET;
-		more = !conn->closing && (serve_follows(conn) || full);
+		more = !conn->closing && serve_ready(conn);
+		more = (!conn->closing && serve_follows(conn)) || more || full;
 		if (!send_out(conn)) {
 			coop_conn_close(conn);
 			return;

@@ -27,6 +27,7 @@ struct coop_conn {
 	struct coop_link requests;
 	unsigned request_count;
 	struct coop_link follows;        /* struct coop_follow, served in turn */
+	struct coop_link ready;          /* requests whose large answers wait for room */
 	struct coop_link leases;         /* ephemeral processes that end with this connection */
 	struct coop_request *collecting; /* its bytes are still coming */
 	uint64_t discard_id, discard;    /* bytes of a refused request, still coming */
@@ -41,6 +42,9 @@ int coop_conn_open(struct coop_keeper *keeper, int fd);
 
 /* Something was added to conn->out, or a follower has something: it is sent before the loop sleeps. */
 void coop_conn_touch(struct coop_conn *conn);
+
+/* Calls the request's on_room, now or when the client has read more: for answers that may be large. */
+void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request);
 
 /* Sends what can be sent; called by the loop's prepare step for touched connections. */
 void coop_conn_flush(struct coop_conn *conn);

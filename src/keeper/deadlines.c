@@ -78,8 +78,7 @@ static void idle_reached(struct coop_process *process)
  * progress. */
 static void retention_over(struct coop_process *process)
 {
-	if (!coop_list_empty(&process->followers) ||
-	    coop_orphans_left(process->keeper, process, COOP_THOROUGH))
+	if (process->readers || coop_orphans_left(process->keeper, process, COOP_THOROUGH))
 		coop_deadlines_set(process, COOP_DUE_RETENTION,
 				   coop_clock_now() +
 					   (uint64_t)process->limits.exit_retention_ms * MS);

@@ -46,11 +46,7 @@ static void detach(struct coop_request *request)
 	request->keeper->untrimmed = true;
 	coop_process_touch(process);
 	free(follow);
-	/* The record went before its last reader did. */
-	for (int i = 0;
-	     process->removed && coop_list_empty(&process->followers) && i < process->stream_count;
-	     i++)
-		coop_stream_close(&process->streams[i]);
+	coop_process_reader_end(process);
 }
 
 static void finish(struct coop_follow *follow, const char *reason)
@@ -204,7 +200,7 @@ static bool retained(const struct coop_stream *stream, const struct coop_index_e
 	return readable == event->offset;
 }
 
-/* Goes over events whose bytes are lost or that were never asked for, and tells of the lost ones. Returns whether it told. */
+/* Goes over events that were asked for and whose bytes are lost, and tells of them. Returns whether it told. */
 static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 {
 	const struct coop_index *index = &process->index;
@@ -220,7 +216,8 @@ static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 	}
 	for (; cursor < index->next; cursor++) {
 		const struct coop_index_event *event = coop_index_get(index, cursor);
-		if (retained(coop_process_stream(process, event->stream), event))
+		if (!follow->wanted[event->stream] ||
+		    retained(coop_process_stream(process, event->stream), event))
 			break;
 		bytes += event->size;
 	}
@@ -389,6 +386,7 @@ void coop_op_follow(struct coop_request *request)
 	coop_request_hold(request, process);
 	request->state = follow;
 	request->on_drop = detach;
+	coop_process_reader_begin(process);
 	coop_list_add(&process->followers, &follow->in_process);
 	coop_list_add(&request->conn->follows, &follow->in_conn);
 	request->keeper->follower_count++;

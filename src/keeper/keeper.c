@@ -14,11 +14,13 @@
 #include "keeper/connection.h"
 #include "keeper/kill.h"
 #include "keeper/listener.h"
+#include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/reap.h"
 #include "keeper/request.h"
 #include "keeper/spool.h"
 
+#define LINGER_MS 2000
 #define FDS_HELD_BACK 24 /* so that clients can always be answered, and /proc looked at */
 
 static void on_child(uv_poll_t *handle, int status, int events)
@@ -67,7 +69,13 @@ static void ignore(uv_signal_t *handle, int number)
 	(void)number;
 }
 
-/* Everything has ended: the last answers go out with the flush that follows, then the loop ends. */
+/* Clients that do not take their answers are not waited for any longer. */
+static void on_linger(uv_timer_t *timer)
+{
+	uv_stop(timer->loop);
+}
+
+/* Everything has ended: the last answers are written. */
 static void finish_shutdown(struct coop_keeper *keeper)
 {
 	struct coop_jsonw w;
@@ -81,7 +89,20 @@ static void finish_shutdown(struct coop_keeper *keeper)
 		coop_request_end(request, &w);
 	}
 	coop_spool_remove(keeper);
-	uv_stop(&keeper->loop);
+	keeper->finished = true;
+	uv_update_time(&keeper->loop);
+	(void)uv_timer_start(&keeper->idle_timer, on_linger, LINGER_MS, 0);
+}
+
+static bool all_sent(const struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->connections, link)
+	{
+		const struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
+		if (coop_buf_size(&conn->out) || !coop_list_empty(&conn->ready))
+			return false;
+	}
+	return true;
 }
 
 /* What could not be killed is not waited for: it is told of as a survivor. */
@@ -105,6 +126,11 @@ static void flush(struct coop_keeper *keeper)
 		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
 }
 
+static void no_sleep(uv_idle_t *handle)
+{
+	(void)handle; /* that it is active is what counts: the loop looks for events, and comes back without waiting for one */
+}
+
 /* Everything that handlers left to do: kills go on, caps are applied, answers are sent. */
 static void before_sleep(uv_prepare_t *handle)
 {
@@ -115,11 +141,22 @@ static void before_sleep(uv_prepare_t *handle)
 		keeper->reap_again = false;
 		coop_reap(keeper);
 	}
+	if (keeper->recount) {
+		keeper->recount = false;
+		coop_orphans_recount(keeper);
+	}
 	coop_kill_round(keeper);
 	coop_registry_trim_soon(keeper);
-	if (keeper->stopping && nothing_to_wait_for(keeper))
+	if (keeper->stopping && !keeper->finished && nothing_to_wait_for(keeper))
 		finish_shutdown(keeper);
 	flush(keeper);
+	if (keeper->finished && all_sent(keeper))
+		uv_stop(&keeper->loop);
+	/* Sending may have made room for requests that waited, a kill may have to look again: no event will tell of either. */
+	if (!coop_list_empty(&keeper->dirty) || keeper->reap_again || keeper->kill_again)
+		(void)uv_idle_start(&keeper->busy, no_sleep);
+	else
+		(void)uv_idle_stop(&keeper->busy);
 }
 
 static void raise_fd_limit(struct coop_keeper *keeper)
@@ -190,6 +227,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	(void)uv_prepare_init(&keeper->loop, &keeper->before_sleep);
 	keeper->before_sleep.data = keeper;
 	(void)uv_prepare_start(&keeper->before_sleep, before_sleep);
+	(void)uv_idle_init(&keeper->loop, &keeper->busy);
 	(void)uv_timer_init(&keeper->loop, &keeper->trim_timer);
 	keeper->trim_timer.data = keeper;
 	(void)uv_timer_init(&keeper->loop, &keeper->idle_timer);

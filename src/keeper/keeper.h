@@ -46,6 +46,7 @@ struct coop_keeper {
 	int child_fd; /* signalfd */
 	uv_signal_t on_term, on_int, on_hup;
 	uv_prepare_t before_sleep;
+	uv_idle_t busy; /* active while something is left to do at once */
 	uv_timer_t idle_timer;
 	uv_timer_t trim_timer;
 	bool trim_armed;
@@ -55,10 +56,12 @@ struct coop_keeper {
 	pid_t reap_pid;        /* a dead child that cannot be judged … */
 	uint64_t reap_blocked; /* … before the spawns up to this one have been answered */
 	bool reap_again;
+	bool recount;           /* orphans of ended records have been reaped */
 	struct coop_link kills; /* struct coop_kill under way */
 	bool kill_again;        /* at least one has something to look at */
 
-	bool stopping;
+	bool stopping,
+		finished; /* asked to leave; nothing is left to do but sending the last answers */
 	bool private_served; /* the one client of a private keeper has been connected */
 	struct coop_link shutdown_requests;
 	uint64_t shutdown_ended;

@@ -25,40 +25,59 @@ static void begin_killing(struct coop_kill *job)
 	if (job->killing)
 		return;
 	job->killing = true;
-	/* A leader that was only asked so far is stopped and killed like the rest. */
-	if (!job->process->reaped)
-		job->signalled_count = 0;
 	job->process->due[COOP_DUE_GRACE] = 0;
 	coop_deadlines_set(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 	coop_kill_look_again(job->process);
 }
 
-/* The signal that asks politely goes to the group, as a terminal's would; a stopped process must be able to act on it. */
-static void ask(const struct coop_process *process)
+/* For the receipt. Without memory it is signalled all the same, only not listed. */
+static void note(struct coop_kill *job, pid_t pid)
 {
-	if (process->reaped || process->pid <= 1)
+	if (coop_map_get(&job->noted, (uint64_t)pid))
 		return;
-	/* The leader is our unreaped child: neither its pid nor its group can have been reused. */
-	(void)kill(-process->pid, SIGTERM);
-	(void)kill(-process->pid, SIGCONT);
-}
-
-static bool remember(struct coop_kill *job, pid_t pid)
-{
-	for (size_t i = 0; i < job->signalled_count; i++) {
-		if (job->signalled[i] == pid)
-			return false;
-	}
 	if (job->signalled_count == job->signalled_capacity) {
 		size_t capacity = job->signalled_capacity ? job->signalled_capacity * 2 : 8;
 		pid_t *grown = coop_mem_realloc(job->signalled, capacity * sizeof *grown);
 		if (!grown)
-			return false; /* killed all the same, only not listed */
+			return;
 		job->signalled = grown;
 		job->signalled_capacity = capacity;
 	}
-	job->signalled[job->signalled_count++] = pid;
+	if (coop_map_put(&job->noted, (uint64_t)pid, job) == 0)
+		job->signalled[job->signalled_count++] = pid;
+}
+
+static void note_group(void *user, const struct coop_tree_entry *entry)
+{
+	struct coop_kill *job = user;
+
+	if (entry->group == job->process->pid)
+		note(job, entry->pid);
+}
+
+/* Returns whether it was not stopped before. */
+static bool meet(struct coop_kill *job, pid_t pid)
+{
+	if (coop_map_get(&job->stopped, (uint64_t)pid) ||
+	    coop_map_put(&job->stopped, (uint64_t)pid, job) < 0)
+		return false;
+	note(job, pid);
 	return true;
+}
+
+/* The signal that asks politely goes to the group, as a terminal's would; a stopped process must be able to act on it. */
+static void ask(struct coop_kill *job)
+{
+	struct coop_process *process = job->process;
+
+	if (!coop_registry_has_leader(process))
+		return;
+	note(job, process->pid);
+	if (coop_tree_look_lately(process->keeper) == 0)
+		coop_tree_each(process->keeper, process, note_group, job);
+	/* The leader is our unreaped child: neither its pid nor its group can have been reused. */
+	(void)kill(-process->pid, SIGTERM);
+	(void)kill(-process->pid, SIGCONT);
 }
 
 static struct coop_kill *new_kill(struct coop_process *process)
@@ -93,9 +112,7 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 		if (fresh || !process->due[COOP_DUE_GRACE] ||
 		    grace_end < process->due[COOP_DUE_GRACE])
 			coop_deadlines_set(process, COOP_DUE_GRACE, grace_end);
-		if (process->pid)
-			(void)remember(job, process->pid);
-		ask(process);
+		ask(job);
 	}
 	return 0;
 }
@@ -117,7 +134,7 @@ void coop_kill_started(struct coop_process *process)
 	if (!process->kill)
 		return;
 	if (!process->kill->killing)
-		ask(process);
+		ask(process->kill);
 	coop_kill_look_again(process);
 }
 
@@ -155,6 +172,8 @@ static void complete(struct coop_kill *job)
 		request->on_killed(request, &receipt);
 	}
 	free(job->signalled);
+	coop_map_clear(&job->noted);
+	coop_map_clear(&job->stopped);
 	free(job);
 	coop_keeper_check_idle(process->keeper);
 	coop_process_unref(process);
@@ -166,7 +185,7 @@ static struct coop_kill *job_of(const struct coop_keeper *keeper,
 	const struct coop_process *process =
 		entry->owner ? coop_map_get(&keeper->registry.by_n, entry->owner) : NULL;
 
-	if (!process || entry->state == 'Z' || entry->state == 'X')
+	if (!process || entry->dead)
 		return NULL;
 	return process->kill && process->kill->killing ? process->kill : NULL;
 }
@@ -180,7 +199,7 @@ static bool freeze(const struct coop_keeper *keeper)
 	for (size_t i = 0; i < keeper->tree.count; i++) {
 		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
 		struct coop_kill *job = job_of(keeper, entry);
-		if (job && remember(job, entry->pid)) {
+		if (job && meet(job, entry->pid)) {
 			fresh = true;
 			(void)coop_tree_signal(entry, SIGSTOP);
 		}
@@ -198,7 +217,7 @@ static void stop_orphan(void *user, const struct coop_tree_entry *entry)
 	struct chase *chase = user;
 	struct coop_kill *job = job_of(chase->keeper, entry);
 
-	if (job && remember(job, entry->pid)) {
+	if (job && meet(job, entry->pid)) {
 		chase->fresh = true;
 		(void)kill(entry->pid, SIGSTOP); /* our unreaped child */
 	}
@@ -226,20 +245,28 @@ static void strike(const struct coop_keeper *keeper)
 	}
 }
 
-void coop_kill_round(struct coop_keeper *keeper)
+/* Stops everybody who is to die, until a look finds nobody new or time is up. Returns whether that is certain; -errno where
+ * /proc could not be read. */
+static int freeze_all(struct coop_keeper *keeper)
 {
 	uint64_t began = coop_clock_now();
 	bool fresh;
 	int r;
 
-	if (!keeper->kill_again)
-		return;
-	keeper->kill_again = false;
 	do {
 		r = coop_tree_look(keeper);
 		fresh = r == 0 && freeze(keeper);
 		fresh = chase_orphans(keeper) || fresh;
 	} while (fresh && coop_clock_now() - began < FREEZE_NS);
+	return r < 0 ? r : !fresh;
+}
+
+void coop_kill_round(struct coop_keeper *keeper)
+{
+	if (!keeper->kill_again)
+		return;
+	keeper->kill_again = false;
+	int certain = freeze_all(keeper);
 	COOP_LIST_EACH(&keeper->kills, link)
 	{
 		COOP_LIST_ITEM(link, struct coop_kill, in_keeper)->survivors = 0;
@@ -249,16 +276,17 @@ void coop_kill_round(struct coop_keeper *keeper)
 	{
 		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
 		struct coop_process *process = job->process;
-		if (job->killing && fresh)
-			coop_kill_look_again(process);
-		/* /proc could not be read, for want of memory or descriptors: again soon. */
-		if (job->killing && r < 0)
-			coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
-		if (!job->killing || job->survivors || r < 0 || fresh)
+		if (!job->killing)
 			continue;
-		/* Nobody left. With on_exit kill the end waits for this; else the answer waits for the end. */
-		if (process->told || (process->reaped && process->on_exit == COOP_ON_EXIT_KILL) ||
-		    (process->reaped && process->pid == 0))
+		if (certain == 0)
+			coop_kill_look_again(process);
+		/* For want of memory or descriptors: again soon. */
+		if (certain < 0)
+			coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
+		/* With on_exit kill the end waits until nobody is left; the answer waits for the end. */
+		job->nobody_left = certain > 0 && job->survivors == 0;
+		coop_process_settle(process);
+		if (job->nobody_left && process->told)
 			complete(job);
 	}
 }
@@ -270,7 +298,7 @@ void coop_kill_limit_reached(struct coop_process *process)
 	if (!job)
 		return;
 	if (process->spawn) {
-		/* There is nobody to kill yet. The launcher's watchdog bounds this. */
+		/* There is nobody to kill yet. */
 		coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 		return;
 	}

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/jsonw.h"
+#include "base/map.h"
 #include "keeper/list.h"
 #include "keeper/process.h"
 
@@ -24,9 +25,12 @@ struct coop_kill {
 	struct coop_process *process; /* a reference */
 	struct coop_link in_keeper;
 	uint64_t began;
-	bool killing; /* the grace is over */
-	pid_t *signalled;
+	bool killing;     /* the grace is over */
+	bool nobody_left; /* at the last look */
+	pid_t *signalled; /* for the receipt */
 	size_t signalled_count, signalled_capacity;
+	struct coop_map noted;   /* the same, as a set */
+	struct coop_map stopped; /* those that have been sent SIGSTOP */
 	unsigned survivors;
 	struct coop_link requests; /* each is answered by its on_killed */
 };

@@ -24,6 +24,7 @@
 /* At most this many plans wait for their answer: each carries descriptors, and the kernel bounds those in flight. */
 #define SENT_MAX 48u
 #define WATCHDOG_MS 10000u
+#define USELESS_MAX 5u
 
 extern const uint8_t coop_launcher_image[], coop_launcher_image_end[];
 
@@ -96,11 +97,22 @@ static void disconnect(struct coop_launcher *launcher)
 	launcher->fd = -1;
 }
 
+/* Whether some plan waits for the launcher that runs now. */
+static bool owes_answers(const struct coop_launcher *launcher)
+{
+	COOP_LIST_EACH(&launcher->sent, link)
+	{
+		if (!COOP_LIST_ITEM(link, struct coop_spawn, in_launcher)->unanswered)
+			return true;
+	}
+	return false;
+}
+
 static void on_watchdog(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
 
-	if (coop_list_empty(&keeper->launcher.sent) || !keeper->launcher.pid)
+	if (!keeper->launcher.pid || !owes_answers(&keeper->launcher))
 		return;
 	coop_log(COOP_LOG_ERROR, "launcher does not answer: it is ended and another started pid=%d",
 		 keeper->launcher.pid);
@@ -131,10 +143,9 @@ static void update_poll(struct coop_keeper *keeper)
 static void send_queue(struct coop_keeper *keeper)
 {
 	struct coop_launcher *launcher = &keeper->launcher;
-	bool blocked = false;
 
 	while (launcher->poll && !coop_list_empty(&launcher->queue) &&
-	       launcher->sent_count < SENT_MAX && !blocked) {
+	       launcher->sent_count < SENT_MAX) {
 		struct coop_spawn *spawn =
 			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
 		struct coop_plan *plan =
@@ -142,10 +153,8 @@ static void send_queue(struct coop_keeper *keeper)
 		plan->sequence = launcher->sequence + 1;
 		int r = coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message),
 					 spawn->fds, (size_t)spawn->fd_count);
-		blocked = r == -EAGAIN || r == -EPIPE ||
-			  r == -ECONNRESET; /* gone: SIGCHLD will say so */
-		if (blocked)
-			break;
+		if (r == -EAGAIN || r == -EPIPE || r == -ECONNRESET)
+			break; /* full; or gone, and SIGCHLD will say so */
 		coop_list_remove(&spawn->in_launcher);
 		if (r < 0) {
 			coop_spawn_answered(spawn, 0, -r);
@@ -157,8 +166,7 @@ static void send_queue(struct coop_keeper *keeper)
 		coop_spawn_sent(spawn);
 		(void)uv_timer_start(&launcher->watchdog, on_watchdog, WATCHDOG_MS, 0);
 	}
-	if (blocked || launcher->sent_count >= SENT_MAX)
-		update_poll(keeper);
+	update_poll(keeper);
 }
 
 void coop_launcher_submit(struct coop_keeper *keeper, struct coop_spawn *spawn)
@@ -190,6 +198,7 @@ static void on_reply(struct coop_keeper *keeper, const struct coop_plan_reply *r
 	{
 		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
 		if (spawn->sequence == reply->sequence) {
+			keeper->launcher.useless = 0;
 			coop_spawn_answered(spawn, reply->pid, reply->error);
 			return;
 		}
@@ -218,11 +227,8 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 			disconnect(&keeper->launcher);
 		break;
 	}
-	if (keeper->launcher.poll == poll) {
+	if (keeper->launcher.poll == poll)
 		send_queue(keeper);
-		if (keeper->launcher.poll == poll && coop_list_empty(&keeper->launcher.queue))
-			update_poll(keeper);
-	}
 }
 
 void coop_launcher_died(struct coop_keeper *keeper)
@@ -235,11 +241,14 @@ void coop_launcher_died(struct coop_keeper *keeper)
 		on_socket(launcher->poll, 0, UV_READABLE);
 	disconnect(launcher);
 	launcher->pid = 0;
+	/* Plans that went to this one are not the next one's fault. */
+	(void)uv_timer_stop(&launcher->watchdog);
 	if (keeper->stopping && coop_list_empty(&launcher->sent) &&
 	    coop_list_empty(&launcher->queue))
 		return;
 	launcher->restarts++;
-	int r = start(keeper);
+	/* One that dies again and again without a single answer is not started again until somebody needs it. */
+	int r = launcher->useless++ < USELESS_MAX ? start(keeper) : -ECHILD;
 	coop_log(COOP_LOG_WARN, "launcher died, another started restarts=%u result=%s",
 		 launcher->restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
 	COOP_LIST_EACH(&launcher->sent, link)
@@ -262,7 +271,7 @@ int coop_launcher_init(struct coop_keeper *keeper)
 {
 	struct coop_launcher *launcher = &keeper->launcher;
 
-	*launcher = (struct coop_launcher){.keeper = keeper, .fd = -1, .image_fd = -1};
+	*launcher = (struct coop_launcher){.fd = -1, .image_fd = -1};
 	coop_list_init(&launcher->queue);
 	coop_list_init(&launcher->sent);
 	(void)uv_timer_init(&keeper->loop, &launcher->watchdog);

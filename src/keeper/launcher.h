@@ -14,7 +14,6 @@ struct coop_keeper;
 struct coop_spawn;
 
 struct coop_launcher {
-	struct coop_keeper *keeper;
 	int image_fd; /* sealed memfd with the program */
 	pid_t pid;    /* 0: none runs */
 	int fd;
@@ -23,6 +22,7 @@ struct coop_launcher {
 	int poll_events;
 	uint64_t sequence; /* of the last plan sent */
 	unsigned restarts;
+	unsigned useless;       /* so many in a row died without an answer */
 	struct coop_link queue; /* struct coop_spawn not sent yet */
 	unsigned sent_count;
 	struct coop_link sent; /* sent, not answered; oldest first */

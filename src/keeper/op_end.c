@@ -36,7 +36,7 @@ static void signal_member(void *user, const struct coop_tree_entry *entry)
 /* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns whether it went out. */
 static bool send_signal(struct coop_process *process, int number, int target)
 {
-	if (process->reaped || process->pid <= 1)
+	if (!coop_registry_has_leader(process))
 		return false;
 	if (target == TARGET_TREE) {
 		if (coop_tree_look(process->keeper) < 0)
@@ -127,15 +127,15 @@ void coop_op_stop(struct coop_request *request)
 static void answer_release(struct coop_request *request, const struct coop_receipt *receipt)
 {
 	struct coop_process *process = request->process;
-	bool removed = process->removed || (receipt && !receipt->success);
+	/* What could not be killed stays owned, and listed. */
+	bool release = !process->removed && receipt->success;
 	struct coop_jsonw w;
 
-	/* What could not be killed stays owned, and listed. */
-	if (!removed)
+	if (release)
 		coop_registry_remove(process);
 	coop_request_result(request, &w);
-	coop_jsonw_bool(&w, "released", !removed);
-	if (receipt && receipt->signalled_count) {
+	coop_jsonw_bool(&w, "released", release);
+	if (receipt->signalled_count) {
 		coop_jsonw_begin(&w, "kill");
 		coop_receipt_write(receipt, &w);
 		coop_jsonw_end(&w);

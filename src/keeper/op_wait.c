@@ -5,6 +5,7 @@
 
 #include "base/frame.h"
 #include "base/signame.h"
+#include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
 #include "keeper/process.h"
@@ -27,6 +28,14 @@ static void send_output(struct coop_request *request, struct coop_process *proce
 	}
 }
 
+/* It reads no more. */
+static void leave(struct coop_request *request)
+{
+	if (request->on_drop)
+		coop_process_reader_end(request->process);
+	request->on_drop = NULL;
+}
+
 static void answer(struct coop_request *request)
 {
 	struct coop_process *process = request->process;
@@ -36,6 +45,7 @@ static void answer(struct coop_request *request)
 	struct coop_jsonw w;
 
 	send_output(request, process);
+	leave(request);
 	coop_request_result(request, &w);
 	coop_jsonw_bool(&w, "timed_out", !ended);
 	coop_jsonw_bool(&w, "running", !ended);
@@ -51,6 +61,15 @@ static void answer(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
+/* Output may make it large: a client that does not read it must not make the keeper hold many. */
+static void answer_soon(struct coop_request *request)
+{
+	coop_list_remove(&request->in_process);
+	if (request->timer)
+		(void)uv_timer_stop(request->timer);
+	coop_conn_when_room(request->conn, request);
+}
+
 void coop_op_wait(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", -1);
@@ -60,11 +79,17 @@ void coop_op_wait(struct coop_request *request)
 	if (!process)
 		return;
 	coop_request_hold(request, process);
-	request->on_timeout = answer;
+	request->on_timeout = answer_soon;
+	request->on_room = answer;
+	if (coop_arg_int(request->args, "output_bytes", 0)) {
+		coop_process_reader_begin(process);
+		request->on_drop = leave;
+	}
 	if (process->told || timeout == 0) {
-		answer(request);
+		answer_soon(request);
 	} else if (timeout > 0 && coop_request_timer(request, (uint64_t)timeout) < 0) {
 		(void)coop_err_no_memory(&err);
+		leave(request);
 		coop_request_fail(request, &err);
 	} else {
 		coop_list_add(&process->waiters, &request->in_process);
@@ -74,5 +99,5 @@ void coop_op_wait(struct coop_request *request)
 void coop_wait_answer_all(struct coop_process *process)
 {
 	while (!coop_list_empty(&process->waiters))
-		answer(COOP_LIST_ITEM(process->waiters.next, struct coop_request, in_process));
+		answer_soon(COOP_LIST_ITEM(process->waiters.next, struct coop_request, in_process));
 }

@@ -1,5 +1,6 @@
 #include "keeper/orphans.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,13 +18,22 @@
 #define SWEEP_SHORT_NS 2000000u  /* for a count that somebody wants to see */
 #define SWEEP_LONG_NS 100000000u /* before something is declared to be over */
 
-/* The record whose leader has, or had, that pid as its session or group. The number is not reused while one of them lives. */
-static uint64_t by_session(const struct coop_keeper *keeper, pid_t session)
+/* The record whose leader has, or had, that pid as its session or group. The number is not given out anew while one of them
+ * lives; once none does, it says nothing any more. */
+static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_tree_entry *entry)
 {
-	const struct coop_process *process =
-		session > 0 ? coop_map_get(&keeper->registry.by_session, (uint64_t)session) : NULL;
+	const pid_t numbers[] = {entry->session, entry->group};
 
-	return process ? process->n : 0;
+	for (size_t i = 0; i < 2; i++) {
+		const struct coop_process *process =
+			numbers[i] > 0
+				? coop_map_get(&keeper->registry.by_session, (uint64_t)numbers[i])
+				: NULL;
+		/* A dead one, not reaped yet, still holds its numbers, however little else is left. */
+		if (process && (!process->childless || entry->dead))
+			return process->n;
+	}
+	return 0;
 }
 
 static uint64_t known_number(const struct coop_keeper *keeper, const char *digits)
@@ -34,16 +44,15 @@ static uint64_t known_number(const struct coop_keeper *keeper, const char *digit
 }
 
 /* Reads the variable wherever it stands: a shell in between may have put the environment into another order. */
-static uint64_t by_environment(const struct coop_keeper *keeper, pid_t pid)
+static uint64_t read_environment(const struct coop_keeper *keeper, const char *path)
 {
 	static const char name[] = "\0COOP_PROCESS=";
 	const size_t name_size = sizeof name - 1, number_size = 24;
-	char path[64], text[16384 + 64] = "";
+	char text[16384 + 64] = "";
 	size_t kept = 1; /* as if a variable had ended before the first */
 	ssize_t n;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/environ", pid);
 	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+
 	while (fd >= 0 && (n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
 		size_t size = kept + (size_t)n;
 		text[size] = 0;
@@ -59,6 +68,34 @@ static uint64_t by_environment(const struct coop_keeper *keeper, pid_t pid)
 	return at ? known_number(keeper, at + name_size) : 0;
 }
 
+/* Through the threads that are left: the first one's memory is gone. */
+static uint64_t by_thread(const struct coop_keeper *keeper, pid_t pid)
+{
+	char path[64];
+	const struct dirent *item;
+	uint64_t n = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task", pid);
+	DIR *threads = opendir(path);
+	while (threads && !n && (item = readdir(threads))) {
+		(void)snprintf(path, sizeof path, "/proc/%d/task/%d/environ", pid,
+			       atoi(item->d_name));
+		n = read_environment(keeper, path);
+	}
+	if (threads)
+		(void)closedir(threads);
+	return n;
+}
+
+static uint64_t by_environment(const struct coop_keeper *keeper,
+			       const struct coop_tree_entry *entry)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/environ", entry->pid);
+	return entry->headless ? by_thread(keeper, entry->pid) : read_environment(keeper, path);
+}
+
 uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
 			    const struct coop_tree_entry *entry)
 {
@@ -68,10 +105,8 @@ uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_
 	if (seen && seen->start_time == entry->start_time && seen->owner &&
 	    coop_map_get(&keeper->registry.by_n, seen->owner))
 		return seen->owner;
-	n = by_session(keeper, entry->session);
-	if (!n)
-		n = by_session(keeper, entry->group);
-	return n ? n : by_environment(keeper, entry->pid);
+	n = by_session(keeper, entry);
+	return n ? n : by_environment(keeper, entry);
 }
 
 /* One pass over the keeper's children that are neither leaders nor the launcher. */
@@ -108,12 +143,12 @@ static bool find_owner(const struct pass *pass, struct coop_tree_entry *entry)
 	entry->owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, entry);
 	if (entry->owner)
 		return true;
-	if (is_executing(entry->pid))
+	if (!entry->headless && is_executing(entry->pid))
 		return false;
 	/* That may have been over just before it was asked. */
 	entry->owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, entry);
-	return entry->owner || (coop_tree_read(entry->pid, &again) == 0 &&
-				!coop_tree_dead(&again) && !again.exiting);
+	return entry->owner ||
+	       (coop_tree_read(entry->pid, &again) == 0 && !again.dead && !again.exiting);
 }
 
 static void meet(struct pass *pass, const struct pass *last, pid_t pid)
@@ -124,7 +159,7 @@ static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 		pass->dead++;
 		return;
 	}
-	if (coop_tree_read(pid, &entry) < 0 || coop_tree_dead(&entry)) {
+	if (coop_tree_read(pid, &entry) < 0 || entry.dead) {
 		pass->dead += pass->dead == pass->count - 1;
 		return;
 	}
@@ -221,10 +256,14 @@ static void sweep(struct coop_keeper *keeper, uint64_t limit_ns)
 	int r = coop_orphans_each(keeper, limit_ns, note_owner, tree);
 	if (r == 1)
 		tree->swept_whole = false;
-	if (r >= 0 || coop_tree_look(keeper) < 0)
+	if (r >= 0)
 		return;
+	if (coop_tree_look(keeper) < 0) {
+		tree->swept_whole = false;
+		return;
+	}
 	for (size_t i = 0; i < tree->count; i++) {
-		if (tree->entries[i].parent == getpid() && !coop_tree_dead(&tree->entries[i]))
+		if (tree->entries[i].parent == getpid() && !tree->entries[i].dead)
 			note_owner(tree, &tree->entries[i]);
 	}
 }
@@ -246,6 +285,16 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 		return true;
 	process->childless = tree->swept_whole;
 	return false;
+}
+
+void coop_orphans_recount(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (process->told)
+			(void)coop_orphans_left(keeper, process, COOP_QUICK);
+	}
 }
 
 bool coop_orphans_may_be_left(struct coop_keeper *keeper, struct coop_process *process)

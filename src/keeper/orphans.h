@@ -28,7 +28,10 @@ enum coop_care { COOP_QUICK, COOP_THOROUGH };
 bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 		       enum coop_care care);
 
-/* The same for records that are about to be given up: true also where it is not certain yet. */
+/* Some died: notes which ended records own nobody any more, and with that their session's number. */
+void coop_orphans_recount(struct coop_keeper *keeper);
+
+/* The same as `left` for records that are about to be given up: true also where it is not certain yet. */
 bool coop_orphans_may_be_left(struct coop_keeper *keeper, struct coop_process *process);
 
 /* The record that a dead, not yet reaped child belonged to; 0: unknown. */

@@ -21,43 +21,18 @@
 #define DRAIN_LIMIT_NS 2000000000u
 #define MS 1000000u
 
+#define TO(executed, stopped, continued, stop_asked)                                    \
+	{                                                                               \
+		COOP_STATE_##executed, COOP_STATE_##stopped, COOP_STATE_##continued,    \
+			COOP_STATE_##stop_asked, COOP_STATE_EXITED, COOP_STATE_SIGNALED \
+	}
+
+/* One row for each state, one column for each event: EXECUTED, STOPPED, CONTINUED, STOP_ASKED, EXITED, SIGNALED. */
 static const enum coop_state transitions[COOP_STATE_COUNT][COOP_EVENT_COUNT] = {
-	[COOP_STATE_STARTING] =
-		{
-			[COOP_EVENT_EXECUTED] = COOP_STATE_RUNNING,
-			[COOP_EVENT_STOPPED] = COOP_STATE_STARTING,
-			[COOP_EVENT_CONTINUED] = COOP_STATE_STARTING,
-			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STARTING,
-			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
-			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
-		},
-	[COOP_STATE_RUNNING] =
-		{
-			[COOP_EVENT_EXECUTED] = COOP_STATE_RUNNING,
-			[COOP_EVENT_STOPPED] = COOP_STATE_STOPPED,
-			[COOP_EVENT_CONTINUED] = COOP_STATE_RUNNING,
-			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STOPPING,
-			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
-			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
-		},
-	[COOP_STATE_STOPPED] =
-		{
-			[COOP_EVENT_EXECUTED] = COOP_STATE_STOPPED,
-			[COOP_EVENT_STOPPED] = COOP_STATE_STOPPED,
-			[COOP_EVENT_CONTINUED] = COOP_STATE_RUNNING,
-			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STOPPING,
-			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
-			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
-		},
-	[COOP_STATE_STOPPING] =
-		{
-			[COOP_EVENT_EXECUTED] = COOP_STATE_STOPPING,
-			[COOP_EVENT_STOPPED] = COOP_STATE_STOPPING,
-			[COOP_EVENT_CONTINUED] = COOP_STATE_STOPPING,
-			[COOP_EVENT_STOP_ASKED] = COOP_STATE_STOPPING,
-			[COOP_EVENT_EXITED] = COOP_STATE_EXITED,
-			[COOP_EVENT_SIGNALED] = COOP_STATE_SIGNALED,
-		},
+	[COOP_STATE_STARTING] = TO(RUNNING, STOPPED, STARTING, STARTING),
+	[COOP_STATE_RUNNING] = TO(RUNNING, STOPPED, RUNNING, STOPPING),
+	[COOP_STATE_STOPPED] = TO(STOPPED, STOPPED, RUNNING, STOPPING),
+	[COOP_STATE_STOPPING] = TO(STOPPING, STOPPING, STOPPING, STOPPING),
 	[COOP_STATE_EXITED] = {[0 ... COOP_EVENT_COUNT - 1] = COOP_STATE_EXITED},
 	[COOP_STATE_SIGNALED] = {[0 ... COOP_EVENT_COUNT - 1] = COOP_STATE_SIGNALED},
 };
@@ -246,8 +221,6 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 		process->usage.cpu_ns = used;
 	if (peak > process->usage.peak_bytes)
 		process->usage.peak_bytes = peak;
-	if (process->pty)
-		coop_stream_resume(&process->streams[0]);
 	if (!streams_ended(process)) {
 		coop_deadlines_set(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
 		coop_deadlines_set(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
@@ -261,6 +234,9 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	}
 	if (process->kill)
 		coop_kill_look_again(process);
+	/* May reach the terminal's end, and settle: after the kill has begun that on_exit asks for. */
+	if (process->pty)
+		coop_stream_resume(&process->streams[0]);
 	coop_process_settle(process);
 }
 
@@ -273,6 +249,7 @@ void coop_process_failed(struct coop_process *process, int exit_code)
 	finish(process, exit_code << 8);
 	for (int i = 0; i < process->stream_count; i++)
 		coop_stream_close(&process->streams[i]);
+	coop_kill_look_again(process);
 	coop_process_settle(process);
 }
 
@@ -281,6 +258,8 @@ static void tell(struct coop_process *process)
 	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};
 
 	process->told = true;
+	/* Asked now: from the moment that nobody is left, its session's number may become somebody else's. */
+	(void)coop_orphans_left(process->keeper, process, COOP_QUICK);
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
 		coop_deadlines_set(process, over[i], 0);
 	for (int i = 0; i < process->stream_count; i++) {
@@ -307,10 +286,28 @@ void coop_process_settle(struct coop_process *process)
 	if (!process->reaped || process->told)
 		return;
 	/* With on_exit kill, none is alive when the end is told. */
-	if (process->kill && process->on_exit == COOP_ON_EXIT_KILL && process->kill->killing)
+	if (process->kill && process->on_exit == COOP_ON_EXIT_KILL && process->kill->killing &&
+	    !process->kill->nobody_left)
 		return;
 	if (streams_ended(process) || process->drain_over)
 		tell(process);
+}
+
+void coop_process_reader_begin(struct coop_process *process)
+{
+	process->readers++;
+}
+
+void coop_process_reader_end(struct coop_process *process)
+{
+	process->readers--;
+	coop_process_let_go(process);
+}
+
+void coop_process_let_go(struct coop_process *process)
+{
+	for (int i = 0; process->removed && !process->readers && i < process->stream_count; i++)
+		coop_stream_close(&process->streams[i]);
 }
 
 void coop_process_shed(struct coop_process *process)

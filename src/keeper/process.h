@@ -151,7 +151,8 @@ struct coop_process {
 	struct coop_kill *kill;     /* while being stopped or killed */
 	struct coop_link waiters;   /* requests of `wait` */
 	struct coop_link followers; /* struct coop_follow */
-	struct coop_link in_lease;  /* ephemeral: ends with the connection that started it */
+	unsigned readers; /* followers, and waits that bring the output: it is kept for them */
+	struct coop_link in_lease; /* ephemeral: ends with the connection that started it */
 
 	uv_timer_t timer;
 	uint64_t due[COOP_DUE_COUNT]; /* 0: not set */
@@ -192,6 +193,14 @@ void coop_process_force(struct coop_process *process, enum coop_cause cause,
 
 /* Output, input or an owner's call: the idle clock restarts. */
 void coop_process_touch(struct coop_process *process);
+
+/* Somebody will read the output, and holds a reference / has read it. */
+void coop_process_reader_begin(struct coop_process *process);
+void coop_process_reader_end(struct coop_process *process);
+
+/* Closes the streams of a record that is out of the registry, once nobody reads: what arrives later, from a descendant that got
+ * away, is not kept. */
+void coop_process_let_go(struct coop_process *process);
 
 /* Gives up output and events; what remains is a receipt. */
 void coop_process_shed(struct coop_process *process);

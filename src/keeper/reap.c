@@ -86,6 +86,7 @@ static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
 	if (!process)
 		return;
 	process->usage.reaped_cpu_ns += coop_stats_cpu_ns(&usage);
+	keeper->recount = keeper->recount || process->told;
 	coop_kill_look_again(process);
 }
 

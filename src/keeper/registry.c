@@ -172,20 +172,20 @@ int coop_registry_set_pid(struct coop_process *process, pid_t pid)
 	return 0;
 }
 
-void coop_registry_clear_pid(struct coop_process *process)
+static void take_out(struct coop_map *map, const struct coop_process *process)
 {
-	struct coop_map *map = &process->keeper->registry.by_pid;
-
 	if (process->pid && coop_map_get(map, (uint64_t)process->pid) == process)
 		(void)coop_map_remove(map, (uint64_t)process->pid);
 }
 
-static void clear_session(const struct coop_process *process)
+void coop_registry_clear_pid(struct coop_process *process)
 {
-	struct coop_map *map = &process->keeper->registry.by_session;
+	take_out(&process->keeper->registry.by_pid, process);
+}
 
-	if (process->pid && coop_map_get(map, (uint64_t)process->pid) == process)
-		(void)coop_map_remove(map, (uint64_t)process->pid);
+bool coop_registry_has_leader(const struct coop_process *process)
+{
+	return process->pid > 1 && coop_registry_by_pid(process->keeper, process->pid) == process;
 }
 
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid)
@@ -209,7 +209,7 @@ void coop_registry_shed(struct coop_process *process)
 {
 	struct coop_registry *registry = &process->keeper->registry;
 
-	clear_session(process);
+	take_out(&registry->by_session, process);
 	coop_list_remove(&process->in_finished);
 	coop_list_remove(&process->in_lease);
 	registry->finished_count--;
@@ -249,7 +249,7 @@ void coop_registry_trim(struct coop_keeper *keeper)
 			if (registry->finished_count <= keeper->settings.max_finished)
 				break;
 			/* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
-			if (!coop_list_empty(&process->followers) || process->kill ||
+			if (process->readers || process->kill ||
 			    process->lease == COOP_LEASE_PERSISTENT ||
 			    coop_orphans_may_be_left(keeper, process))
 				continue;
@@ -294,7 +294,7 @@ void coop_registry_remove(struct coop_process *process)
 	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
 	(void)coop_map_remove(&registry->by_n, process->n);
 	coop_registry_clear_pid(process);
-	clear_session(process);
+	take_out(&registry->by_session, process);
 	coop_list_remove(&process->in_all);
 	if (process->receipt)
 		registry->receipts--;
@@ -304,11 +304,7 @@ void coop_registry_remove(struct coop_process *process)
 		registry->live--;
 	coop_list_remove(&process->in_finished);
 	coop_list_remove(&process->in_lease);
-	/* Nobody can ask for more; what arrives later from a descendant that got away is not kept. */
-	if (coop_list_empty(&process->followers)) {
-		for (int i = 0; i < process->stream_count; i++)
-			coop_stream_close(&process->streams[i]);
-	}
+	coop_process_let_go(process);
 	coop_stdin_close(process);
 	coop_keeper_check_idle(process->keeper);
 	coop_process_unref(process);
@@ -369,7 +365,8 @@ struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const 
 	size_t size = strlen(text);
 
 	(void)coop_err_set(err, COOP_NO_SUCH_PROCESS, "there is no such process");
-	if (process && !strcmp(process->id, text))
+	/* Before its pid is known a process is listed as psh-0-N: that name stays good. */
+	if (process && (!strcmp(process->id, text) || !strncmp(text, "psh-0-", 6)))
 		return process;
 	COOP_LIST_EACH(&keeper->registry.all, link)
 	{

@@ -2,6 +2,7 @@
 #ifndef COOP_KEEPER_REGISTRY_H
 #define COOP_KEEPER_REGISTRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,16 +28,18 @@ struct coop_registry {
 int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err);
 void coop_registry_free(struct coop_keeper *keeper);
 
-/* Takes the next number; 0 or the error filled (registry_full). Nothing has been started yet. */
+/* Whether one more process may be started: 0, or the error filled (registry_full). */
 int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err);
 
 /* Adds a process under a new number, taking a reference. 0 or -ENOMEM. */
 int coop_registry_add(struct coop_process *process);
 
-/* The leader's pid is known / has been reaped. */
-/* 0, -ENOMEM, or -ECANCELED: the record is gone already. */
+/* The leader's pid is known: 0, -ENOMEM, or -ECANCELED (the record is gone already). */
 int coop_registry_set_pid(struct coop_process *process, pid_t pid);
+/* It has been reaped. */
 void coop_registry_clear_pid(struct coop_process *process);
+/* Whether its leader is our unreaped child: only then are its pid and its group's number safe to use. */
+bool coop_registry_has_leader(const struct coop_process *process);
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid);
 
 /* The process has been told: it counts as finished. */

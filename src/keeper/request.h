@@ -30,6 +30,8 @@ struct coop_request {
 	/* A request that waits: */
 	struct coop_process *process; /* a reference, or NULL */
 	struct coop_link in_process;  /* in the list of whatever it waits for */
+	/* There is room for a large answer. The callback answers. */
+	void (*on_room)(struct coop_request *request);
 	/* Time is up. The callback answers. */
 	void (*on_timeout)(struct coop_request *request);
 	/* The request goes unanswered by its operation (cancelled, connection lost): undo what hangs on it. */

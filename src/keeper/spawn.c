@@ -149,10 +149,6 @@ static void succeed(struct coop_spawn *spawn)
 	if (request) {
 		request->on_drop = NULL;
 		coop_spawn_reply(request, process);
-	} else if (process->lease == COOP_LEASE_EPHEMERAL) {
-		/* Its connection went while it was being started. */
-		struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END};
-		(void)coop_kill_begin(process, &order);
 	}
 	coop_kill_started(process);
 	if (ended)
@@ -177,8 +173,8 @@ static void conclude(struct coop_spawn *spawn)
 
 static int watch_status(struct coop_spawn *spawn);
 
-/* Sends the plan once more, through the launcher that was started meanwhile. 0 or -errno; the old spawn is gone then
- * either way, or (failure) still the caller's. */
+/* Sends the plan once more, through the launcher that was started meanwhile. 0: the old spawn is gone; -errno: it is still the
+ * caller's. */
 static int try_again(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
@@ -209,48 +205,43 @@ static int try_again(struct coop_spawn *spawn)
 	return 0;
 }
 
-/* The launcher died with this plan. The child's silence says that it was never cloned: then it is sent again. */
-static void resolve_unanswered(struct coop_spawn *spawn)
+/* The launcher died after it had cloned: the child's own word stands in for its reply. */
+static void adopt(struct coop_spawn *spawn)
 {
-	struct coop_process *process = spawn->process;
+	spawn->unanswered = false;
+	coop_spawn_answered(spawn, spawn->cloned_pid, 0);
+}
 
-	/* Its pid is known before anything can be reaped: afterwards the number may be somebody else's. */
-	bool known = spawn->cloned_pid && coop_registry_set_pid(process, spawn->cloned_pid) == 0;
-
-	if (spawn->cloned_pid && !known)
-		(void)kill(spawn->cloned_pid, SIGKILL); /* it cannot be kept; our unreaped child */
-	spawn->answered = true;
-	coop_launcher_settled(process->keeper, spawn);
-	if (!spawn->cloned_pid && try_again(spawn) == 0)
+/* The launcher died with this plan, and the child's silence says that it was never cloned: it is sent again. */
+static void repeat(struct coop_spawn *spawn)
+{
+	coop_launcher_settled(spawn->process->keeper, spawn);
+	if (try_again(spawn) == 0)
 		return;
-	coop_spawn_fds_close(spawn);
-	if (!known)
-		spawn->reply_error = EIO;
-	conclude(spawn);
+	spawn->sequence = 0; /* nobody waits for its answer any more */
+	coop_spawn_answered(spawn, 0, EIO);
 }
 
 static void on_status(uv_poll_t *poll, int status, int events)
 {
 	struct coop_spawn *spawn = poll->data;
 	struct coop_plan_status message;
+	ssize_t n;
 
 	(void)status;
 	(void)events;
-	for (;;) {
-		ssize_t n = read(spawn->status_fd, &message, sizeof message);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n != (ssize_t)sizeof message)
-			break;
+	while ((n = read(spawn->status_fd, &message, sizeof message)) == (ssize_t)sizeof message) {
 		if (message.step == COOP_STEP_CLONED)
 			spawn->cloned_pid = message.value;
 		else
 			spawn->failure = message;
 	}
-	(void)uv_poll_stop(poll);
-	spawn->heard = true;
+	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+		(void)uv_poll_stop(poll);
+		spawn->heard = true;
+	}
 	if (spawn->unanswered)
-		resolve_unanswered(spawn);
+		coop_spawn_unanswered(spawn);
 	else
 		conclude(spawn);
 }
@@ -285,8 +276,10 @@ void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid, int error)
 void coop_spawn_unanswered(struct coop_spawn *spawn)
 {
 	spawn->unanswered = true;
-	if (spawn->heard)
-		resolve_unanswered(spawn);
+	if (spawn->cloned_pid)
+		adopt(spawn);
+	else if (spawn->heard)
+		repeat(spawn);
 }
 
 static int watch_status(struct coop_spawn *spawn)

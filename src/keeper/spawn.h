@@ -28,7 +28,6 @@ struct coop_spawn {
 	bool answered;    /* the launcher's reply is known, or will never come */
 	bool heard;       /* the status pipe has ended */
 	bool unanswered;  /* the launcher died: only the child can say what became of it */
-	pid_t pid;        /* of the reply, or the child's own word */
 	pid_t cloned_pid; /* the child's own word */
 	int reply_error;
 	struct coop_plan_status failure; /* step CLONED: none */
@@ -61,7 +60,8 @@ void coop_spawn_sent(struct coop_spawn *spawn);
 /* The launcher's reply: pid, or an errno. */
 void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid, int error);
 
-/* The launcher died without a reply. The status pipe, which ends by itself, tells what became of the plan. */
+/* The launcher died without a reply. The status pipe tells what became of the plan: the child's pid, or the end of file of one
+ * that was never cloned. */
 void coop_spawn_unanswered(struct coop_spawn *spawn);
 
 #endif

@@ -1,6 +1,7 @@
 #include "keeper/stdin.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
@@ -73,7 +74,7 @@ static int start_waiting(struct coop_process *process)
 	struct waiting *waiting = coop_mem_zalloc(sizeof *waiting);
 	if (!waiting)
 		return -ENOMEM;
-	waiting->fd = input->terminal ? dup(input->fd) : -1;
+	waiting->fd = input->terminal ? fcntl(input->fd, F_DUPFD_CLOEXEC, 3) : -1;
 	int r = uv_poll_init(&process->keeper->loop, &waiting->poll,
 			     input->terminal ? waiting->fd : input->fd);
 	if (r < 0) {

@@ -48,6 +48,7 @@ int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 		FLAGS = 7,
 		CHILDREN_USER = 14,
 		CHILDREN_SYSTEM,
+		THREADS = 18,
 		START = 20,
 		PAGES = 22,
 		COUNT
@@ -68,25 +69,24 @@ int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 			return -EPROTO;
 		field[i] = (uint64_t)strtoll(at, &at, 10);
 	}
+	/* A process whose first thread has exited while others run shows Z too, and is as alive as any. */
+	bool headless = field[THREADS] > 1 && state == 'Z';
 	*ret = (struct coop_tree_entry){
 		.pid = pid,
 		.owner = UNRESOLVED,
 		.state = state,
+		.dead = state == 'X' || (state == 'Z' && !headless),
+		.headless = headless,
 		.parent = (pid_t)field[PARENT],
 		.group = (pid_t)field[GROUP],
 		.session = (pid_t)field[SESSION],
-		.exiting = field[FLAGS] & PF_EXITING,
+		.exiting = (field[FLAGS] & PF_EXITING) && !headless,
 		.start_time = field[START],
 		.memory_bytes = field[PAGES] * (uint64_t)sysconf(_SC_PAGESIZE),
 		.cpu_ns = (field[CHILDREN_USER] + field[CHILDREN_SYSTEM]) *
 			  (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)),
 	};
 	return 0;
-}
-
-bool coop_tree_dead(const struct coop_tree_entry *entry)
-{
-	return entry->state == 'Z' || entry->state == 'X';
 }
 
 /* The process's own CPU time in nanoseconds: /proc only counts in ticks. */
@@ -145,7 +145,7 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 				break;
 		}
 		if (!entry->owner && entry->parent == self && entry->pid != keeper->launcher.pid &&
-		    !coop_tree_dead(entry))
+		    !entry->dead)
 			tree->strays++;
 		if (entry->owner)
 			entry->cpu_ns += own_cpu(entry->pid);
@@ -196,7 +196,7 @@ static int add_up(struct coop_tree *tree)
 		return -ENOMEM;
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct coop_tree_entry *entry = &tree->entries[i];
-		if (!entry->owner || coop_tree_dead(entry))
+		if (!entry->owner || entry->dead)
 			continue;
 		struct coop_tree_sum *sum = coop_map_get(&tree->sum_of, entry->owner);
 		if (!sum) {
@@ -270,7 +270,7 @@ void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process 
 {
 	for (size_t i = 0; i < keeper->tree.count; i++) {
 		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
-		if (entry->owner == process->n && !coop_tree_dead(entry))
+		if (entry->owner == process->n && !entry->dead)
 			call(user, entry);
 	}
 }

@@ -18,8 +18,10 @@ struct coop_tree_entry {
 	uint64_t cpu_ns;     /* its own and its reaped children's */
 	uint64_t memory_bytes;
 	uint64_t owner; /* n of the record; 0: none of ours */
+	char state;     /* as in /proc/PID/stat */
 	bool exiting;   /* on its way to becoming a zombie */
-	char state;     /* as in /proc/PID/stat; Z and X are dead */
+	bool dead;      /* a zombie: all of its threads are gone */
+	bool headless; /* alive, but its first thread is gone, and with it what /proc/PID shows of its memory */
 };
 
 /* What a record's living processes use together. */
@@ -67,8 +69,6 @@ int coop_tree_signal(const struct coop_tree_entry *entry, int number);
 int coop_tree_read(pid_t pid, struct coop_tree_entry *ret);
 /* A file of /proc/PID as text, as much as fits. Its size or -errno. */
 ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t size);
-/* A zombie, or gone. */
-bool coop_tree_dead(const struct coop_tree_entry *entry);
 /* The entry of that pid at the last look, or NULL. */
 struct coop_tree_entry *coop_tree_find(const struct coop_tree *tree, pid_t pid);
 

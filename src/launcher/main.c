@@ -46,8 +46,11 @@ static void carry_out(const struct coop_plan *plan, const char *body, const int 
 	struct clone_args args = {.flags = CLONE_PARENT};
 	long pid = syscall(SYS_clone3, &args, sizeof args);
 
-	if (pid == 0)
+	if (pid == 0) {
+		/* Held open here, it would keep the plans alive that a dead launcher never read. */
+		(void)close(COOP_PLAN_LAUNCHER_FD);
 		coop_apply(plan, body, fds);
+	}
 	struct coop_plan_reply reply = {
 		.sequence = plan->sequence,
 		.pid = pid > 0 ? (int32_t)pid : 0,
