@@ -36,6 +36,7 @@ const struct coop_field coop_record_fields[] = {
 	MAYBE_NULL("session", STRING),
 	ALWAYS("argv", STRINGS),
 	ALWAYS("command", STRING),
+	ALWAYS("argv_truncated", BOOL),
 	ALWAYS("mode", STRING),
 	ALWAYS("cwd", STRING),
 	ALWAYS("kind", STRING),

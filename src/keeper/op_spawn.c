@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "keeper/choices.h"
 #include "keeper/connection.h"
 #include "keeper/env.h"
@@ -21,8 +20,6 @@
 #include "keeper/shells.h"
 #include "keeper/spawn.h"
 #include "keeper/spool.h"
-
-#define LABEL_MAX 128u
 
 /* Everything a spawn needs, on its way from the arguments to the launcher. */
 struct draft {
@@ -93,117 +90,12 @@ static int take_shell(struct draft *draft)
 	return 0;
 }
 
-/* A label of the caller: no control characters, at most 128 bytes, whole characters. */
-static int take_label(struct draft *draft, const char *name, char **ret)
-{
-	const char *text = coop_arg_string(draft->args, name, NULL);
-	size_t used = 0;
-
-	if (!text)
-		return 0;
-	char *clean = coop_mem_alloc(LABEL_MAX + 1);
-	if (!clean)
-		return coop_err_no_memory(draft->err);
-	for (size_t left = strlen(text), size; left; text += size, left -= size) {
-		size = coop_utf8_char((const uint8_t *)text, left);
-		uint8_t first = (uint8_t)*text;
-		bool control =
-			first < 0x20 || first == 0x7f || (first == 0xc2 && (uint8_t)text[1] < 0xa0);
-		if (!size || used + size > LABEL_MAX)
-			break;
-		if (!control) {
-			memcpy(clean + used, text, size);
-			used += size;
-		}
-	}
-	clean[used] = 0;
-	*ret = clean;
-	return 0;
-}
-
-static bool needs_quotes(const char *word)
-{
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%^";
-
-	return !*word || word[strspn(word, plain)];
-}
-
-static int quote(struct coop_buf *out, const char *word)
-{
-	int r = coop_buf_append(out, "'", 1);
-
-	for (; r == 0 && *word; word++)
-		r = *word == '\'' ? coop_buf_append(out, "'\\''", 4)
-				  : coop_buf_append(out, word, 1);
-	return r < 0 ? r : coop_buf_append(out, "'", 1);
-}
-
-/* The command for reading: words are quoted where a shell would need it. */
-static char *display(const struct draft *draft)
-{
-	struct coop_buf out = {0};
-	const char *command = coop_arg_string(draft->args, "command", NULL);
-	int r = command ? coop_buf_append(&out, command, strlen(command)) : 0;
-
-	for (size_t i = 0; !command && r == 0 && draft->argv[i]; i++) {
-		if (i)
-			r = coop_buf_append(&out, " ", 1);
-		if (r == 0)
-			r = needs_quotes(draft->argv[i])
-				    ? quote(&out, draft->argv[i])
-				    : coop_buf_append(&out, draft->argv[i], strlen(draft->argv[i]));
-	}
-	if (r == 0 && coop_buf_append(&out, "", 1) == 0)
-		return (char *)out.data;
-	coop_buf_clear(&out);
-	return NULL;
-}
-
-static char *json_list(const char *const *strings, bool names_only)
-{
-	struct coop_buf out = {0};
-	struct coop_jsonw w = {.out = &out};
-	char name[512];
-
-	coop_jsonw_array(&w, NULL);
-	for (; strings && *strings; strings++) {
-		if (names_only)
-			(void)snprintf(name, sizeof name, "%.*s", (int)strcspn(*strings, "="),
-				       *strings);
-		coop_jsonw_string(&w, NULL, names_only ? name : *strings);
-	}
-	coop_jsonw_array_end(&w);
-	if (!w.failed && coop_buf_append(&out, "", 1) == 0)
-		return (char *)out.data;
-	coop_buf_clear(&out);
-	return NULL;
-}
-
 static int take_labels(struct draft *draft)
 {
-	struct coop_labels *labels = &draft->process->labels;
-	const char *alias = coop_arg_string(draft->args, "alias", NULL);
-	const char *program = strrchr(draft->argv[0], '/');
-	int r = take_label(draft, "tag", &labels->tag);
+	int r = coop_labels_take(&draft->process->labels, draft->args, draft->argv,
+				 (const char *const *)draft->env.variables);
 
-	if (r == 0)
-		r = take_label(draft, "why", &labels->why);
-	if (r == 0)
-		r = take_label(draft, "task", &labels->task);
-	if (r < 0)
-		return r;
-	labels->label = coop_mem_strdup(labels->tag             ? labels->tag
-					: program && program[1] ? program + 1
-								: draft->argv[0]);
-	labels->argv_json = json_list(draft->argv, false);
-	labels->command = display(draft);
-	labels->env_names = json_list((const char *const *)draft->env.variables, true);
-	labels->alias = alias ? coop_mem_strdup(alias) : NULL;
-	return labels->label && labels->argv_json && labels->command && labels->env_names &&
-			       (!alias || labels->alias)
-		       ? 0
-		       : coop_err_no_memory(draft->err);
+	return r < 0 ? coop_err_no_memory(draft->err) : 0;
 }
 
 static int check_alias(struct draft *draft)

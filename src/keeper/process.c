@@ -90,17 +90,8 @@ struct coop_process *coop_process_new(struct coop_keeper *keeper)
 static void on_timer_closed(uv_handle_t *handle)
 {
 	struct coop_process *process = handle->data;
-	struct coop_labels *labels = &process->labels;
 
-	free(labels->tag);
-	free(labels->why);
-	free(labels->task);
-	free(labels->alias);
-	free(labels->label);
-	free(labels->argv_json);
-	free(labels->command);
-	free(labels->cwd);
-	free(labels->env_names);
+	coop_labels_clear(&process->labels);
 	free(process);
 }
 
@@ -321,5 +312,6 @@ void coop_process_shed(struct coop_process *process)
 		coop_stream_close(&process->streams[i]);
 	coop_index_clear(&process->index);
 	coop_spool_free(process);
+	coop_labels_shorten(&process->labels);
 	coop_registry_shed(process);
 }

@@ -14,6 +14,7 @@
 
 #include "keeper/deadlines.h"
 #include "keeper/index.h"
+#include "keeper/labels.h"
 #include "keeper/list.h"
 #include "keeper/stdin.h"
 #include "keeper/stream.h"
@@ -61,17 +62,6 @@ enum coop_cause {
 
 enum coop_lease { COOP_LEASE_EPHEMERAL, COOP_LEASE_AWAITED, COOP_LEASE_PERSISTENT };
 enum coop_on_exit { COOP_ON_EXIT_KEEP, COOP_ON_EXIT_KILL };
-
-/* Texts of the request, kept for the record. */
-struct coop_labels {
-	char *tag, *why, *task, *alias;
-	char *label;     /* the tag, else the program's name */
-	char *argv_json; /* the exact list, as JSON text */
-	char *command;   /* for reading: quoted where needed */
-	char *cwd;
-	char *env_names; /* JSON text */
-	bool shell;      /* mode */
-};
 
 struct coop_limits {
 	int64_t timeout_ms, timeout_grace_ms, idle_timeout_ms, max_lifetime_ms,

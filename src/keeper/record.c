@@ -48,6 +48,7 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_null(w, "session");
 	coop_jsonw_raw(w, "argv", labels->argv_json);
 	coop_jsonw_string(w, "command", labels->command);
+	coop_jsonw_bool(w, "argv_truncated", labels->truncated);
 	coop_jsonw_string(w, "mode", labels->shell ? "shell" : "argv");
 	coop_jsonw_string(w, "cwd", labels->cwd);
 	coop_jsonw_string(w, "kind", process->pty ? "pty" : "pipe");
