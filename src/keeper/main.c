@@ -196,7 +196,8 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 	(void)sigaddset(&late, SIGINT);
 	(void)sigprocmask(SIG_BLOCK, &late, NULL);
 	coop_log(COOP_LOG_INFO, "ended pid=%d", getpid());
-	coop_keeper_free(keeper);
+	if (!coop_keeper_free(keeper))
+		_exit(0);
 	return 0;
 }
 

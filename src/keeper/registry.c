@@ -71,6 +71,7 @@ static void reserved(uv_work_t *work, int status)
 	struct coop_registry *registry = &job->keeper->registry;
 
 	(void)status;
+	job->keeper->disk_jobs--;
 	registry->reserving = false;
 	if (job->result == 0)
 		registry->reserved_n = job->limit;
@@ -93,7 +94,10 @@ static void reserve_ahead(struct coop_keeper *keeper)
 	*job = (struct reservation){.keeper = keeper,
 				    .limit = registry->reserved_n + COOP_IDS_BLOCK};
 	job->work.data = job;
-	registry->reserving = uv_queue_work(&keeper->loop, &job->work, reserve_work, reserved) == 0;
+	registry->reserving = true;
+	keeper->disk_jobs++;
+	(void)uv_queue_work(&keeper->loop, &job->work, reserve_work,
+			    reserved); /* fails only without a work function */
 }
 
 /* Ended records whose descendants still live count like running ones. Looked up only where it can matter. */

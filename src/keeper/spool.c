@@ -23,7 +23,8 @@
 #define FILES 4 /* [0] everything in order of arrival, [1-3] by stream number */
 
 struct coop_spool {
-	char *paths[FILES]; /* [0] is NULL where one stream is everything */
+	unsigned refs;      /* the process's, and one for each job under way */
+	char *paths[FILES]; /* [0] is NULL where one stream is everything; they do not change */
 	uint64_t bytes;     /* on disk or on their way, of all files */
 };
 
@@ -31,16 +32,25 @@ struct coop_spool {
 struct job {
 	uv_work_t work;
 	struct coop_process *process; /* a reference */
+	struct coop_spool *spool;     /* likewise: a record may give it up meanwhile */
 	struct coop_stream *stream;
 	uint64_t position;
 	size_t size;
 	int error;
 	bool writes;
-	char paths[2][4224];
 	coop_spool_got got;
 	void *user;
 	uint8_t bytes[];
 };
+
+static void drop(struct coop_spool *spool)
+{
+	if (--spool->refs)
+		return;
+	for (int i = 0; i < FILES; i++)
+		free(spool->paths[i]);
+	free(spool);
+}
 
 /* Removes a folder and what is in it. A link is removed, never followed. */
 static void remove_all(const char *dir)
@@ -54,7 +64,8 @@ static void remove_all(const char *dir)
 		(void)unlink(dir);
 		return;
 	}
-
+	if (!entries)
+		(void)close(fd);
 	while (entries && (entry = readdir(entries))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
@@ -137,6 +148,8 @@ int coop_spool_open(struct coop_process *process, struct coop_err *err)
 
 	if (r == 0 && !(process->spool = coop_mem_zalloc(sizeof *process->spool)))
 		r = -ENOMEM;
+	if (r == 0)
+		process->spool->refs = 1;
 	for (int i = 0; r == 0 && i < process->stream_count; i++)
 		r = make_file(process, process->streams[i].number,
 			      coop_stream_name(process->streams[i].number));
@@ -187,12 +200,15 @@ static void work(uv_work_t *request)
 {
 	struct job *job = request->data;
 
+	const char *own = job->spool->paths[job->stream->number];
+
 	if (job->writes) {
-		for (int i = 0; i < 2 && job->error == 0 && *job->paths[i]; i++)
-			job->error = write_whole(job->paths[i], job->bytes, job->size);
+		job->error = write_whole(own, job->bytes, job->size);
+		if (job->error == 0 && job->spool->paths[0])
+			job->error = write_whole(job->spool->paths[0], job->bytes, job->size);
 		return;
 	}
-	COOP_AUTO_FD int fd = open(job->paths[0], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	COOP_AUTO_FD int fd = open(own, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	size_t have = 0;
 	ssize_t n = fd < 0 ? -1 : 1;
 	while (n > 0 && have < job->size) {
@@ -210,7 +226,8 @@ static void stop_spool(struct coop_stream *stream, int error)
 	if (stream->spool_stopped)
 		return;
 	stream->spool_stopped = true;
-	if (error)
+	/* The files of a keeper that leaves are gone already. */
+	if (error && !process->keeper->finished)
 		coop_log(COOP_LOG_WARN, "spool stopped id=%s stream=%s error=%s", process->id,
 			 coop_stream_name(stream->number), coop_err_errno_name(error));
 	if (process->quota_kills && coop_process_live(process)) {
@@ -228,6 +245,7 @@ static void wrote(struct job *job)
 {
 	struct coop_stream *stream = job->stream;
 
+	stream->spool_jobs--;
 	if (job->error == 0 && stream->spooled == job->position)
 		stream->spooled += job->size;
 	else
@@ -248,6 +266,8 @@ static void after_work(uv_work_t *request, int status)
 		wrote(job);
 	else
 		job->got(job->user, job->bytes, job->size);
+	job->process->keeper->disk_jobs--;
+	drop(job->spool);
 	coop_process_unref(job->process);
 	free(job);
 }
@@ -260,16 +280,19 @@ static struct job *new_job(struct coop_stream *stream, uint64_t position, size_t
 		return NULL;
 	*job = (struct job){
 		.process = coop_process_ref(stream->process),
+		.spool = stream->process->spool,
 		.stream = stream,
 		.position = position,
 		.size = size,
 	};
 	job->work.data = job;
+	job->spool->refs++;
 	return job;
 }
 
 static int queue(struct job *job)
 {
+	job->process->keeper->disk_jobs++;
 	return uv_queue_work(&job->process->keeper->loop, &job->work, work, after_work);
 }
 
@@ -294,7 +317,7 @@ void coop_spool_feed(struct coop_stream *stream)
 	unsigned copies = process->stream_count == 2 ? 2 : 1;
 	struct iovec views[2];
 
-	if (!process->spool || stream->spool_stopped || stream->fed < stream->ring.start)
+	if (!process->spool || stream->spool_stopped)
 		return;
 	size_t fresh = (size_t)(stream->ring.end - stream->fed),
 	       size = grant(stream, fresh, copies), at = 0;
@@ -307,10 +330,7 @@ void coop_spool_feed(struct coop_stream *stream)
 	for (int i = 0; i < count; at += views[i++].iov_len)
 		memcpy(job->bytes + at, views[i].iov_base, views[i].iov_len);
 	job->writes = true;
-	(void)snprintf(job->paths[0], sizeof job->paths[0], "%s",
-		       process->spool->paths[stream->number]);
-	if (process->spool->paths[0])
-		(void)snprintf(job->paths[1], sizeof job->paths[1], "%s", process->spool->paths[0]);
+	stream->spool_jobs++;
 	stream->fed += size;
 	process->spool->bytes += size * copies;
 	process->keeper->spool_bytes += size * copies;
@@ -328,8 +348,6 @@ int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size,
 		return -ENOMEM;
 	job->got = got;
 	job->user = user;
-	(void)snprintf(job->paths[0], sizeof job->paths[0], "%s",
-		       stream->process->spool->paths[stream->number]);
 	return queue(job);
 }
 
@@ -342,9 +360,8 @@ void coop_spool_free(struct coop_process *process)
 	for (int i = 0; i < FILES; i++) {
 		if (spool->paths[i])
 			(void)unlink(spool->paths[i]);
-		free(spool->paths[i]);
 	}
 	process->keeper->spool_bytes -= spool->bytes;
-	free(spool);
 	process->spool = NULL;
+	drop(spool);
 }

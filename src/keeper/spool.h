@@ -1,5 +1,6 @@
 /* Output that is kept on disk: one file per stream and one of everything in order of arrival, under the state folder, in a
- * directory with mode 0700 and a random name. Written and read by the helper thread; the loop never waits for it. */
+ * directory with mode 0700 and a random name. Written and read by the helper thread; the loop itself makes and removes the files, which
+ * it expects to be quick, and never waits for their bytes. */
 #ifndef COOP_KEEPER_SPOOL_H
 #define COOP_KEEPER_SPOOL_H
 
@@ -23,6 +24,9 @@ int coop_spool_open(struct coop_process *process, struct coop_err *err);
 
 /* New bytes are in the stream's ring. Does nothing for a stream that does not spool. */
 void coop_spool_feed(struct coop_stream *stream);
+
+/* What one write that waits for the disk costs beyond its bytes, and is counted as: many small ones must not pile up. */
+#define COOP_SPOOL_JOB_BYTES 512u
 
 /* Whether bytes in the ring still wait for the disk. */
 bool coop_spool_pending(const struct coop_stream *stream);

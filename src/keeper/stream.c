@@ -217,7 +217,8 @@ static size_t allowance(const struct coop_stream *stream, bool *ret_overwrite)
 		*ret_overwrite = false;
 	} else if (coop_spool_pending(stream)) {
 		/* Bytes that are not on disk yet hold their place; the rest of the ring may be overwritten. */
-		uint64_t busy = stream->ring.end - stream->spooled;
+		uint64_t busy = stream->ring.end - stream->spooled +
+				(uint64_t)stream->spool_jobs * COOP_SPOOL_JOB_BYTES;
 		size_t room = busy < stream->ring.limit ? stream->ring.limit - (size_t)busy : 0;
 		return room < READ_MAX ? room : READ_MAX;
 	}

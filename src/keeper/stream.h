@@ -28,12 +28,13 @@ struct coop_stream {
 	bool eof;
 	bool large; /* the pipe has been enlarged */
 	struct coop_ring ring;
-	uint64_t told_end;  /* what counts as the process's own output; UINT64_MAX: not known yet */
-	uint64_t indexed;   /* events cover everything before this position */
-	uint64_t dropped;   /* bytes that fell out of the full ring, and are not on disk either */
-	uint64_t fed;       /* given to the spool: everything before this position */
-	uint64_t spooled;   /* written there: everything before this position */
-	bool spool_stopped; /* at its bound, or after a write error */
+	uint64_t told_end; /* what counts as the process's own output; UINT64_MAX: not known yet */
+	uint64_t indexed;  /* events cover everything before this position */
+	uint64_t dropped;  /* bytes that fell out of the full ring, and are not on disk either */
+	uint64_t fed;      /* given to the spool: everything before this position */
+	uint64_t spooled;  /* written there: everything before this position */
+	unsigned spool_jobs; /* writes under way */
+	bool spool_stopped;  /* at its bound, or after a write error */
 };
 
 /* Starts reading `fd` (non-blocking, owned by the stream from here on). 0 or -errno; the fd is closed then. */
