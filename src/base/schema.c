@@ -140,8 +140,9 @@ static int check_map(const struct place *at, const json_t *value)
 				return r;
 		} else if (choice_index(at->field->choices, key) < 0) {
 			return wrong(&inner, "is not a stream");
-		} else if (!json_is_integer(item) || json_integer_value(item) < 0) {
-			return wrong(&inner, "must be an integer of at least 0");
+		} else if (!json_is_integer(item) || json_integer_value(item) < 0 ||
+			   json_integer_value(item) > COOP_JSON_INT_MAX) {
+			return wrong(&inner, "must be an integer between 0 and 2^53-1");
 		}
 	}
 	return 0;

@@ -9,6 +9,9 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 
+/* Larger integers are not the same to every JSON parser. */
+#define COOP_JSON_INT_MAX ((1LL << 53) - 1)
+
 enum coop_field_type {
 	COOP_FIELD_STRING, /* no NUL inside; max: bytes */
 	COOP_FIELD_INT,    /* min to max */

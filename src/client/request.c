@@ -72,8 +72,12 @@ static struct coop_slot *next_slot(struct coop *coop)
 
 static bool is_object(const char *text, size_t size)
 {
-	json_t *value = json_loadb(text, size, JSON_ALLOW_NUL, NULL);
-	bool yes = json_is_object(value);
+	json_error_t fault;
+	json_t *value = json_loadb(text, size, JSON_ALLOW_NUL, &fault);
+	/* Which number is too large, the keeper says by its name. */
+	bool yes = json_is_object(value) ||
+		   (!value && json_error_code(&fault) == json_error_numeric_overflow &&
+		    text[strspn(text, " \t\r\n")] == '{');
 
 	json_decref(value);
 	return yes;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/frame.h"
+#include "base/jsonclamp.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/follow.h"
@@ -17,7 +18,7 @@
 #include "keeper/request.h"
 
 #define READ_SIZE 65536u
-#define ID_MAX ((1ll << 53) - 1)
+#define FLAGS (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
 /* A follower adds frames while less than this waits to be sent. */
 #define FILL_TARGET (512u << 10)
 
@@ -279,7 +280,7 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	const json_t *data = json_object_get(frame, "data");
 	struct coop_err err = {0};
 
-	if (id < 1 || id > ID_MAX || is_open(conn, (uint64_t)id) || !name ||
+	if (id < 1 || id > COOP_JSON_INT_MAX || is_open(conn, (uint64_t)id) || !name ||
 	    (data && (!json_is_integer(data) || json_integer_value(data) < 0))) {
 		coop_conn_fatal(conn, "invalid_input",
 				"a request needs an unused id from 1 to 2^53-1 and an op; data is "
@@ -349,8 +350,12 @@ static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
 		return;
 	}
 	unsigned long failures = coop_mem_failures();
-	json_t *json = json_loadb((const char *)frame->bytes, frame->size,
-				  JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
+	json_t *json = json_loadb((const char *)frame->bytes, frame->size, FLAGS, &fault);
+	if (!json && json_error_code(&fault) == json_error_numeric_overflow) {
+		/* The bytes are ours, in the input buffer. */
+		coop_jsonclamp((char *)(uintptr_t)frame->bytes, frame->size);
+		json = json_loadb((const char *)frame->bytes, frame->size, FLAGS, &fault);
+	}
 	if (coop_mem_failures() != failures) {
 		/* jansson goes on after a failed allocation, with characters missing: such a request must not be carried out. */
 		coop_conn_fatal(conn, "internal", "the keeper is out of memory");

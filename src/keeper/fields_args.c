@@ -2,7 +2,7 @@
 #include "keeper/fields.h"
 
 #define MS_MAX 315360000000LL /* ten years */
-#define POSITION_MAX INT64_MAX
+#define POSITION_MAX COOP_JSON_INT_MAX
 #define TEXT_MAX 65536
 #define ID_MAX 512
 
