@@ -21,25 +21,6 @@
 #define FDS_FOR_LOOKING 12
 #define LOCK_TRIES 150 /* of 100 ms each: the longest orderly stop is well inside */
 
-/* There is no event for a lock that becomes free while one may not block for ever; this runs before there is a loop. */
-static int lock_file(const char *path, int *ret_fd)
-{
-	COOP_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int tries = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return -errno;
-		if (++tries > LOCK_TRIES)
-			return -EWOULDBLOCK;
-		(void)poll(NULL, 0, 100);
-	}
-	*ret_fd = COOP_TAKE_FD(fd);
-	return 0;
-}
-
 /* The path has been checked to fit (coop_paths_socket). */
 static struct sockaddr_un address_of(const char *path)
 {
@@ -57,15 +38,52 @@ static bool answers(const char *path)
 	return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
 }
 
+/* Whether the keeper that holds the lock is one that serves, and not one that is about to leave: the file says where. */
+static bool holder_serves(int fd)
+{
+	char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
+	ssize_t n = pread(fd, path, sizeof path - 1, 0);
+
+	if (n <= 0)
+		return false;
+	path[n] = 0;
+	return answers(path);
+}
+
+/* There is no event for a lock that becomes free while one may not block for ever; this runs before there is a loop. */
+static int lock_file(const char *path, int *ret_fd)
+{
+	COOP_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int tries = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (holder_serves(fd) || ++tries > LOCK_TRIES)
+			return -EWOULDBLOCK;
+		(void)poll(NULL, 0, 100);
+	}
+	*ret_fd = COOP_TAKE_FD(fd);
+	return 0;
+}
+
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 {
 	char path[4200];
+	struct stat present;
 	int state_lock, r = coop_paths_make_parent(keeper->socket_path);
 
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "the folder of the socket %s cannot be used: %s",
 				    keeper->socket_path, strerror(-r));
+	/* Only a socket that a keeper left behind may be replaced. */
+	if (lstat(keeper->socket_path, &present) == 0 && !S_ISSOCK(present.st_mode))
+		return coop_err_set(err, COOP_EXISTS,
+				    "%s is there and is no socket: set COOP_SOCKET",
+				    keeper->socket_path);
 	/* A living keeper holds its lock for ever; asking it is quicker than waiting for that. */
 	if (answers(keeper->socket_path))
 		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s",
@@ -86,6 +104,9 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 			err, COOP_UNAVAILABLE,
 			"the state folder %.300s is used by another keeper: set COOP_STATE",
 			keeper->state_dir);
+	/* For the next who wants it. Without room on the disk it waits instead of asking. */
+	if (ftruncate(state_lock, 0) == 0)
+		(void)!pwrite(state_lock, keeper->socket_path, strlen(keeper->socket_path), 0);
 	return 0;
 }
 
