@@ -201,12 +201,6 @@ int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_en
 		coop_env_clear(&env);
 		return r;
 	}
-	/* First, so that a bounded look at /proc/PID/environ finds it, however large the rest is. */
-	char **own = find(&env, "COOP_PROCESS"), *first = env.variables[0];
-	if (own) {
-		env.variables[0] = *own;
-		*own = first;
-	}
 	*ret = env;
 	return 0;
 }

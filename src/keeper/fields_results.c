@@ -149,6 +149,7 @@ static const struct coop_field proof_fields[] = {
 	{.name = "signalled", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
 	{.name = "killed", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
 	ALWAYS("survivors", INT),
+	ALWAYS("strays", INT),
 	ALWAYS("ms", INT),
 	END,
 };
@@ -158,6 +159,7 @@ const struct coop_field coop_results_receipt[] = {
 	{.name = "signalled", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
 	{.name = "killed", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
 	ALWAYS("survivors", INT),
+	ALWAYS("strays", INT),
 	ALWAYS("ms", INT),
 	ALWAYS("status", STRING),
 	OF("process", OBJECT, coop_record_fields),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "keeper/reap.h"
 #include "keeper/request.h"
 #include "keeper/spool.h"
+#include "sandbox/plan.h"
 
 #define LINGER_MS 2000
 #define FDS_HELD_BACK 24 /* so that clients can always be answered, and /proc looked at */
@@ -211,6 +213,10 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	keeper->started_at = coop_clock_wall_ms();
 	(void)snprintf(keeper->principal, sizeof keeper->principal, "uid:%u", getuid());
 	keeper->listen_fd = -1;
+	keeper->mark = COOP_MARK_BASE;
+	uint64_t random = 0;
+	if (getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
+		keeper->mark |= random & COOP_MARK_KEEPER;
 	raise_fd_limit(keeper);
 	keeper->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -313,7 +319,19 @@ static void close_handle(uv_handle_t *handle, void *unused)
 		uv_close(handle, NULL);
 }
 
-void coop_keeper_free(struct coop_keeper *keeper)
+/* What the helper thread is at holds processes. Returns whether it is done; a disk that stands still is not waited for. */
+static bool finish_disk_jobs(struct coop_keeper *keeper)
+{
+	uint64_t began = coop_clock_now();
+
+	uv_update_time(&keeper->loop);
+	(void)uv_timer_start(&keeper->idle_timer, on_linger, LINGER_MS, 0);
+	while (keeper->disk_jobs && coop_clock_now() - began < LINGER_MS * 1000000ull)
+		(void)uv_run(&keeper->loop, UV_RUN_ONCE);
+	return keeper->disk_jobs == 0;
+}
+
+bool coop_keeper_free(struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(&keeper->connections, link)
 	{
@@ -323,6 +341,9 @@ void coop_keeper_free(struct coop_keeper *keeper)
 	coop_launcher_free(keeper);
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);
+	(void)uv_idle_stop(&keeper->busy);
+	if (!finish_disk_jobs(keeper))
+		return false;
 	for (int i = 0; i < 8; i++)
 		(void)uv_run(&keeper->loop, UV_RUN_NOWAIT);
 	uv_walk(&keeper->loop, close_handle, NULL);
@@ -331,4 +352,5 @@ void coop_keeper_free(struct coop_keeper *keeper)
 	for (size_t i = 0; i < 3; i++)
 		(void)close((const int[]){keeper->child_fd, keeper->null_fd, keeper->spare_fd}[i]);
 	coop_tree_free(keeper);
+	return true;
 }

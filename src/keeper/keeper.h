@@ -30,6 +30,7 @@ struct coop_keeper {
 	char state_dir[4096];   /* "" for a private keeper */
 	char spool_dir[4096];   /* "" until the first spool */
 	uint64_t spool_bytes;
+	unsigned disk_jobs; /* that the helper thread has not finished */
 	int listen_fd, lock_fd, spare_fd, null_fd;
 	uv_poll_t listen_poll;
 	bool listening;
@@ -40,6 +41,8 @@ struct coop_keeper {
 	unsigned connection_count, follower_count;
 	int64_t started_at;
 	char principal[32]; /* whose keeper it is: uid:N */
+	uint64_t
+		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */
 	uint64_t wakeups;
 
 	uv_poll_t on_child;
@@ -73,8 +76,9 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err);
 /* Serves until shutdown. */
 void coop_keeper_run(struct coop_keeper *keeper);
 
-/* Frees everything; for leak checks at the end. */
-void coop_keeper_free(struct coop_keeper *keeper);
+/* Frees everything; for leak checks at the end. False where the disk still holds something: then the process must end at once,
+ * without waiting for its threads. */
+bool coop_keeper_free(struct coop_keeper *keeper);
 
 /* Orderly stop: refuses spawns, stops all with grace, then ends the loop. `request` (or NULL) is answered just before. */
 void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms,

@@ -152,6 +152,7 @@ static void complete(struct coop_kill *job)
 		.signalled = job->signalled,
 		.signalled_count = job->signalled_count,
 		.survivors = job->survivors,
+		.strays = process->keeper->tree.strays,
 		.ms = (coop_clock_now() - job->began) / MS,
 	};
 
@@ -339,5 +340,6 @@ void coop_receipt_write(const struct coop_receipt *receipt, struct coop_jsonw *w
 		coop_jsonw_array_end(w);
 	}
 	coop_jsonw_uint(w, "survivors", receipt->survivors);
+	coop_jsonw_uint(w, "strays", receipt->strays);
 	coop_jsonw_uint(w, "ms", receipt->ms);
 }

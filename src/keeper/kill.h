@@ -41,6 +41,8 @@ struct coop_receipt {
 	const pid_t *signalled;
 	size_t signalled_count;
 	unsigned survivors;
+	unsigned
+		strays; /* living processes that belong to no record: nobody can say that none of them came from here */
 	uint64_t ms;
 };
 

@@ -1,18 +1,18 @@
 #include "keeper/orphans.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
+#include "sandbox/plan.h"
 
 #define SWEEP_AGE_NS 100000000u
 #define SWEEP_SHORT_NS 2000000u  /* for a count that somebody wants to see */
@@ -36,77 +36,43 @@ static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_t
 	return 0;
 }
 
-static uint64_t known_number(const struct coop_keeper *keeper, const char *digits)
+/* The limit as /proc shows it to everybody: a program that has gained rights may not be asked otherwise. */
+static uint64_t read_mark(pid_t pid)
 {
-	uint64_t n = strtoull(digits, NULL, 10);
+	char text[4096];
+	const char *at = coop_tree_read_file(pid, "limits", text, sizeof text) > 0
+				 ? strstr(text, "Max file locks")
+				 : NULL;
 
-	return n && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
+	return at ? strtoull(at + strcspn(at, "0123456789\n"), NULL, 10) : 0;
 }
 
-/* Reads the variable wherever it stands: a shell in between may have put the environment into another order. */
-static uint64_t read_environment(const struct coop_keeper *keeper, const char *path)
+/* Every process carries the number of its record in a limit that the kernel hands on to whatever it starts, and obeys nowhere. */
+static uint64_t by_mark(const struct coop_keeper *keeper, pid_t pid)
 {
-	static const char name[] = "\0COOP_PROCESS=";
-	const size_t name_size = sizeof name - 1, number_size = 24;
-	char text[16384 + 64] = "";
-	size_t kept = 1; /* as if a variable had ended before the first */
-	ssize_t n;
-	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct rlimit limit;
+	uint64_t mark = 0;
 
-	while (fd >= 0 && (n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
-		size_t size = kept + (size_t)n;
-		text[size] = 0;
-		const char *at = memmem(text, size, name, name_size);
-		/* A number that the piece's end may have cut is looked at again with the next piece. */
-		if (at && (size_t)(text + size - at) > name_size + number_size)
-			return known_number(keeper, at + name_size);
-		kept = size < name_size + number_size ? size : name_size + number_size;
-		memmove(text, text + size - kept, kept);
-	}
-	const char *at = memmem(text, kept, name, name_size);
-	text[kept] = 0;
-	return at ? known_number(keeper, at + name_size) : 0;
-}
-
-/* Through the threads that are left: the first one's memory is gone. */
-static uint64_t by_thread(const struct coop_keeper *keeper, pid_t pid)
-{
-	char path[64];
-	const struct dirent *item;
-	uint64_t n = 0;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/task", pid);
-	DIR *threads = opendir(path);
-	while (threads && !n && (item = readdir(threads))) {
-		(void)snprintf(path, sizeof path, "/proc/%d/task/%d/environ", pid,
-			       atoi(item->d_name));
-		n = read_environment(keeper, path);
-	}
-	if (threads)
-		(void)closedir(threads);
-	return n;
-}
-
-static uint64_t by_environment(const struct coop_keeper *keeper,
-			       const struct coop_tree_entry *entry)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof path, "/proc/%d/environ", entry->pid);
-	return entry->headless ? by_thread(keeper, entry->pid) : read_environment(keeper, path);
+	if (prlimit(pid, RLIMIT_LOCKS, NULL, &limit) == 0)
+		mark = limit.rlim_cur;
+	else if (errno == EPERM)
+		mark = read_mark(pid);
+	uint64_t n = mark ^ keeper->mark;
+	return n <= COOP_MARK_NUMBER && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
 }
 
 uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
 			    const struct coop_tree_entry *entry)
 {
 	const struct coop_tree_entry *seen = coop_tree_find(last, entry->pid);
-	uint64_t n;
+	uint64_t n = by_mark(keeper, entry->pid);
 
+	if (n)
+		return n;
 	if (seen && seen->start_time == entry->start_time && seen->owner &&
 	    coop_map_get(&keeper->registry.by_n, seen->owner))
 		return seen->owner;
-	n = by_session(keeper, entry);
-	return n ? n : by_environment(keeper, entry);
+	return by_session(keeper, entry);
 }
 
 /* One pass over the keeper's children that are neither leaders nor the launcher. */
@@ -116,40 +82,7 @@ struct pass {
 	void *user;
 	int count;
 	int dead; /* so many at the front of the list are dead, and stay so: the next pass need not look at them */
-	bool unsure; /* somebody was met whose owner, or whose children, could not be seen at that moment */
 };
-
-/* In the middle of execve the new image has no environment yet: env_end, the 49th field behind the name, is 0. One that may
- * not be looked at shows 0 too, but its environment cannot be opened. */
-static bool is_executing(pid_t pid)
-{
-	char text[1024];
-
-	if (coop_tree_read_file(pid, "environ", text, sizeof text) != 0 ||
-	    coop_tree_read_file(pid, "stat", text, sizeof text) <= 0)
-		return false;
-	const char *at = strrchr(text, ')');
-	for (int field = 0; at && field < 49; field++)
-		at = strchr(at + 1, ' ');
-	return at && strtoull(at + 1, NULL, 10) == 0;
-}
-
-/* Fills in the owner. Returns whether "none" is certain: a process that is executing another program, or exiting, shows
- * nothing of itself for a moment. */
-static bool find_owner(const struct pass *pass, struct coop_tree_entry *entry)
-{
-	struct coop_tree_entry again;
-
-	entry->owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, entry);
-	if (entry->owner)
-		return true;
-	if (!entry->headless && is_executing(entry->pid))
-		return false;
-	/* That may have been over just before it was asked. */
-	entry->owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, entry);
-	return entry->owner ||
-	       (coop_tree_read(entry->pid, &again) == 0 && !again.dead && !again.exiting);
-}
 
 static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 {
@@ -168,10 +101,8 @@ static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 		pass->count--;
 		return;
 	}
-	if (!find_owner(pass, &entry))
-		pass->unsure = true;
-	else
-		pass->call(pass->user, &entry);
+	entry.owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, &entry);
+	pass->call(pass->user, &entry);
 }
 
 /* 0, or -errno where the kernel does not list children. The list is read at every exit, so its file stays open. */
@@ -214,8 +145,7 @@ static int make_pass(struct pass *pass, const struct pass *last)
 }
 
 /* Nobody is reaped meanwhile, so the list only grows. Whoever it names may fork and die before it is looked at; its child then
- * comes to the list's end, once its parent is a zombie. So nobody was missed when two passes in a row met nobody on its way
- * out and the second list is as long as the first. */
+ * comes to the list's end, once its parent is a zombie. So nobody was missed when a second list is as long as the first. */
 int coop_orphans_each(struct coop_keeper *keeper, uint64_t limit_ns, coop_orphans_call call,
 		      void *user)
 {
@@ -227,10 +157,8 @@ int coop_orphans_each(struct coop_keeper *keeper, uint64_t limit_ns, coop_orphan
 		int r = make_pass(&pass, &last);
 		if (r < 0)
 			return r;
-		if (pass.count == 0 || (pass.count == last.count && !pass.unsure && !last.unsure))
+		if (pass.count == 0 || pass.count == last.count)
 			return 0;
-		if (pass.unsure)
-			(void)sched_yield();
 		last = pass;
 	} while (coop_clock_now() - began < limit_ns);
 	return 1;

@@ -1,8 +1,8 @@
 /* Processes whose parent died, and whose they are.
  *
  * Without a PID namespace such a process becomes the keeper's child (it is a subreaper), and the kernel does not say whose
- * it was. It is assigned by, in order: what was seen earlier, the record's session or group, the variable COOP_PROCESS in its
- * environment. What shows none is a stray: counted, and ended with the keeper. */
+ * it was. It is assigned by, in order: the mark that every process of ours inherits (a limit, see sandbox/plan.h), what was seen
+ * earlier, the record's session or group. What shows none is a stray: counted, and ended with the keeper. */
 #ifndef COOP_KEEPER_ORPHANS_H
 #define COOP_KEEPER_ORPHANS_H
 

@@ -43,7 +43,8 @@ static uint32_t append_all(struct coop_buf *body, char *const *strings, bool *fa
 static int make_message(struct coop_spawn *spawn, const struct coop_spawn_command *command)
 {
 	struct coop_plan plan = {.magic = COOP_PLAN_MAGIC,
-				 .flags = spawn->process->pty ? COOP_PLAN_TERMINAL : 0};
+				 .flags = spawn->process->pty ? COOP_PLAN_TERMINAL : 0,
+				 .mark = spawn->process->keeper->mark | spawn->process->n};
 	struct coop_buf body = {0};
 	bool failed = false;
 	int r = 0;

@@ -76,7 +76,6 @@ int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 		.owner = UNRESOLVED,
 		.state = state,
 		.dead = state == 'X' || (state == 'Z' && !headless),
-		.headless = headless,
 		.parent = (pid_t)field[PARENT],
 		.group = (pid_t)field[GROUP],
 		.session = (pid_t)field[SESSION],

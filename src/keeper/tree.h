@@ -21,7 +21,6 @@ struct coop_tree_entry {
 	char state;     /* as in /proc/PID/stat */
 	bool exiting;   /* on its way to becoming a zombie */
 	bool dead;      /* a zombie: all of its threads are gone */
-	bool headless; /* alive, but its first thread is gone, and with it what /proc/PID shows of its memory */
 };
 
 /* What a record's living processes use together. */

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -154,6 +155,8 @@ _Noreturn void coop_apply(const struct coop_plan *plan, const char *body, const 
 			fail(status, COOP_STEP_BODY);
 	}
 	struct command command = unpack(plan, text, status);
+	/* One who has had the limit lowered goes without: it is known by its session. */
+	(void)setrlimit(RLIMIT_LOCKS, &(struct rlimit){plan->mark, plan->mark});
 	if (setsid() < 0)
 		fail(status, COOP_STEP_SESSION);
 	if ((plan->flags & COOP_PLAN_TERMINAL) && ioctl(fds[COOP_PLAN_FD_STDIN], TIOCSCTTY, 0) < 0)

@@ -17,6 +17,13 @@
 /* The launcher's end of its socket to the keeper. */
 #define COOP_PLAN_LAUNCHER_FD 3
 
+/* A process and all that it starts carry the number of its record in RLIMIT_LOCKS, a limit that the kernel hands on through fork
+ * and exec, that nobody without rights can raise again, and that has no effect. A mark is a number that no limit is by chance, with
+ * the keeper's own bits in the middle and the record's number at the end. */
+#define COOP_MARK_BASE (UINT64_C(1) << 62)
+#define COOP_MARK_KEEPER (UINT64_C(0x1fffff) << 41)
+#define COOP_MARK_NUMBER ((UINT64_C(1) << 41) - 1)
+
 enum coop_plan_flag {
 	COOP_PLAN_TERMINAL = 1, /* stdin is a terminal, to become the controlling one */
 	COOP_PLAN_BODY_FD = 2,
@@ -38,6 +45,7 @@ struct coop_plan {
 	uint64_t sequence; /* grows by one per plan */
 	uint32_t argc, envc;
 	uint64_t body_size;
+	uint64_t mark;
 };
 
 struct coop_plan_reply {
