@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/schema.h"
 
+#define NAME_LIMIT 1024u
 #define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const char *const inherited[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
@@ -92,13 +93,18 @@ static int check_variable(const char *argument, const char *name, const char *va
 {
 	char field[160];
 
-	if (valid_name(name) && (!value || strlen(value) <= COOP_ENV_VALUE_MAX))
+	if (valid_name(name) && strlen(name) <= NAME_LIMIT &&
+	    (!value || strlen(value) <= COOP_ENV_VALUE_MAX))
 		return 0;
 	(void)snprintf(field, sizeof field, "%s.%.100s", argument, name);
 	if (!valid_name(name))
 		return coop_err_field(err, COOP_INVALID_INPUT, field,
 				      "%s: a variable's name is made of letters, digits and _",
 				      field);
+	if (strlen(name) > NAME_LIMIT)
+		return coop_err_field(err, COOP_INVALID_INPUT, field,
+				      "%s\u2026: a variable's name has at most %u bytes", field,
+				      NAME_LIMIT);
 	return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is longer than %u bytes", field,
 			      COOP_ENV_VALUE_MAX);
 }

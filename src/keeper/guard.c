@@ -2,27 +2,24 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "keeper/tree.h"
 
 /* More at once than any keeper may own; what does not fit is met in the next round. */
 #define TABLE_MAX 65536
 #define ROUNDS_MAX 500 /* of 20 ms at most */
 
 struct row {
-	pid_t pid, parent;
-	bool ours, stopped;
+	struct coop_tree_entry entry;
+	bool ours;
 };
 
 pid_t coop_guard_fork(void)
@@ -38,23 +35,6 @@ pid_t coop_guard_fork(void)
 	return 0;
 }
 
-static pid_t parent_of(pid_t pid)
-{
-	char path[32], text[512];
-	pid_t parent = -1;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (n <= 0)
-		return -1;
-	text[n] = 0;
-	const char *fields = strrchr(text, ')');
-	if (!fields || sscanf(fields + 1, " %*c %d", &parent) != 1)
-		return -1;
-	return parent;
-}
-
 static size_t read_table(struct row *rows)
 {
 	DIR *proc = opendir("/proc");
@@ -63,8 +43,8 @@ static size_t read_table(struct row *rows)
 
 	while (proc && count < TABLE_MAX && (item = readdir(proc))) {
 		pid_t pid = atoi(item->d_name);
-		if (pid > 0)
-			rows[count++] = (struct row){.pid = pid, .parent = parent_of(pid)};
+		rows[count].ours = false;
+		count += pid > 0 && coop_tree_read(pid, &rows[count].entry) == 0;
 	}
 	if (proc)
 		(void)closedir(proc);
@@ -79,16 +59,16 @@ static void mark(struct row *rows, size_t count)
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < count; i++) {
-			bool ours = rows[i].parent == getpid();
+			bool ours = rows[i].entry.parent == getpid();
 			for (size_t j = 0; !ours && !rows[i].ours && j < count; j++)
-				ours = rows[j].ours && rows[j].pid == rows[i].parent;
+				ours = rows[j].ours && rows[j].entry.pid == rows[i].entry.parent;
 			more = more || (ours && !rows[i].ours);
 			rows[i].ours = rows[i].ours || ours;
 		}
 	}
 }
 
-/* Stopped processes can neither fork nor reap, so their pids are safe to use until they are killed. */
+/* Stopped processes cannot fork: a table with nobody new holds all. */
 static void kill_descendants(struct row *rows)
 {
 	size_t before = 0, found = SIZE_MAX, count = 0;
@@ -100,13 +80,13 @@ static void kill_descendants(struct row *rows)
 		mark(rows, count);
 		for (size_t i = 0; i < count; i++) {
 			if (rows[i].ours)
-				(void)kill(rows[i].pid, SIGSTOP);
+				(void)coop_tree_signal(&rows[i].entry, SIGSTOP);
 			found += rows[i].ours;
 		}
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (rows[i].ours)
-			(void)kill(rows[i].pid, SIGKILL);
+			(void)coop_tree_signal(&rows[i].entry, SIGKILL);
 	}
 }
 

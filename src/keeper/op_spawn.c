@@ -21,6 +21,8 @@
 #include "keeper/spawn.h"
 #include "keeper/spool.h"
 
+#define WORD_MAX (128u << 10) /* the kernel's, for one argument with its NUL */
+
 /* Everything a spawn needs, on its way from the arguments to the launcher. */
 struct draft {
 	struct coop_process *process;
@@ -36,6 +38,15 @@ struct draft {
 static int invalid(struct draft *draft, const char *field, const char *what)
 {
 	return coop_err_field(draft->err, COOP_INVALID_INPUT, field, "%s %s", field, what);
+}
+
+static int too_long(struct draft *draft, size_t index)
+{
+	char field[32];
+
+	(void)snprintf(field, sizeof field, "argv[%zu]", index);
+	return coop_err_field(draft->err, COOP_TOO_LARGE, field,
+			      "%s is longer than the kernel takes, %u bytes", field, WORD_MAX - 1);
 }
 
 static int take_argv(struct draft *draft)
@@ -56,8 +67,12 @@ static int take_argv(struct draft *draft)
 	draft->argv = coop_mem_alloc((count + 1) * sizeof *draft->argv);
 	if (!draft->argv)
 		return coop_err_no_memory(draft->err);
-	for (size_t i = 0; i < count; i++)
-		draft->argv[i] = json_string_value(json_array_get(argv, i));
+	for (size_t i = 0; i < count; i++) {
+		const json_t *word = json_array_get(argv, i);
+		draft->argv[i] = json_string_value(word);
+		if (json_string_length(word) >= WORD_MAX)
+			return too_long(draft, i);
+	}
 	draft->argv[count] = NULL;
 	return 0;
 }

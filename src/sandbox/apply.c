@@ -123,6 +123,10 @@ static void execute_from_path(const struct command *command)
 	char candidate[CANDIDATE_MAX];
 	bool denied = false;
 
+	if (name_size >= sizeof candidate) {
+		errno = ENAMETOOLONG;
+		return;
+	}
 	for (const char *end; path; path = *end ? end + 1 : NULL) {
 		end = strchrnul(path, ':');
 		size_t size = (size_t)(end - path);

@@ -159,6 +159,9 @@ class BadInputTest(KeeperCase):
         self.assert_refused("spawn", {"argv": ["x"] * 1500000}, "argv", "huge list")
         self.assert_refused("spawn", {"argv": ["true"], "env": {"A": HUGE}}, "env", "huge value")
         self.assert_refused("spawn", {"argv": ["true"], "env": {f"N{i}": "" for i in range(5000)}}, "env", "many")
+        self.assert_refused("spawn", {"argv": ["x" * 300000]}, "argv[0]", "huge program")
+        self.assert_refused("spawn", {"argv": ["true", "x" * 131072]}, "argv[1]", "argument that the kernel refuses")
+        self.assert_refused("spawn", {"argv": ["true"], "env": {"N" * 300000: "x"}}, "env", "huge name")
         with self.assertRaises(KeeperError) as caught:
             self.status(HUGE)
         self.assertIn(caught.exception.code, ("no_such_process", "too_large"))

@@ -230,8 +230,8 @@ class ExactTest(KeeperCase):
     def test_b031_event_does_not_split_a_character(self):
         """A character that arrives in two pieces within 20 ms is one event; a lone piece is let go after that time."""
         # The halves are written with nothing but a system call between them. Where a loaded machine puts more than
-        # 20 ms there, the keeper is right to split; five times in a row it is not.
-        self.assertTrue(any(self.halves_stay_together(attempt) for attempt in range(5)))
+        # 20 ms there, the keeper is right to split; most of the time it is not.
+        self.assertGreaterEqual(sum(self.halves_stay_together(attempt) for attempt in range(7)), 4)
 
     def halves_stay_together(self, attempt):
         fifo = self.keeper.place.dir / f"gate-{attempt}"
@@ -264,7 +264,7 @@ class ExactTest(KeeperCase):
 
     def test_b031_large_text_is_never_split_by_events(self):
         """200 KB of three-byte characters: every event is whole characters, at most 32 KiB, numbered without a hole."""
-        self.assertTrue(any(self.large_text_is_whole() for _ in range(5)))
+        self.assertGreaterEqual(sum(self.large_text_is_whole() for _ in range(7)), 4)
 
     def large_text_is_whole(self):
         count = 70000

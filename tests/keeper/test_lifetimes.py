@@ -145,6 +145,19 @@ class DescendantsTest(KeeperCase):
         self.assertEqual(self.client.call("kill", id=process)["signalled"], [orphan])
         self.assert_gone([orphan])
 
+    def test_kill_reaches_one_that_left_everything(self):
+        """Own session, no parent, no environment, never looked at: it is the record's all the same, and dies with it."""
+        away = "import os,sys\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
+        away += "os.execve('/bin/sh', ['sh', '-c', 'echo $$; exec sleep 300'], {})"
+        other = self.spawn("sleep", "300")["id"]
+        process = self.spawn("python3", "-c", f"import subprocess\nsubprocess.run(['python3', '-c', {away!r}])\ninput()", stdin="pipe")["id"]
+        escaped = int(procs.wait_until(lambda: self.output(process), "it is away"))
+        receipt = self.client.call("kill", id=process)
+        self.assertIn(escaped, receipt["killed"])
+        self.assertEqual((receipt["survivors"], receipt["strays"]), (0, 0))
+        self.assert_gone([escaped])
+        self.assertEqual(self.status(other)["state"], "running")
+
     def test_list_shows_what_left_a_descendant(self):
         """`list` alone, without any other look at the record before, shows an ended process that left a descendant, until
         that has gone."""

@@ -146,3 +146,26 @@ class DaemonTest(KeeperCase):
         procs.wait_until(lambda: not procs.alive(pid), "an idle keeper leaves")
         procs.wait_until(lambda: not place.socket.exists(), "its socket goes with it")
         self.assertEqual(place.faults(), "")
+
+
+class PlaceTest(KeeperCase):
+    def refused_start(self, env):
+        done = subprocess.run([str(KEEPER), "--foreground"], env=env, capture_output=True, text=True, timeout=patience(60))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return done.stderr
+
+    def test_file_at_the_socket_is_kept(self):
+        """What lies at the socket's path and is no socket is refused by name, and stays as it is."""
+        place = Place()
+        self.addCleanup(place.remove)
+        place.socket.write_text("precious")
+        self.assertIn(f"{place.socket} is there and is no socket", self.refused_start(place.env()))
+        self.assertEqual(place.socket.read_text(), "precious")
+
+    def test_state_folder_of_another_keeper(self):
+        """A second keeper with another socket and the same state folder is refused, while the first one serves."""
+        place = Place()
+        self.addCleanup(place.remove)
+        env = place.env({"COOP_STATE": str(self.keeper.place.state)})
+        self.assertIn("is used by another keeper: set COOP_STATE", self.refused_start(env))
+        self.assertEqual(self.client.call("list")["processes"], [])

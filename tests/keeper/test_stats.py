@@ -96,6 +96,18 @@ class StatsTest(KeeperCase):
         self.assertEqual(len(pids), 2)
         self.assert_close(record["id"], pids, 180, 224)
 
+    def test_b011_two_busy_threads_show_about_200(self):
+        """Two busy threads of one process add up."""
+        # The digest is made without the interpreter's lock.
+        work = "while True: hashlib.sha256(data).digest()"
+        script = (
+            "import hashlib, threading\ndata = bytes(1 << 22)\ndef work():\n    " + work + "\n"
+            "threading.Thread(target=work, daemon=True).start()\nprint('up', flush=True)\nwork()\n"
+        )
+        record = self.spawn("/usr/bin/python3", "-c", script)
+        self.wait_output(record["id"], b"up")
+        self.assert_close(record["id"], [record["pid"]], 180, 224)
+
     def test_b011_nothing_samples_when_nobody_asks(self):
         """A keeper with processes and no question does not wake up."""
         self.spawn("sleep", "300")
