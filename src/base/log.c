@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,12 +9,10 @@
 
 void coop_log(enum coop_log_level level, const char *format, ...)
 {
-	static const char *const names[] = {"debug", "info", "warn", "error"};
+	static const char *const names[] = {"info", "warn", "error"};
 	char line[1024], when[COOP_CLOCK_TEXT];
 	va_list arguments;
 
-	if (level == COOP_LOG_DEBUG && !getenv("COOP_DEBUG"))
-		return;
 	coop_clock_format(coop_clock_wall_ms(), when);
 	int used = snprintf(line, sizeof line, "%s %s ", when, names[level]);
 	va_start(arguments, format);

@@ -3,7 +3,6 @@
 #define COOP_BASE_LOG_H
 
 enum coop_log_level {
-	COOP_LOG_DEBUG,
 	COOP_LOG_INFO,
 	COOP_LOG_WARN,
 	COOP_LOG_ERROR,

@@ -4,23 +4,21 @@
 
 enum { COOP_STDIN_NONE, COOP_STDIN_PIPE, COOP_STDIN_DATA };
 
-extern const char *const coop_choices_mode[],
-	*const coop_choices_env_mode[],
-		*const coop_choices_kind[],
-			*const coop_choices_stdin[],
-				*const coop_choices_stderr[],
-					*const coop_choices_overflow[],
-						*const coop_choices_quota[],
-							*const coop_choices_on_exit[],
-								*const coop_choices_lease[],
-									*const coop_choices_state[],
-										*const coop_choices_stream[],
-											*const coop_choices_read_stream[],
-												*const coop_choices_follow_mode[],
-													*const coop_choices_until[],
-														*const coop_choices_target
-															[],
-																*const coop_choices_if_running
-																	[];
+extern const char *const coop_choices_mode[];
+extern const char *const coop_choices_env_mode[];
+extern const char *const coop_choices_kind[];
+extern const char *const coop_choices_stdin[];
+extern const char *const coop_choices_stderr[];
+extern const char *const coop_choices_overflow[];
+extern const char *const coop_choices_quota[];
+extern const char *const coop_choices_on_exit[];
+extern const char *const coop_choices_lease[];
+extern const char *const coop_choices_state[];
+extern const char *const coop_choices_stream[];
+extern const char *const coop_choices_read_stream[];
+extern const char *const coop_choices_follow_mode[];
+extern const char *const coop_choices_until[];
+extern const char *const coop_choices_target[];
+extern const char *const coop_choices_if_running[];
 
 #endif

@@ -1,4 +1,5 @@
 #include "keeper/choices.h"
+#include "keeper/env.h"
 #include "keeper/fields.h"
 
 #define MS_MAX 315360000000LL /* ten years */
@@ -47,15 +48,15 @@ const struct coop_field coop_fields_spawn[] = {
 	BOOL("login", "as a login shell (mode shell)"),
 	BOOL("interactive", "as an interactive shell (mode shell)"),
 	STRING("cwd", 4096, "working directory; default: the user's home"),
-	{.name = "env", .type = COOP_FIELD_MAP, .max = 256, .doc = "variables to set"},
+	{.name = "env", .type = COOP_FIELD_MAP, .max = COOP_ENV_MAX, .doc = "variables to set"},
 	ENUM("env_mode", coop_choices_env_mode, "what env is laid over"),
 	{.name = "env_remove",
 	 .type = COOP_FIELD_STRINGS,
-	 .max = 256,
+	 .max = COOP_ENV_MAX,
 	 .doc = "variables to remove from the base"},
 	{.name = "base_env",
 	 .type = COOP_FIELD_MAP,
-	 .max = 256,
+	 .max = COOP_ENV_MAX,
 	 .doc = "the door's own PATH, HOME, LANG, …"},
 	ENUM("kind", coop_choices_kind, "pipe (default) or pty"),
 	INT("cols", 1, 65535, "width of the terminal; default 80"),

@@ -392,7 +392,7 @@ void coop_op_follow(struct coop_request *request)
 	request->keeper->follower_count++;
 	/* As far as the keeper knows by itself: a look at the kernel would come between a new process and its output. */
 	coop_request_event(request, "attached", &w);
-	coop_record_write(process, COOP_RECORD_FRESH, &w, "process");
+	coop_record_write(process, COOP_RECORD_CACHED, &w, "process");
 	coop_request_event_end(request, &w);
 	coop_conn_touch(request->conn);
 }

@@ -68,7 +68,7 @@ void coop_op_signal(struct coop_request *request)
 	coop_jsonw_bool(&w, "sent", sent);
 	coop_jsonw_int(&w, "signal", number);
 	coop_jsonw_string(&w, "signal_name", name);
-	coop_jsonw_string(&w, "state", coop_state_name(process->state));
+	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
 	coop_request_end(request, &w);
 }
 
@@ -93,14 +93,12 @@ static void end_process(struct coop_request *request, struct coop_process *proce
 		.evidence = {.request = request->op->name},
 		.grace_ms = grace_ms,
 	};
-	struct coop_err err;
 
 	if (!request->process)
 		coop_request_hold(request, process);
 	request->on_killed = answer;
 	if (coop_kill_begin(process, &order) < 0) {
-		(void)coop_err_no_memory(&err);
-		coop_request_fail(request, &err);
+		coop_request_no_memory(request);
 		return;
 	}
 	coop_kill_await(process, request);

@@ -6,6 +6,7 @@
 
 #include "base/frame.h"
 #include "base/mem.h"
+#include "keeper/choices.h"
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
 #include "keeper/process.h"
@@ -24,14 +25,6 @@ struct reading {
 	bool drain;
 };
 
-static void no_memory(struct coop_request *request)
-{
-	struct coop_err err;
-
-	(void)coop_err_no_memory(&err);
-	coop_request_fail(request, &err);
-}
-
 static void answer_bytes(const struct reading *reading)
 {
 	struct coop_stream *stream = reading->stream;
@@ -49,7 +42,7 @@ static void answer_bytes(const struct reading *reading)
 	coop_jsonw_uint(&w, "total", stream->ring.end);
 	coop_jsonw_bool(&w, "eof", stream->eof);
 	coop_jsonw_bool(&w, "drained_eof", stream->eof && reading->position >= stream->ring.end);
-	coop_jsonw_string(&w, "state", coop_state_name(process->state));
+	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
 	coop_request_end(reading->request, &w);
 }
 
@@ -58,7 +51,7 @@ static bool send_piece(struct reading *reading, uint64_t position, const struct 
 {
 	if (coop_request_data(reading->request, reading->stream->number, position,
 			      COOP_FRAME_NO_CURSOR, views, count) < 0) {
-		no_memory(reading->request);
+		coop_request_no_memory(reading->request);
 		return false;
 	}
 	for (int i = 0; i < count; i++)
@@ -114,7 +107,7 @@ static void read_spool(const struct reading *begun)
 	size_t size = begun->left < PIECE ? begun->left : PIECE;
 
 	if (!reading) {
-		no_memory(begun->request);
+		coop_request_no_memory(begun->request);
 		return;
 	}
 	*reading = *begun;
@@ -125,7 +118,7 @@ static void read_spool(const struct reading *begun)
 	if (coop_spool_fetch(reading->stream, reading->position, size, on_fetched, reading) == 0)
 		return;
 	reading->request->on_drop = NULL;
-	no_memory(reading->request);
+	coop_request_no_memory(reading->request);
 	free(reading);
 }
 
@@ -230,7 +223,7 @@ static void read_combined(struct coop_request *request, struct coop_process *pro
 	bool eof = true;
 
 	if (sweep_events(request, process, &sweep) < 0) {
-		no_memory(request);
+		coop_request_no_memory(request);
 		return;
 	}
 	for (int i = 0; i < process->stream_count; i++) {
@@ -247,7 +240,7 @@ static void read_combined(struct coop_request *request, struct coop_process *pro
 	coop_jsonw_uint(&w, "total", total);
 	coop_jsonw_bool(&w, "eof", eof);
 	coop_jsonw_bool(&w, "drained_eof", eof && sweep.next >= process->index.next);
-	coop_jsonw_string(&w, "state", coop_state_name(process->state));
+	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
 	if (coop_arg_bool(request->args, "times", false))
 		write_times(&w, process, &sweep);
 	coop_request_end(request, &w);

@@ -342,6 +342,6 @@ void coop_spawn_reply(struct coop_request *request, struct coop_process *process
 	struct coop_jsonw w;
 
 	coop_request_result(request, &w);
-	coop_record_write(process, COOP_RECORD_FRESH, &w, "process");
+	coop_record_write(process, COOP_RECORD_CACHED, &w, "process");
 	coop_request_end(request, &w);
 }

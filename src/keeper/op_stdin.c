@@ -67,7 +67,6 @@ void coop_op_write_stdin(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", WRITE_TIMEOUT_MS);
 	struct coop_process *process = coop_ops_process(request);
-	struct coop_err err;
 
 	if (!process)
 		return;
@@ -82,15 +81,13 @@ void coop_op_write_stdin(struct coop_request *request)
 	if ((timeout >= 0 && coop_request_timer(request, (uint64_t)timeout) < 0) ||
 	    coop_stdin_write(process, request->data, request->data_size, request) < 0) {
 		request->on_drop = NULL;
-		(void)coop_err_no_memory(&err);
-		coop_request_fail(request, &err);
+		coop_request_no_memory(request);
 	}
 }
 
 void coop_op_close_stdin(struct coop_request *request)
 {
 	struct coop_process *process = coop_ops_process(request);
-	struct coop_err err;
 
 	if (!process)
 		return;
@@ -102,8 +99,7 @@ void coop_op_close_stdin(struct coop_request *request)
 	request->on_drop = on_drop;
 	if (coop_stdin_end(process, request) < 0) {
 		request->on_drop = NULL;
-		(void)coop_err_no_memory(&err);
-		coop_request_fail(request, &err);
+		coop_request_no_memory(request);
 	}
 }
 

@@ -74,7 +74,6 @@ void coop_op_wait(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", -1);
 	struct coop_process *process = coop_ops_process(request);
-	struct coop_err err;
 
 	if (!process)
 		return;
@@ -88,9 +87,8 @@ void coop_op_wait(struct coop_request *request)
 	if (process->told || timeout == 0) {
 		answer_soon(request);
 	} else if (timeout > 0 && coop_request_timer(request, (uint64_t)timeout) < 0) {
-		(void)coop_err_no_memory(&err);
 		leave(request);
-		coop_request_fail(request, &err);
+		coop_request_no_memory(request);
 	} else {
 		coop_list_add(&process->waiters, &request->in_process);
 	}

@@ -37,14 +37,6 @@ static const enum coop_state transitions[COOP_STATE_COUNT][COOP_EVENT_COUNT] = {
 	[COOP_STATE_SIGNALED] = {[0 ... COOP_EVENT_COUNT - 1] = COOP_STATE_SIGNALED},
 };
 
-const char *coop_state_name(enum coop_state state)
-{
-	static const char *const names[] = {"starting", "running", "stopped",
-					    "stopping", "exited",  "signaled"};
-
-	return names[state];
-}
-
 const char *coop_cause_name(enum coop_cause cause)
 {
 	static const char *const names[] = {

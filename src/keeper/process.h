@@ -159,7 +159,6 @@ static inline bool coop_process_live(const struct coop_process *process)
 	return process->state < COOP_STATE_EXITED;
 }
 
-const char *coop_state_name(enum coop_state state);
 const char *coop_cause_name(enum coop_cause cause);
 
 /* The one transition function. Events that do not apply to the present state are ignored. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/signame.h"
 #include "keeper/blocked.h"
+#include "keeper/choices.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/spool.h"
@@ -32,7 +33,6 @@ static void write_known(struct coop_jsonw *w, const char *name, enum coop_known 
 static void write_identity(const struct coop_process *process, struct coop_jsonw *w)
 {
 	const struct coop_labels *labels = &process->labels;
-	static const char *const leases[] = {"ephemeral", "awaited", "persistent"};
 
 	coop_jsonw_string(w, "id", process->id);
 	coop_jsonw_string(w, "tag", labels->tag);
@@ -52,7 +52,7 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_string(w, "mode", labels->shell ? "shell" : "argv");
 	coop_jsonw_string(w, "cwd", labels->cwd);
 	coop_jsonw_string(w, "kind", process->pty ? "pty" : "pipe");
-	coop_jsonw_string(w, "lease", leases[process->lease]);
+	coop_jsonw_string(w, "lease", coop_choices_lease[process->lease]);
 	coop_jsonw_string(w, "start", "launched");
 }
 
@@ -85,7 +85,7 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 	bool live = coop_process_live(process);
 	uint64_t until = live ? coop_clock_now() : process->end.ended;
 
-	coop_jsonw_string(w, "state", coop_state_name(process->state));
+	coop_jsonw_string(w, "state", coop_choices_state[process->state]);
 	write_limit(w, "pid", process->pid);
 	write_limit(w, "process_group_id",
 		    process->pid); /* a leader has its own session and group */
@@ -122,14 +122,12 @@ static void write_evidence(const struct coop_process *process, struct coop_jsonw
 
 static void write_stream(const struct coop_stream *stream, struct coop_jsonw *w)
 {
-	static const char *const policies[] = {"drop_oldest", "backpressure", "spool"};
-
 	coop_jsonw_begin(w, coop_stream_name(stream->number));
 	coop_jsonw_uint(w, "start", coop_stream_start(stream));
 	coop_jsonw_uint(w, "end", stream->ring.end);
 	coop_jsonw_uint(w, "bytes_dropped", stream->dropped);
 	coop_jsonw_uint(w, "ring_bytes", stream->ring.limit);
-	coop_jsonw_string(w, "overflow", policies[stream->overflow]);
+	coop_jsonw_string(w, "overflow", coop_choices_overflow[stream->overflow]);
 	coop_jsonw_bool(w, "eof", stream->eof);
 	if (stream->process->spool) {
 		coop_jsonw_begin(w, "spool");
@@ -188,13 +186,13 @@ static void write_limits(const struct coop_limits *limits, struct coop_jsonw *w)
 void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		       struct coop_jsonw *w, const char *name)
 {
-	if (view != COOP_RECORD_FRESH)
+	if (view != COOP_RECORD_CACHED)
 		coop_stats_update(process);
 	coop_jsonw_begin(w, name);
 	write_identity(process, w);
 	write_state(process, w);
 	coop_jsonw_bool(w, "stdin_open", process->input.open);
-	coop_jsonw_string(w, "on_exit", process->on_exit == COOP_ON_EXIT_KILL ? "kill" : "keep");
+	coop_jsonw_string(w, "on_exit", coop_choices_on_exit[process->on_exit]);
 	coop_jsonw_uint(w, "descendants", process->descendants);
 	coop_stats_write(process, w, "stats");
 	coop_jsonw_bool(w, "receipt", process->receipt);
@@ -203,7 +201,7 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		write_evidence(process, w);
 		write_output(process, w);
 		write_known(w, "blocked_on_stdin",
-			    view == COOP_RECORD_FRESH ? COOP_NO : coop_blocked_on_stdin(process));
+			    view == COOP_RECORD_CACHED ? COOP_NO : coop_blocked_on_stdin(process));
 		write_known(w, "echo_off", coop_blocked_echo_off(process));
 		write_limits(&process->limits, w);
 		coop_jsonw_raw(w, "sandbox", "{\"kind\":\"none\",\"enforced\":false}");

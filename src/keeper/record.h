@@ -10,7 +10,7 @@ struct coop_process;
 enum coop_record_view {
 	COOP_RECORD_FULL,
 	COOP_RECORD_BRIEF,
-	COOP_RECORD_FRESH, /* full, but the kernel is not asked: what was last seen, quickly */
+	COOP_RECORD_CACHED, /* full, but the kernel is not asked: what was last seen, quickly */
 };
 
 /* Writes the record; a live process is looked at first (statistics, input). */

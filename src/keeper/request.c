@@ -86,6 +86,14 @@ void coop_request_fail(struct coop_request *request, const struct coop_err *err)
 		conn->closing = true;
 }
 
+void coop_request_no_memory(struct coop_request *request)
+{
+	struct coop_err err;
+
+	(void)coop_err_no_memory(&err);
+	coop_request_fail(request, &err);
+}
+
 void coop_request_event(struct coop_request *request, const char *event,
 			struct coop_jsonw *ret_writer)
 {

@@ -51,6 +51,9 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer);
 /* Answers with an error and frees the request. */
 void coop_request_fail(struct coop_request *request, const struct coop_err *err);
 
+/* The same, for want of memory. */
+void coop_request_no_memory(struct coop_request *request);
+
 /* Sends an event of this request: begin, write members, end. The request stays open. */
 void coop_request_event(struct coop_request *request, const char *event,
 			struct coop_jsonw *ret_writer);
