@@ -250,6 +250,9 @@ void coop_conn_flush(struct coop_conn *conn)
 		return;
 	}
 	update_interest(conn);
+	/* There is room again, and what waited for it is here already: no event will tell of it. */
+	if (conn->held && wants_input(conn))
+		coop_conn_touch(conn);
 }
 
 static void dispatch(struct coop_request *request)
@@ -411,6 +414,7 @@ static void take_frames(struct coop_conn *conn)
 		coop_buf_consume(&conn->in, used);
 	}
 	conn->taking = false;
+	conn->held = !wants_input(conn) && coop_buf_size(&conn->in);
 }
 
 /* Returns false when the client is gone. */

@@ -33,6 +33,7 @@ struct coop_conn {
 	uint64_t discard_id, discard;    /* bytes of a refused request, still coming */
 	struct coop_link in_dirty;       /* has something to send before the loop sleeps */
 	bool taking;                     /* frames are being taken: not again from within */
+	bool held;                       /* frames are here that there was no room to answer */
 	bool closing;                    /* nothing more is read; closes when everything is sent */
 	bool gone;
 };

@@ -122,10 +122,19 @@ static bool nothing_to_wait_for(const struct coop_keeper *keeper)
 	return true;
 }
 
+/* Each connection once: one that has more to do at once must leave the others their turn. */
 static void flush(struct coop_keeper *keeper)
 {
-	while (!coop_list_empty(&keeper->dirty))
-		coop_conn_flush(COOP_LIST_ITEM(keeper->dirty.next, struct coop_conn, in_dirty));
+	struct coop_link now;
+
+	coop_list_init(&now);
+	while (!coop_list_empty(&keeper->dirty)) {
+		struct coop_link *link = keeper->dirty.next;
+		coop_list_remove(link);
+		coop_list_add(&now, link);
+	}
+	while (!coop_list_empty(&now))
+		coop_conn_flush(COOP_LIST_ITEM(now.next, struct coop_conn, in_dirty));
 }
 
 static void no_sleep(uv_idle_t *handle)

@@ -286,6 +286,9 @@ void coop_kill_round(struct coop_keeper *keeper)
 			coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
 		/* With on_exit kill the end waits until nobody is left; the answer waits for the end. */
 		job->nobody_left = certain > 0 && job->survivors == 0;
+		if (job->nobody_left)
+			keeper->tree.swept =
+				0; /* what was found there before is not there any more */
 		coop_process_settle(process);
 		if (job->nobody_left && process->told)
 			complete(job);

@@ -5,6 +5,8 @@ import json
 import os
 import select
 import signal
+import socket
+import threading
 import time
 from collections import deque
 
@@ -130,6 +132,33 @@ class UnreadAnswersTest(BoundsCase):
         self.assertLess(self.memory(), MEMORY_MAX)
         for request in requests:
             self.assertEqual(sum(len(chunk.data) for chunk in reader.finish(request).chunks), 4 * MIB)
+
+    def test_requests_behind_an_answer_that_goes_out_at_once(self):
+        """Many reads of four megabytes in one piece, for a client that reads as fast as it can: all are answered, also where
+        an answer that was too much to take more requests has gone out in one go."""
+        record, _, _ = self.run_sh("head -c 4194304 /dev/zero", ring_bytes=8 * MIB)
+        reader, count = self.connect(), 60
+        received = [0]
+
+        def receive():
+            # Bytes only: taking frames apart would make it slow.
+            place = bytearray(8 * MIB)
+            with contextlib.suppress(OSError):
+                while size := reader.socket.recv_into(place):
+                    received[0] += size
+
+        reader.socket.settimeout(None)
+        thread = threading.Thread(target=receive)
+        thread.start()
+        try:
+            frame = {"op": "read", "args": {"id": record["id"], "max": 4 * MIB}}
+            reader.socket.sendall(b"".join(json_frame(frame | {"id": i + 1}) for i in range(count)))
+            with contextlib.suppress(AssertionError):
+                procs.wait_until(lambda: received[0] > count * 4 * MIB, "all answers", timeout=20)
+            self.assertEqual(received[0] // (4 * MIB), count)
+        finally:
+            reader.socket.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 class ManyRequestsTest(BoundsCase):
