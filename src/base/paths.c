@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,19 +81,13 @@ static int check_owned(const char *path)
 
 int coop_paths_make_dir(const char *path)
 {
-	char parent[COOP_PATHS_MAX];
-	int r;
-
 	if (mkdir(path, 0700) == 0)
 		return 0;
 	if (errno == EEXIST)
 		return check_owned(path);
 	if (errno != ENOENT)
 		return -errno;
-	r = fits(snprintf(parent, sizeof parent, "%s", path), sizeof parent);
-	if (r < 0)
-		return r;
-	r = coop_paths_make_parent(parent);
+	int r = coop_paths_make_parent(path);
 	if (r < 0)
 		return r;
 	return mkdir(path, 0700) == 0 || errno == EEXIST ? check_owned(path) : -errno;
@@ -110,4 +105,44 @@ int coop_paths_make_parent(const char *path)
 	memcpy(parent, path, (size_t)(slash - path));
 	parent[slash - path] = 0;
 	return coop_paths_make_dir(parent);
+}
+
+/* Cuts the last component off. False: there is nothing left to be looked at. */
+static bool cut_last(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return false;
+	slash[slash == path] = 0;
+	return true;
+}
+
+/* The folder at fault is the one that exists: those below it were to be made. */
+void coop_paths_explain_dir(const char *path, int status, char *ret_text, size_t size)
+{
+	char folder[COOP_PATHS_MAX];
+	struct stat st = {0};
+
+	(void)snprintf(folder, sizeof folder, "%s", path);
+	while (lstat(folder, &st) < 0 && errno == ENOENT && cut_last(folder))
+		;
+	if (S_ISLNK(st.st_mode) && st.st_uid == geteuid())
+		(void)!stat(folder, &st);
+	if (status == -EPERM && st.st_uid != geteuid() && st.st_uid != 0)
+		(void)snprintf(ret_text, size, "%s belongs to another user (uid %u)", folder,
+			       st.st_uid);
+	else if (status == -EPERM && (st.st_mode & 022) && !(st.st_mode & S_ISVTX))
+		(void)snprintf(ret_text, size, "others may write to %s: chmod go-w %s", folder,
+			       folder);
+	else
+		(void)snprintf(ret_text, size, "%s: %s", folder, strerror(-status));
+}
+
+void coop_paths_explain_parent(const char *path, int status, char *ret_text, size_t size)
+{
+	char parent[COOP_PATHS_MAX];
+
+	(void)snprintf(parent, sizeof parent, "%s", path);
+	coop_paths_explain_dir(cut_last(parent) ? parent : ".", status, ret_text, size);
 }

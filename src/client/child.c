@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -171,8 +172,17 @@ int coop_child_error_file(void)
 
 void coop_child_error_line(int fd, char *ret_line, size_t size)
 {
-	ssize_t n = pread(fd, ret_line, size - 1, 0);
+	static const char name[] = "coop-keeper: ";
+	char text[ERROR_FILE_SIZE + 1];
+	ssize_t n = pread(fd, text, sizeof text - 1, 0);
 
-	ret_line[n > 0 ? n : 0] = 0;
-	ret_line[strcspn(ret_line, "\n")] = 0;
+	text[n > 0 ? n : 0] = 0;
+	/* The file is full of zeros where nothing was written. */
+	for (size_t end = strlen(text); end && text[end - 1] == '\n';)
+		text[--end] = 0;
+	const char *newline = strrchr(text, '\n');
+	const char *line = newline ? newline + 1 : text;
+	if (strncmp(line, name, strlen(name)) == 0)
+		line += strlen(name);
+	(void)snprintf(ret_line, size, "%s", line);
 }

@@ -35,8 +35,8 @@ int coop_child_wait(struct coop_child *child, int timeout_ms, int *ret_status);
 /* Waits as above; a child that does not end in time is killed. */
 void coop_child_end(struct coop_child *child, int timeout_ms);
 
-/* A bounded file without a name for the child's stderr, and the first line of what was written
- * to it. */
+/* A bounded file without a name for the child's stderr, and the last line of what was written
+ * to it, without the program's name in front: why it ended. */
 int coop_child_error_file(void);
 void coop_child_error_line(int fd, char *ret_line, size_t size);
 

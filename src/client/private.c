@@ -51,7 +51,7 @@ static int begin(const char *program, int errors, struct coop **ret)
 COOP_PUBLIC int coop_open_private(const struct coop_options *options, struct coop **ret,
 				  struct coop_error *error)
 {
-	char found[COOP_PATHS_MAX], line[256];
+	char found[COOP_PATHS_MAX], line[400];
 	const char *program = options && options->keeper ? options->keeper : found;
 	struct coop *coop = NULL;
 	int r = 0;

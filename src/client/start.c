@@ -20,21 +20,26 @@
 #define SOCKET_VARIABLE "COOP_SOCKET="
 
 /* Held until the fd is closed, that is, until the keeper listens or has failed to. */
-static int take_start_lock(const char *path)
+static int take_start_lock(const char *path, struct coop_error *error)
 {
-	char lock[COOP_PATHS_MAX];
+	char lock[COOP_PATHS_MAX], why[256];
 	int r = coop_paths_make_parent(path);
 
-	if (r < 0)
-		return r;
+	if (r < 0) {
+		coop_paths_explain_parent(path, r, why, sizeof why);
+		return coop_client_fail(error, r, "unreachable",
+					"the keeper's socket %s cannot be there: %s (or set "
+					"COOP_SOCKET to a path in a folder of yours)",
+					path, why);
+	}
 	(void)snprintf(lock, sizeof lock, "%s.start", path);
 	COOP_AUTO_FD int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	while (flock(fd, LOCK_EX) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
+	do
+		r = fd < 0 ? -1 : flock(fd, LOCK_EX);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return coop_client_fail(error, -errno, "unreachable", "cannot lock %s: %s", lock,
+					strerror(errno));
 	return COOP_TAKE_FD(fd);
 }
 
@@ -84,7 +89,7 @@ static int find_keeper(const struct coop_options *options, char *ret_path, size_
 static int run_daemon(const char *program, const char *path, struct coop_error *error)
 {
 	char entry[sizeof SOCKET_VARIABLE + sizeof((struct sockaddr_un){0}).sun_path];
-	char line[256];
+	char line[400];
 	int status = 0;
 	struct coop_child child;
 	char name[] = "coop-keeper", option[] = "--daemon";
@@ -123,11 +128,10 @@ int coop_client_start(const char *path, const struct coop_options *options,
 		      struct coop_error *error)
 {
 	char program[COOP_PATHS_MAX];
-	COOP_AUTO_FD int lock = take_start_lock(path);
+	COOP_AUTO_FD int lock = take_start_lock(path, error);
 
 	if (lock < 0)
-		return coop_client_fail(error, lock, "unreachable",
-					"cannot use the folder of %s: %s", path, strerror(-lock));
+		return lock;
 	if (somebody_listens(path))
 		return 0;
 	int r = find_keeper(options, program, sizeof program);

@@ -71,14 +71,15 @@ static int lock_file(const char *path, int *ret_fd)
 
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 {
-	char path[4200];
+	char path[4200], why[512];
 	struct stat present;
 	int state_lock, r = coop_paths_make_parent(keeper->socket_path);
 
-	if (r < 0)
-		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "the folder of the socket %s cannot be used: %s",
-				    keeper->socket_path, strerror(-r));
+	if (r < 0) {
+		coop_paths_explain_parent(keeper->socket_path, r, why, sizeof why);
+		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be there: %s",
+				    keeper->socket_path, why);
+	}
 	/* Only a socket that a keeper left behind may be replaced. */
 	if (lstat(keeper->socket_path, &present) == 0 && !S_ISSOCK(present.st_mode))
 		return coop_err_set(err, COOP_EXISTS,
@@ -93,10 +94,12 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 	if (r < 0)
 		return coop_err_set(err, COOP_EXISTS, "%s is held by another keeper", path);
 	r = coop_paths_make_dir(keeper->state_dir);
-	if (r < 0)
+	if (r < 0) {
+		coop_paths_explain_dir(keeper->state_dir, r, why, sizeof why);
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
-				    strerror(-r));
+				    why);
+	}
 	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
 	r = lock_file(path, &state_lock); /* held until the process ends */
 	if (r < 0)

@@ -4,8 +4,11 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import stat
+import struct
 import subprocess
+import threading
 
 from lib import procs
 from lib.cli import CliCase
@@ -76,12 +79,77 @@ class OnDemandTest(CliCase):
         self.assertTrue(self.place.socket.exists())
         self.assertEqual(self.out("run", "echo", "again"), b"again\n")
 
-    def test_keeper_that_cannot_start(self):
-        """If no keeper can be started the command says why in one line."""
+    def test_folder_that_others_may_write_to(self):
+        """Neither coop nor doctor uses it; both say which it is, why, and what to do."""
         os.chmod(self.place.dir, 0o777)
         text = self.refusal("run", "true", code=125)
-        self.assertNotIn("\n\n", text)
+        self.assertIn(f"others may write to {self.place.dir}: chmod go-w {self.place.dir}", text)
+        self.assertIn("COOP_SOCKET", text)
+        self.assertIn("others may write to", self.coop("doctor", code=None)[0].decode())
         os.chmod(self.place.dir, 0o700)
+
+    def test_folder_of_another_user(self):
+        """A folder that exists and is somebody else's is named, with its owner."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root to give a folder away")
+        theirs = self.place.dir / "theirs"
+        theirs.mkdir(mode=0o700)
+        os.chown(theirs, 65534, 65534)
+        text = self.refusal("run", "true", code=125, env=dict(self.env, COOP_SOCKET=str(theirs / "s")))
+        self.assertIn(f"{theirs} belongs to another user (uid 65534)", text)
+
+    def test_keeper_that_ends_instead_of_serving(self):
+        """The last line that it says is the reason, told at once."""
+        program = self.place.dir / "bad-keeper"
+        program.write_text("#!/bin/sh\necho note of no weight >&2\necho 'coop-keeper: the moon is in the way' >&2\nexit 1\n")
+        program.chmod(0o700)
+        text = self.refusal("run", "true", code=125, env=dict(self.env, COOP_KEEPER=str(program)))
+        self.assertEqual(text, "coop: cannot start the keeper: the moon is in the way\n")
+
+    def test_two_sockets_with_one_state_folder(self):
+        """The second keeper says that the state folder is another's, and the command hands that on."""
+        self.detached("sleep", "300")
+        other = dict(self.env, COOP_SOCKET=str(self.place.dir / "other" / "s"))
+        text = self.refusal("run", "true", code=125, env=other)
+        self.assertIn("used by another keeper", text)
+
+
+class FakeKeeper:
+    """Answers one request, whatever it is."""
+
+    def __init__(self, path, result):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self.result = result
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        connection, _ = self.listener.accept()
+        with connection, self.listener:
+            self.send(connection, {"hello": {"protocol": 1, "version": "0.1.0", "pid": os.getpid()}})
+            size = struct.unpack("<I", connection.recv(8, socket.MSG_WAITALL)[:4])[0]
+            request = json.loads(connection.recv(size, socket.MSG_WAITALL))
+            self.send(connection, {"id": request["id"], "result": self.result})
+
+    def send(self, connection, value):
+        text = json.dumps(value).encode()
+        connection.sendall(struct.pack("<IBBH", len(text), ord("J"), 0, 0) + text)
+
+
+class InfoTest(CliCase):
+    def test_strays_are_shown(self):
+        """info in words tells of processes that belong to no record, if there are any."""
+        self.coop("run", "true")
+        self.assertNotIn("stray", self.out("info").decode())
+        info = self.json("info")
+        for count, words in ((1, "1 process that belongs to no record"), (2, "2 processes that belong to no record")):
+            info["processes"]["strays"] = count
+            path = self.place.dir / f"fake{count}"
+            fake = FakeKeeper(path, info)
+            self.assertIn(words, self.out("info", env=dict(self.env, COOP_SOCKET=str(path))).decode())
+            fake.thread.join()
 
 
 class ForegroundTest(CliCase):

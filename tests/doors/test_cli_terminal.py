@@ -95,7 +95,7 @@ class AttachTest(CliCase):
         terminal.until(b"prompt:")
         terminal.type(b"echo $((40+2))\r")
         terminal.until(b"42")
-        terminal.type(b"\x1d")
+        terminal.type(b"\x1dd")
         self.assertEqual(terminal.wait(), 0)
         status = self.json("status", process)
         self.assertEqual(status.get("process", status)["state"], "running")

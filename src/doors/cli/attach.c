@@ -1,84 +1,26 @@
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "record.h"
 #include "relay.h"
 #include "verbs.h"
 
-/* Ctrl-] leaves. No shell uses it; for those who need it (vim's tags), twice sends it once, and a key that follows at once sends
- * both. So it takes effect when nothing followed for a moment, or with a d at once. */
-#define LEAVE_KEY 0x1d
-#define MOMENT_NS (500ull * 1000000)
+#define TAIL_USUAL 4096
 
 struct settings {
 	bool no_stdin;
 	struct cli_number tail;
 };
 
-struct attach {
-	struct cli_relay relay;
-	bool key_seen; /* Ctrl-] was the last key */
-};
-
-/* What a key after Ctrl-] means: gives how many bytes to send (into out), or -1 to leave. */
-static int second_key(char key, char out[2])
-{
-	if (key == 'd')
-		return -1;
-	out[0] = LEAVE_KEY;
-	out[1] = key;
-	return key == LEAVE_KEY ? 1 : 2;
-}
-
-/* Where lines are typed, the key after Ctrl-] is to be seen without Enter. */
-static void set_mode(struct attach *attach)
-{
-	if (!attach->relay.pty && isatty(STDIN_FILENO))
-		cli_terminal_set(&attach->relay.terminal,
-				 attach->key_seen ? CLI_TERMINAL_KEYS : CLI_TERMINAL_LINES);
-}
-
-/* The feeder's filter, for a terminal. At most one byte is added: a Ctrl-] that was held back before and turned out to be
- * meant. */
-static bool watch_keys(void *user, char *bytes, size_t *size)
-{
-	struct attach *attach = user;
-	char sent[CLI_FEEDER_PIECE + 1];
-	size_t count = 0;
-	bool stay = true;
-	for (size_t i = 0; i < *size && stay; i++) {
-		char out[2] = {bytes[i]};
-		int n = 1;
-		if (attach->key_seen)
-			n = second_key(bytes[i], out);
-		else if (bytes[i] == LEAVE_KEY)
-			n = 0;
-		attach->key_seen = n == 0;
-		stay = n >= 0;
-		for (int k = 0; k < n; k++)
-			sent[count++] = out[k];
-	}
-	memcpy(bytes, sent, count);
-	*size = count;
-	attach->relay.alarm_at = attach->key_seen ? coop_clock_now() + MOMENT_NS : 0;
-	set_mode(attach);
-	return stay;
-}
-
-static void on_alarm(struct cli_relay *relay)
-{
-	relay->over = true;
-}
-
-/* Somebody who only looks leaves with Ctrl-C; somebody who types sends it to the process. */
+/* Somebody who only looks leaves with Ctrl-C; everybody else sends it to the process. */
 static void on_signal(struct cli_relay *relay, int number)
 {
 	if (number == SIGWINCH)
 		cli_relay_resize(relay);
-	else if ((number == SIGINT || number == SIGQUIT) && relay->feeder.piece)
+	else if ((number == SIGINT || number == SIGQUIT) && !relay->keys.only_look)
 		cli_relay_signal(relay, number);
 	else
 		relay->over = true;
@@ -99,25 +41,54 @@ static void redraw(struct cli_relay *relay)
 	cli_relay_resize(relay);
 }
 
-static void start(struct attach *attach, const struct settings *s, const json_t *record)
+/* Whoever makes room for a command that waits for a reader takes all that it has printed. */
+static uint64_t usual_tail(const json_t *record)
 {
-	struct cli_relay *relay = &attach->relay;
-	const uint64_t tail = s->tail.set ? s->tail.value : 4096;
+	const char *name;
+	json_t *stream;
+	uint64_t tail = TAIL_USUAL;
+	json_object_foreach(json_object_get(record, "streams"), name, stream)
+	{
+		const uint64_t ring = (uint64_t)cli_number(stream, "ring_bytes");
+		if (cli_record_wants_reader(record) && cli_stream_full(stream) && ring > tail)
+			tail = ring;
+	}
+	return tail;
+}
+
+static void start_follow(struct cli_relay *relay, const struct settings *s, const json_t *record)
+{
+	const uint64_t tail = s->tail.set ? s->tail.value : usual_tail(record);
+	const bool reader = cli_record_wants_reader(record);
+	if (reader)
+		cli_relay_acknowledge(relay, record);
 	cli_relay_follow(relay, record, json_pack("{s:I}", "tail", (json_int_t)tail));
+	if (reader)
+		cli_relay_make_room(relay, record, tail);
+}
+
+/* A terminal is watched for Ctrl-] even if nothing of what is typed is sent. */
+static void start_input(struct cli_relay *relay, const json_t *record)
+{
+	const bool terminal = isatty(STDIN_FILENO);
+	const bool open = relay->pty || json_is_true(json_object_get(record, "stdin_open"));
+	relay->feeder.mute = relay->keys.only_look || !open;
+	if (relay->feeder.mute && !terminal)
+		return;
+	(void)cli_feeder_start(&relay->feeder, relay->cli, relay->id, true);
+	char text[CLI_ID_MAX + 16];
+	(void)snprintf(text, sizeof(text), "attached to %s: ", relay->id);
+	if (relay->feeder.active && terminal)
+		cli_keys_start(relay, text);
+}
+
+static void start(struct cli_relay *relay, const struct settings *s, const json_t *record)
+{
+	start_follow(relay, s, record);
 	if (cli_record_finished(record) || relay->finished)
 		return;
-	const bool terminal = isatty(STDIN_FILENO);
-	if (!s->no_stdin && cli_stdin_useful() &&
-	    (relay->pty || json_is_true(json_object_get(record, "stdin_open")))) {
-		relay->feeder.filter = terminal ? watch_keys : NULL;
-		relay->feeder.user = attach;
-		(void)cli_feeder_start(&relay->feeder, relay->cli, relay->id, true);
-	}
-	if (relay->feeder.active && terminal) {
-		cli_say("attached to %s: Ctrl-] leaves it running", relay->id);
-		cli_terminal_set(&relay->terminal,
-				 relay->pty ? CLI_TERMINAL_RAW : CLI_TERMINAL_LINES);
-	}
+	relay->keys.only_look = s->no_stdin || !cli_stdin_useful();
+	start_input(relay, record);
 	redraw(relay);
 }
 
@@ -132,10 +103,10 @@ static int outcome(struct cli_relay *relay)
 	}
 	if (relay->failed)
 		return cli_fail(relay->cli, NULL, &relay->error);
+	if (relay->abandoned)
+		return cli_relay_say_abandoned(relay);
 	if (!relay->finished) {
-		/* The cursor stands somewhere in the command's last line. */
-		if (isatty(STDERR_FILENO))
-			(void)!write(STDERR_FILENO, "\r\n", 2);
+		cli_relay_end_line();
 		cli_say("left %s running", relay->id);
 		return CLI_OK;
 	}
@@ -145,7 +116,7 @@ static int outcome(struct cli_relay *relay)
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGWINCH};
-	struct attach attach = {0};
+	struct cli_relay relay = {0};
 	struct coop_error error;
 	json_t *status = NULL;
 	cli->lines = true;
@@ -159,35 +130,33 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	(void)sigemptyset(&signals);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		(void)sigaddset(&signals, numbers[i]);
-	r = cli_relay_init(&attach.relay, cli, &signals);
-	attach.relay.on_signal = on_signal;
-	attach.relay.on_alarm = on_alarm;
+	r = cli_relay_init(&relay, cli, &signals);
+	relay.on_signal = on_signal;
 	const json_t *record = json_object_get(status, "process");
 	if (r < 0) {
 		cli_error(&error, "internal", "no file descriptor for signals: %s", strerror(-r));
-		cli_relay_fail(&attach.relay, &error);
+		cli_relay_fail(&relay, &error);
 	} else {
-		start(&attach, settings, record);
+		start(&relay, settings, record);
 	}
-	cli_relay_run(&attach.relay);
-	cli_terminal_restore(&attach.relay.terminal);
-	int code = outcome(&attach.relay);
-	if (cli->json && attach.relay.record) {
-		cli_relay_emit(&attach.relay,
-			       json_pack("{s:s, s:i, s:O}", "type", "exit", "exit_code", code,
-					 "process", attach.relay.record));
-		cli_relay_run(&attach.relay);
+	cli_relay_run(&relay);
+	cli_terminal_restore(&relay.terminal);
+	int code = outcome(&relay);
+	if (cli->json && relay.record) {
+		cli_relay_emit(&relay, json_pack("{s:s, s:i, s:O}", "type", "exit", "exit_code",
+						 code, "process", relay.record));
+		cli_relay_run(&relay);
 	}
-	cli_relay_free(&attach.relay);
+	cli_relay_free(&relay);
 	json_decref(status);
 	return code;
 }
 
 static const struct cli_option options[] = {
 	{"no-stdin", 'n', CLI_FLAG, offsetof(struct settings, no_stdin), NULL, NULL,
-	 "only look, send nothing"},
-	{"tail", 0, CLI_SIZE, offsetof(struct settings, tail), NULL, "SIZE",
-	 "show so much of the latest output first (4K)"},
+	 "only look, send nothing; Ctrl-C then leaves"},
+	{"tail", 0, CLI_SIZE, offsetof(struct settings, tail), "tail", "SIZE",
+	 "show so much of the latest output first (4K; all, if it waits for a reader)"},
 	{0},
 };
 
@@ -195,10 +164,13 @@ const struct cli_verb cli_verb_attach = {
 	.name = "attach",
 	.synopsis = "ID",
 	.summary = "Connect this terminal to a running process",
-	.text = "Ctrl-] leaves it running (at once with d); twice sends one Ctrl-]. Ctrl-C goes to "
-		"the "
-		"process.\n"
-		"If the process ends, its exit code is returned as by coop run.",
+	.text = "Ctrl-] d leaves it running, Ctrl-] k kills it with all that it started, Ctrl-] "
+		"twice sends one Ctrl-]; before\n"
+		"any other key it is sent with that. Ctrl-C goes to the process; with -n it "
+		"leaves.\n"
+		"If the process ends, its exit code is returned as by coop run. One with "
+		"--overflow backpressure goes on as its\n"
+		"output is shown here; see coop help logs.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

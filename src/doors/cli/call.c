@@ -82,6 +82,7 @@ static json_t *call_one(struct cli *cli, const char *op, const json_t *common, c
 	if (cli_call(cli, op, args, &result, &error) < 0) {
 		/* The error is a part of the one value that is printed at the end. */
 		const struct cli quiet = {.verb = cli->verb};
+		cli_error_translate(cli, &error);
 		*code = cli_fail(&quiet, id, &error);
 		return cli_error_json(&error);
 	}

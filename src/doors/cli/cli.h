@@ -22,7 +22,8 @@ enum cli_exit {
 
 struct cli {
 	const struct cli_verb *verb;
-	struct coop *coop; /* NULL until cli_open() */
+	const void *settings; /* what its options filled */
+	struct coop *coop;    /* NULL until cli_open() */
 	bool json;
 	bool lines; /* with --json: several values, a line each, so that an error is one of them */
 };
@@ -91,11 +92,18 @@ __attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);
 
 /* Says an error in one line with the way out, if there is one; `about` (may be NULL) stands in front. With --json also
  * prints {"error": …}. Returns the verb's exit code for failures. */
-int cli_fail(const struct cli *cli, const char *about, const struct coop_error *error);
+int cli_fail(const struct cli *cli, const char *about, const struct coop_error *original);
+
+/* Refuses a command line: "run: --cols goes with -t", with code "usage". Returns the verb's exit code for that. */
+__attribute__((format(printf, 2, 3))) int cli_misuse(const struct cli *cli, const char *format,
+						     ...);
 
 /* Fills an error that was found here and not by the keeper. */
 __attribute__((format(printf, 3, 4))) void cli_error(struct coop_error *error, const char *code,
 						     const char *format, ...);
+
+/* Says an error of the keeper's about an argument in the words of the option that it came from. cli_fail() does so itself. */
+void cli_error_translate(const struct cli *cli, struct coop_error *error);
 
 /* {"error": {"code", "message", "details"}}, without "type". */
 json_t *cli_error_json(const struct coop_error *error);

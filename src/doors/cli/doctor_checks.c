@@ -98,10 +98,10 @@ static void look_socket(struct cli *cli, struct cli_finding *finding)
 	}
 	r = coop_paths_make_parent(path);
 	if (r < 0) {
-		found(finding, CLI_BAD, "%.400s: its folder cannot be used: %s", path,
-		      r == -EPERM ? "it belongs to somebody else, or others may write there"
-				  : strerror(-r));
-		advise(finding, "chmod 700 it, or set COOP_SOCKET to a path in a folder of yours");
+		char why[256];
+		coop_paths_explain_parent(path, r, why, sizeof(why));
+		found(finding, CLI_BAD, "%.108s cannot be there: %s", path, why);
+		advise(finding, "mend that, or set COOP_SOCKET to a path in a folder of yours");
 		return;
 	}
 	struct stat st;
@@ -184,9 +184,9 @@ static void look_state(struct cli *cli, struct cli_finding *finding)
 		found(finding, CLI_GOOD, "%.400s can be written", path);
 		return;
 	}
-	found(finding, CLI_BAD, "%.400s: %s", path,
-	      r == -EPERM ? "it belongs to somebody else, or others may write there"
-			  : strerror(-r));
+	char why[256];
+	coop_paths_explain_dir(path, r, why, sizeof(why));
+	found(finding, CLI_BAD, "%.200s cannot be used: %s", path, why);
 	advise(finding, "make it a writable folder of yours, or set COOP_STATE to one");
 }
 

@@ -30,6 +30,7 @@ int cli_feeder_start(struct cli_feeder *feeder, struct cli *cli, const char *id,
 void cli_feeder_free(struct cli_feeder *feeder)
 {
 	free(feeder->piece);
+	coop_buf_clear(&feeder->waiting);
 	feeder->piece = NULL;
 	feeder->active = false;
 }
@@ -45,14 +46,21 @@ static bool is_silent(const char *code)
 	return false;
 }
 
+static void send_next(struct cli_feeder *feeder);
+
 static void done(void *user, uint64_t request, int status, const char *json,
 		 const struct coop_error *error)
 {
 	struct cli_feeder *feeder = user;
 	feeder->busy = false;
-	if (status >= 0)
+	if (status >= 0) {
+		send_next(feeder);
 		return;
-	feeder->active = false;
+	}
+	feeder->mute = true;
+	feeder->active = feeder->active && feeder->filter;
+	feeder->close_due = false;
+	coop_buf_clear(&feeder->waiting);
 	if (!is_silent(error->code))
 		cli_say("standard input was not forwarded: %s", error->message);
 }
@@ -69,16 +77,53 @@ static void submit(struct cli_feeder *feeder, const char *op, const void *data, 
 		feeder->busy = feeder->active = false;
 }
 
+/* One thing at a time: what was typed meanwhile, then the end. */
+static void send_next(struct cli_feeder *feeder)
+{
+	const size_t size = coop_buf_size(&feeder->waiting);
+	if (feeder->busy)
+		return;
+	if (size) {
+		submit(feeder, "write_stdin", coop_buf_front(&feeder->waiting), size);
+		coop_buf_clear(&feeder->waiting);
+	} else if (feeder->close_due) {
+		feeder->close_due = false;
+		submit(feeder, "close_stdin", NULL, 0);
+	}
+}
+
+/* The end of a file, or Ctrl-D. In a terminal keys go on being looked at, unless that has gone (then it is no terminal). A terminal
+ * that went away gives EIO: that is nobody's end of file. */
+static void take_end(struct cli_feeder *feeder, bool end)
+{
+	feeder->close_due = end && feeder->close_at_end && !feeder->mute;
+	feeder->active = end && feeder->filter && !feeder->mute && isatty(STDIN_FILENO);
+	feeder->mute = true;
+	if (feeder->active) {
+		size_t none = 0;
+		(void)feeder->filter(feeder->user, feeder->piece, &none);
+	}
+	send_next(feeder);
+}
+
+/* Keys for somebody who has not read for so long are dropped, as a terminal drops them. */
+static void take_piece(struct cli_feeder *feeder, size_t size)
+{
+	if (size == 0 || feeder->mute)
+		return;
+	if (!feeder->busy)
+		submit(feeder, "write_stdin", feeder->piece, size);
+	else if (coop_buf_size(&feeder->waiting) + size <= CLI_FEEDER_PIECE)
+		(void)coop_buf_append(&feeder->waiting, feeder->piece, size);
+}
+
 void cli_feeder_pump(struct cli_feeder *feeder)
 {
 	ssize_t n = read(STDIN_FILENO, feeder->piece, CLI_FEEDER_PIECE);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	/* A terminal that went away gives EIO. That is nobody's end of file. */
 	if (n <= 0) {
-		feeder->active = false;
-		if (feeder->close_at_end && n == 0)
-			submit(feeder, "close_stdin", NULL, 0);
+		take_end(feeder, n == 0);
 		return;
 	}
 	size_t size = (size_t)n;
@@ -86,6 +131,5 @@ void cli_feeder_pump(struct cli_feeder *feeder)
 		feeder->active = false;
 		feeder->left = true;
 	}
-	if (size)
-		submit(feeder, "write_stdin", feeder->piece, size);
+	take_piece(feeder, size);
 }

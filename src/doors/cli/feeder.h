@@ -5,12 +5,13 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "cli.h"
 
 #define CLI_FEEDER_PIECE (64u << 10)
 
 /* Looks at what was typed before it is sent; may shorten it, or make it one byte longer. False: the user wants to leave; this
- * is the last that is sent. */
+ * is the last that is sent. Called with nothing at an end of file. */
 typedef bool cli_feeder_filter(void *user, char *bytes, size_t *size);
 
 struct cli_feeder {
@@ -19,10 +20,13 @@ struct cli_feeder {
 	bool active;       /* there may be more to forward */
 	bool busy;         /* a write is under way */
 	bool close_at_end; /* the end of our stdin is the end of the command's */
+	bool close_due;    /* …and has come, behind what still waits */
+	bool mute;         /* nothing is sent (any more); the filter still sees what is typed */
 	bool left;         /* the filter said so */
-	cli_feeder_filter *filter;
+	cli_feeder_filter *filter; /* only for a terminal */
 	void *user;
 	char *piece;
+	struct coop_buf waiting; /* typed while a write was under way */
 };
 
 /* Can anything ever come from stdin? Not if it is closed or /dev/null. */
@@ -32,10 +36,16 @@ bool cli_stdin_useful(void);
 int cli_feeder_start(struct cli_feeder *feeder, struct cli *cli, const char *id, bool close_at_end);
 void cli_feeder_free(struct cli_feeder *feeder);
 
-/* Should stdin be polled now? */
+/* Should stdin be polled now? Keys are looked at even while nobody takes what was typed: the user may want to leave. */
 static inline bool cli_feeder_wants(const struct cli_feeder *feeder)
 {
-	return feeder->active && !feeder->busy;
+	return feeder->active && (!feeder->busy || feeder->filter);
+}
+
+/* Has all that was taken from stdin been answered for? */
+static inline bool cli_feeder_settled(const struct cli_feeder *feeder)
+{
+	return !feeder->busy && coop_buf_size(&feeder->waiting) == 0;
 }
 
 /* Takes a piece; to be called when poll says that there is one. */

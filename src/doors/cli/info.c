@@ -43,6 +43,12 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 		     (long long)cli_number(processes, "live"),
 		     (long long)cli_number(processes, "finished"),
 		     (long long)cli_number(processes, "receipts"));
+	const long long strays = (long long)cli_number(processes, "strays");
+	if (strays > 0)
+		(void)printf("strays      %lld %s to no record; %s with the keeper (coop "
+			     "shutdown)\n",
+			     strays, strays == 1 ? "process that belongs" : "processes that belong",
+			     strays == 1 ? "it ends" : "they end");
 	(void)printf("connections %lld\n", (long long)cli_number(result, "connections"));
 	show_memory(result);
 	show_settings(json_object_get(result, "settings"));

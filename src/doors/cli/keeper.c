@@ -22,6 +22,11 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 		cli_help_verb(cli->verb);
 		return CLI_OK;
 	}
+	for (size_t i = 0; i < count; i++)
+		cli->json = cli->json || strcmp(operands[i], "--json") == 0;
+	if (cli->json)
+		return cli_misuse(cli, "it serves until it is ended and has no --json; coop info "
+				       "--json tells about it");
 	int r = cli_sibling_exec("keeper", operands - 1);
 	struct coop_error error;
 	cli_error(&error, "unreachable", "cannot run coop-keeper: %s%s", strerror(-r),

@@ -10,7 +10,7 @@
 #include "verbs.h"
 
 struct settings {
-	bool follow, timestamps, text;
+	bool follow, no_drain, timestamps, text;
 	const char *stream;
 	struct cli_number from, tail;
 };
@@ -82,11 +82,18 @@ static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk
 
 static void on_event(void *user, uint64_t request, const char *json)
 {
+	const struct logs *logs = user;
 	json_t *event = json_loads(json, 0, NULL);
-	if (strcmp(cli_text(event, "event"), "gap") == 0)
-		cli_say("%lld bytes of %s were lost",
-			(long long)(cli_number(event, "to") - cli_number(event, "from")),
+	if (strcmp(cli_text(event, "event"), "gap") == 0) {
+		const int64_t from = cli_number(event, "from"), to = cli_number(event, "to");
+		cli_say("%lld bytes of %s were lost", (long long)(to - from),
 			cli_text(event, "stream"));
+		json_t *line = json_pack("{s:s, s:s, s:I, s:I}", "type", "gap", "stream",
+					 cli_text(event, "stream"), "from", from, "to", to);
+		if (logs->cli->json)
+			cli_print_json_line(line);
+		json_decref(line);
+	}
 	json_decref(event);
 }
 
@@ -102,11 +109,32 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 		logs->last = json_loads(json, 0, NULL);
 }
 
+/* What the history brought makes room for a command that waits for a reader. */
+static int release_history(struct logs *logs, const struct cli_logs_history *h,
+			   struct coop_error *error)
+{
+	int r = 0;
+	for (unsigned i = 0; i < CLI_STREAMS && r >= 0; i++) {
+		json_t *result = NULL;
+		if (h->streams[i])
+			r = cli_call(logs->cli, "read",
+				     json_pack("{s:s, s:s, s:I, s:i, s:b}", "id", h->id, "stream",
+					       cli_stream_name((enum coop_stream)i), "cursor",
+					       (json_int_t)h->position[i], "max", 0, "drain", 1),
+				     &result, error);
+		json_decref(result);
+	}
+	return r;
+}
+
 /* Goes on where the history ended. */
 static int follow(struct logs *logs, const struct cli_logs_history *h, struct coop_error *error)
 {
 	const struct coop_handler handler = {
 		.data = on_data, .event = on_event, .done = on_done, .user = logs};
+	const bool drain = cli_record_wants_reader(h->record) && !logs->settings->no_drain;
+	if (drain && release_history(logs, h, error) < 0)
+		return -EREMOTEIO;
 	json_t *from = json_object(), *streams = json_array();
 	for (unsigned i = 0; i < CLI_STREAMS; i++) {
 		const char *name = cli_stream_name((enum coop_stream)i);
@@ -115,10 +143,10 @@ static int follow(struct logs *logs, const struct cli_logs_history *h, struct co
 		(void)json_array_append_new(streams, json_string(name));
 		(void)json_object_set_new(from, name, json_integer((json_int_t)h->position[i]));
 	}
-	int r = cli_submit(
-		logs->cli, "follow",
-		json_pack("{s:s, s:o, s:o}", "id", h->id, "streams", streams, "from", from), NULL,
-		0, &handler, NULL, error);
+	int r = cli_submit(logs->cli, "follow",
+			   json_pack("{s:s, s:o, s:o, s:b}", "id", h->id, "streams", streams,
+				     "from", from, "drain", drain),
+			   NULL, 0, &handler, NULL, error);
 	while (r >= 0 && !logs->ended) {
 		(void)fflush(stdout);
 		(void)fflush(stderr);
@@ -131,6 +159,16 @@ static int follow(struct logs *logs, const struct cli_logs_history *h, struct co
 		return logs->status;
 	}
 	return r < 0 && !logs->ended ? r : 0;
+}
+
+/* Why a process has no such stream. */
+static const char *why_missing(const json_t *record, enum coop_stream stream)
+{
+	if (strcmp(cli_text(record, "kind"), "pty") == 0)
+		return "all its output is in tty";
+	if (stream == COOP_PTY)
+		return "it has no terminal";
+	return "stderr was merged into stdout";
 }
 
 /* Which streams, and from where. */
@@ -146,12 +184,8 @@ static int choose(const struct settings *s, struct cli_logs_history *h, struct c
 		return -EINVAL;
 	}
 	if (!all && !json_object_get(streams, cli_stream_name(cli_stream_parse(s->stream)))) {
-		const bool merged = strcmp(cli_text(h->record, "stderr_mode"), "merged") == 0;
-		cli_error(error, "invalid_input", "it has no stream %s%s", s->stream,
-			  merged ? ": stderr was merged into stdout"
-			  : strcmp(cli_text(h->record, "kind"), "pty") == 0
-				  ? ": all its output is in tty"
-				  : " (stdout, stderr)");
+		cli_error(error, "invalid_input", "it has no stream %s: %s", s->stream,
+			  why_missing(h->record, cli_stream_parse(s->stream)));
 		return -EINVAL;
 	}
 	json_object_foreach((json_t *)streams, name, stream)
@@ -198,11 +232,10 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	struct coop_error error;
 	json_t *status = NULL;
 	cli->lines = true;
-	if (logs.settings->text && !cli->json) {
-		cli_error(&error, "usage", "logs: --text goes with --json");
-		(void)cli_fail(cli, NULL, &error);
-		return cli->verb->usage;
-	}
+	if (logs.settings->text && !cli->json)
+		return cli_misuse(cli, "--text goes with --json");
+	if (logs.settings->no_drain && !logs.settings->follow)
+		return cli_misuse(cli, "--no-drain goes with -f");
 	logs.encoder =
 		(struct cli_encoder){.text = logs.settings->text, .emit = emit_line, .user = &logs};
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
@@ -223,8 +256,9 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	if (r >= 0)
 		r = show(&logs, &history, &error);
 	if (r >= 0 && cli->json && logs.last) {
-		json_t *line = json_pack("{s:s, s:O}", "type", "exit", "process",
-					 json_object_get(logs.last, "process"));
+		json_t *process = json_object_get(logs.last, "process");
+		json_t *line = json_pack("{s:s, s:i, s:O}", "type", "exit", "exit_code",
+					 cli_record_exit_code(process), "process", process);
 		cli_print_json_line(line);
 		json_decref(line);
 	}
@@ -239,12 +273,14 @@ static const struct cli_option options[] = {
 	 "go on until the process has ended"},
 	{"stream", 0, CLI_CHOICE, offsetof(struct settings, stream), NULL,
 	 "stdout|stderr|tty|pty|all", "only this stream (all)"},
-	{"from", 0, CLI_SIZE, offsetof(struct settings, from), NULL, "OFFSET",
+	{"from", 0, CLI_SIZE, offsetof(struct settings, from), "cursor", "OFFSET",
 	 "begin at this byte of the stream"},
 	{"tail", 'n', CLI_COUNT, offsetof(struct settings, tail), NULL, "N",
 	 "only the last N lines"},
 	{"timestamps", 't', CLI_FLAG, offsetof(struct settings, timestamps), NULL, NULL,
 	 "put the time at which it came before each line"},
+	{"no-drain", 0, CLI_FLAG, offsetof(struct settings, no_drain), NULL, NULL,
+	 "with -f: only watch, and do not make room for a command that waits for a reader"},
 	{"text", 0, CLI_FLAG, offsetof(struct settings, text), NULL, NULL,
 	 "with --json: output as text, with U+FFFD for what is not UTF-8, never as base64"},
 	{0},
@@ -264,7 +300,12 @@ const struct cli_verb cli_verb_logs = {
 		"\"utf8_valid\": false; half a character at the end of what still runs is held "
 		"back, and "
 		"\"next\" says where to read on\n"
-		"(--from). Offsets always count the original bytes.",
+		"(--from). Offsets always count the original bytes.\n"
+		"A command with --overflow backpressure waits when its buffer is full. logs -f and "
+		"attach take its output: what they\n"
+		"have shown is released, and it goes on; logs without -f only looks. Not so of a "
+		"coop run in the foreground, which\n"
+		"takes the output itself.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -21,15 +21,6 @@ static const struct cli_option common_options[] = {
 	{0},
 };
 
-static int wrong_usage(const struct cli *cli, const char *problem)
-{
-	struct coop_error error;
-	cli_error(&error, "usage", "%s: %s (see: coop help %s)", cli->verb->name, problem,
-		  cli->verb->name);
-	(void)cli_fail(cli, NULL, &error);
-	return cli_finish(cli, cli->verb->usage);
-}
-
 static int check_operands(const struct cli *cli, size_t count)
 {
 	const struct cli_verb *verb = cli->verb;
@@ -39,14 +30,14 @@ static int check_operands(const struct cli *cli, size_t count)
 	(void)snprintf(problem, sizeof(problem), "%s words; usage: coop %s%s%s",
 		       count < verb->min_operands ? "too few" : "too many", verb->name,
 		       *verb->synopsis ? " " : "", verb->synopsis);
-	return wrong_usage(cli, problem);
+	return cli_misuse(cli, "%s", problem);
 }
 
 static int run_verb(const struct cli_verb *verb, char **args)
 {
-	struct cli cli = {.verb = verb};
 	struct common common = {0};
 	COOP_AUTO_FREE void *settings = calloc(1, verb->settings_size + 1);
+	struct cli cli = {.verb = verb, .settings = settings};
 	if (!settings) {
 		cli_say("out of memory");
 		return verb->failure;
@@ -61,14 +52,15 @@ static int run_verb(const struct cli_verb *verb, char **args)
 	cli.json = common.json;
 	int code;
 	if (r < 0) {
-		code = wrong_usage(&cli, problem);
+		code = cli_finish(&cli, cli_misuse(&cli, "%s", problem));
 	} else if (common.help) {
 		cli_help_verb(verb);
 		code = cli_finish(&cli, CLI_OK);
 	} else {
 		code = check_operands(&cli, count);
 		if (code == CLI_OK)
-			code = cli_finish(&cli, verb->run(&cli, settings, count, args));
+			code = verb->run(&cli, settings, count, args);
+		code = cli_finish(&cli, code);
 	}
 	cli_close(&cli);
 	cli_options_free(verb->options, settings);
@@ -82,6 +74,16 @@ static void fill_standard_fds(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
 			(void)!open("/dev/null", O_RDWR);
+}
+
+/* There is no verb whose options could be read; --json counts all the same. */
+static int no_such_verb(char **argv, const struct coop_error *error)
+{
+	struct cli cli = {.verb = &cli_verb_help};
+	for (char **arg = argv + 1; *arg; arg++)
+		cli.json = cli.json || strcmp(*arg, "--json") == 0;
+	(void)cli_fail(&cli, NULL, error);
+	return cli_finish(&cli, CLI_USAGE);
 }
 
 int main(int argc, char **argv)
@@ -99,14 +101,13 @@ int main(int argc, char **argv)
 	const struct cli_verb *verb = cli_verb_find(word);
 	if (verb)
 		return run_verb(verb, argv + (argc > 1 ? 2 : 1));
-	if (word[0] == '-') {
-		cli_say("unknown option %s (see: coop help)", word);
-		return CLI_USAGE;
-	}
-	int r = cli_sibling_exec(word, argv + 1);
-	if (r == -ENOENT)
-		cli_say("there is no verb %s (see: coop help)", word);
+	struct coop_error error;
+	int r = word[0] == '-' ? 0 : cli_sibling_exec(word, argv + 1);
+	if (r == 0)
+		cli_error(&error, "usage", "unknown option %s (see: coop help)", word);
+	else if (r == -ENOENT)
+		cli_error(&error, "usage", "there is no verb %s (see: coop help)", word);
 	else
-		cli_say("cannot run coop-%s: %s", word, strerror(-r));
-	return CLI_USAGE;
+		cli_error(&error, "usage", "cannot run coop-%s: %s", word, strerror(-r));
+	return no_such_verb(argv, &error);
 }

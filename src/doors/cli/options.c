@@ -12,6 +12,7 @@ struct parser {
 	const struct cli_option_set *sets;
 	size_t set_count;
 	char *error;
+	bool failed;
 };
 
 /* An option that was found, and where its value goes. */
@@ -25,7 +26,10 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct parser *parser, c
 {
 	va_list ap;
 	va_start(ap, format);
-	(void)vsnprintf(parser->error, CLI_OPTION_ERROR_MAX, format, ap);
+	/* The first fault is told. */
+	if (!parser->failed)
+		(void)vsnprintf(parser->error, CLI_OPTION_ERROR_MAX, format, ap);
+	parser->failed = true;
 	va_end(ap);
 	return -EINVAL;
 }
@@ -124,25 +128,25 @@ static int parse_long(struct parser *parser, char ***at)
 	const char *value = name[length] ? name + length + 1 : NULL;
 
 	struct target target;
+	++*at;
 	if (!find_option(parser, name, length, 0, &target))
 		return refuse(parser, "unknown option --%.*s", (int)length, name);
 	const struct cli_option *option = target.option;
 	if (option->kind == CLI_FLAG && value)
 		return refuse(parser, "--%s takes no value", option->name);
 	if (option->kind != CLI_FLAG && !value) {
-		value = *++*at;
-		if (!value)
+		if (!**at)
 			return refuse(parser, "--%s needs a value (%s)", option->name,
 				      option->argument);
+		value = *(*at)++;
 	}
-	++*at;
 	return set_value(parser, &target, value ? value : "");
 }
 
 /* -d, -it, -n5, -n 5. */
 static int parse_letters(struct parser *parser, char ***at)
 {
-	for (const char *letter = **at + 1; *letter; letter++) {
+	for (const char *letter = *(*at)++ + 1; *letter; letter++) {
 		struct target target;
 		if (!find_option(parser, NULL, 0, *letter, &target))
 			return refuse(parser, "unknown option -%c", *letter);
@@ -150,14 +154,11 @@ static int parse_letters(struct parser *parser, char ***at)
 			(void)set_value(parser, &target, "");
 			continue;
 		}
-		const char *value = letter[1] ? letter + 1 : *++*at;
-		if (!value)
+		if (!letter[1] && !**at)
 			return refuse(parser, "-%c needs a value (%s)", *letter,
 				      target.option->argument);
-		++*at;
-		return set_value(parser, &target, value);
+		return set_value(parser, &target, letter[1] ? letter + 1 : *(*at)++);
 	}
-	++*at;
 	return 0;
 }
 
@@ -182,15 +183,16 @@ int cli_options_parse(const struct cli_option_set *sets, size_t set_count,
 			at++;
 			continue;
 		}
+		/* What follows a fault is still read, for the sake of --json. */
 		int r = word[1] == '-' ? parse_long(&parser, &at) : parse_letters(&parser, &at);
-		if (r < 0)
+		if (r == -ENOMEM)
 			return r;
 	}
 	while (*at)
 		args[count++] = *at++;
 	args[count] = NULL;
 	*ret_operands = count;
-	return 0;
+	return parser.failed ? -EINVAL : 0;
 }
 
 /* The option's value as JSON; NULL: it was not given, or (*ret_bad) it cannot be said in JSON. */

@@ -54,7 +54,8 @@ struct cli_option_set {
 #define CLI_OPTION_ERROR_MAX 256
 
 /* Reads `args` (NULL at the end, the verb not among them) into the settings of the sets, which start zeroed. Operands are moved
- * to the front of `args`; *ret_operands is their number. On failure, -EINVAL or -ENOMEM, `error` holds a sentence.
+ * to the front of `args`; *ret_operands is their number. On failure, -EINVAL or -ENOMEM, `error` holds a sentence about the first
+ * fault; what else could be read has been.
  * Texts point into `args`; what lists allocate is ended with cli_options_free(). */
 int cli_options_parse(const struct cli_option_set *sets, size_t set_count,
 		      enum cli_operands operands, char **args, size_t *ret_operands,

@@ -15,7 +15,7 @@ static const struct cli_option options[] = {
 	{"all", 'a', CLI_FLAG, offsetof(struct settings, all), "include_finished", NULL,
 	 "finished processes too, with how they ended"},
 	{"quiet", 'q', CLI_FLAG, offsetof(struct settings, quiet), NULL, NULL,
-	 "print the ids only"},
+	 "print the ids only (with --json: a list of them)"},
 	{"tag", 0, CLI_TEXT, offsetof(struct settings, tag), "tag", "TAG", "those with this tag"},
 	{"label", 0, CLI_TEXT, offsetof(struct settings, label), "label", "TEXT",
 	 "those whose tag or program name contains this"},
@@ -36,6 +36,19 @@ static void print_ids(const json_t *records)
 		puts(json_string_value(json_object_get(record, "id")));
 }
 
+/* The records, or only their ids. */
+static void print_json(const json_t *records, bool quiet)
+{
+	size_t i;
+	json_t *record, *ids = json_array();
+	json_array_foreach(records, i, record)
+	{
+		(void)json_array_append(ids, json_object_get(record, "id"));
+	}
+	cli_print_json(quiet ? ids : records);
+	json_decref(ids);
+}
+
 static int list(struct cli *cli, const struct settings *s)
 {
 	struct coop_error error;
@@ -49,7 +62,7 @@ static int list(struct cli *cli, const struct settings *s)
 		return cli_fail(cli, NULL, &error);
 	const json_t *records = json_object_get(result, "processes");
 	if (cli->json)
-		cli_print_json(records);
+		print_json(records, s->quiet);
 	else if (s->quiet)
 		print_ids(records);
 	else
@@ -64,6 +77,8 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 {
 	const struct settings *s = settings;
 	struct coop_error error;
+	if (s->full && (!cli->json || s->quiet))
+		return cli_misuse(cli, "--full goes with --json, without -q");
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
 	if (r >= 0)
 		return list(cli, s);

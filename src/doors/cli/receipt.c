@@ -23,6 +23,11 @@ static bool judge(const char *id, const json_t *receipt)
 	if (survivors > 0)
 		cli_say("%s: %lld %s still alive (blocked in the kernel? try again)", id, survivors,
 			survivors == 1 ? "process is" : "processes are");
+	const long long strays = (long long)cli_number(receipt, "strays");
+	if (strays > 0)
+		cli_say("%lld %s alive that %s to no record, perhaps from here; see coop info",
+			strays, strays == 1 ? "process is" : "processes are",
+			strays == 1 ? "belongs" : "belong");
 	return json_is_true(json_object_get(receipt, "success"));
 }
 

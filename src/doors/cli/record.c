@@ -27,6 +27,26 @@ bool cli_record_finished(const json_t *record)
 	return strcmp(state, "exited") == 0 || strcmp(state, "signaled") == 0;
 }
 
+bool cli_record_wants_reader(const json_t *record)
+{
+	const char *name;
+	json_t *stream;
+	if (strcmp(cli_text(record, "lease"), "ephemeral") == 0)
+		return false;
+	json_object_foreach(json_object_get(record, "streams"), name, stream)
+	{
+		if (strcmp(cli_text(stream, "overflow"), "backpressure") == 0)
+			return true;
+	}
+	return false;
+}
+
+bool cli_stream_full(const json_t *stream)
+{
+	return cli_number(stream, "end") - cli_number(stream, "start") >=
+	       cli_number(stream, "ring_bytes");
+}
+
 int cli_record_exit_code(const json_t *record)
 {
 	const json_t *code = cli_member(record, "exit", "code"),
@@ -74,6 +94,19 @@ void cli_format_duration(int64_t ms, char ret_text[CLI_TEXT_MAX])
 		(void)snprintf(ret_text, CLI_TEXT_MAX, "%lldh%02lldm", s / 3600, s / 60 % 60);
 	else
 		(void)snprintf(ret_text, CLI_TEXT_MAX, "%lldd%02lldh", s / 86400, s / 3600 % 24);
+}
+
+void cli_format_exact_duration(int64_t ms, char ret_text[CLI_TEXT_MAX])
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+	size_t unit = 0;
+	while (units[unit].ms > 1 && (ms == 0 || ms % units[unit].ms))
+		unit++;
+	(void)snprintf(ret_text, CLI_TEXT_MAX, "%lld%s", (long long)(ms / units[unit].ms),
+		       units[unit].name);
 }
 
 void cli_format_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX])

@@ -19,6 +19,12 @@ const json_t *cli_member(const json_t *object, const char *outer, const char *in
 
 bool cli_record_finished(const json_t *record);
 
+/* Must somebody take this process's output, for it to go on: has it backpressure, and no coop run of its own (ephemeral) that takes
+ * it? */
+bool cli_record_wants_reader(const json_t *record);
+/* Is there no more room in a stream of the record? */
+bool cli_stream_full(const json_t *stream);
+
 /* The exit code of a program that stands for the command: its own, 128+n for a signal, 124 if its time was up. */
 int cli_record_exit_code(const json_t *record);
 
@@ -27,6 +33,8 @@ void cli_record_state(const json_t *record, char ret_text[CLI_TEXT_MAX]);
 
 /* "150ms", "12s", "3m12s", "2h05m", "1d03h". */
 void cli_format_duration(int64_t ms, char ret_text[CLI_TEXT_MAX]);
+/* The same without loss, in one unit, as it can be typed: "90s", "3650d". */
+void cli_format_exact_duration(int64_t ms, char ret_text[CLI_TEXT_MAX]);
 /* "512", "1.5K", "20M". */
 void cli_format_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX]);
 /* The same of a value that may be null: "-". */

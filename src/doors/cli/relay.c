@@ -65,27 +65,48 @@ void cli_relay_acknowledge(struct cli_relay *relay, const json_t *record)
 {
 	const char *name;
 	json_t *stream;
+	relay->acknowledges = true;
 	json_object_foreach(json_object_get(record, "streams"), name, stream)
 	{
-		relay->ring[cli_stream_parse(name)] = (uint64_t)cli_number(stream, "ring_bytes");
+		const enum coop_stream which = cli_stream_parse(name);
+		relay->ring[which] = (uint64_t)cli_number(stream, "ring_bytes");
+		relay->acknowledged[which] = (uint64_t)cli_number(stream, "start");
 	}
+}
+
+/* Output before `position` may go. */
+static void release(struct cli_relay *relay, enum coop_stream stream, uint64_t position)
+{
+	const struct coop_handler nobody = {0};
+	struct coop_error error;
+	relay->acknowledged[stream] = position;
+	/* Should it fail, so does the follow. */
+	(void)cli_submit(relay->cli, "read",
+			 json_pack("{s:s, s:s, s:I, s:i, s:b}", "id", relay->id, "stream",
+				   cli_stream_name(stream), "cursor", (json_int_t)position, "max",
+				   0, "drain", 1),
+			 NULL, 0, &nobody, NULL, &error);
 }
 
 static void acknowledge(struct cli_relay *relay, const struct coop_chunk *chunk)
 {
 	const uint64_t end = chunk->offset + chunk->size, quarter = relay->ring[chunk->stream] / 4;
-	uint64_t *done = &relay->acknowledged[chunk->stream];
-	if (quarter == 0 || end < *done + 2 * quarter)
-		return;
-	*done = end - quarter;
-	const struct coop_handler nobody = {0};
-	struct coop_error error;
-	/* Should it fail, so does the follow. */
-	(void)cli_submit(relay->cli, "read",
-			 json_pack("{s:s, s:s, s:I, s:i, s:b}", "id", relay->id, "stream",
-				   cli_stream_name(chunk->stream), "cursor", (json_int_t)*done,
-				   "max", 0, "drain", 1),
-			 NULL, 0, &nobody, NULL, &error);
+	if (quarter && end >= relay->acknowledged[chunk->stream] + 2 * quarter)
+		release(relay, chunk->stream, end - quarter);
+}
+
+void cli_relay_make_room(struct cli_relay *relay, const json_t *record, uint64_t tail)
+{
+	const char *name;
+	json_t *stream;
+	json_object_foreach(json_object_get(record, "streams"), name, stream)
+	{
+		const enum coop_stream which = cli_stream_parse(name);
+		const uint64_t end = (uint64_t)cli_number(stream, "end");
+		const uint64_t keep = tail > relay->ring[which] / 4 ? tail : relay->ring[which] / 4;
+		if (cli_stream_full(stream) && end - relay->acknowledged[which] > keep)
+			release(relay, which, end - keep);
+	}
 }
 
 static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
@@ -118,6 +139,31 @@ static void on_event(void *user, uint64_t request, const char *json)
 	json_decref(event);
 }
 
+static void follow(struct cli_relay *relay, json_t *args);
+
+/* A command that ended with a full ring may have left output in its pipe, for which there was no room: the follow ended without.
+ * Nobody needs the ring's rest any more, so it makes room, and what comes then is followed to its end. */
+static bool follow_rest(struct cli_relay *relay, const json_t *record)
+{
+	json_t *from = json_object(), *stream;
+	const char *name;
+	bool open = false;
+	json_object_foreach(json_object_get(record, "streams"), name, stream)
+	{
+		const json_int_t end = json_integer_value(json_object_get(stream, "end"));
+		(void)json_object_set_new(from, name, json_integer(end));
+		if (json_is_true(json_object_get(stream, "eof")))
+			continue;
+		open = true;
+		release(relay, cli_stream_parse(name), (uint64_t)end);
+	}
+	relay->rest = true;
+	if (open)
+		follow(relay, json_pack("{s:O, s:b}", "from", from, "drain", 1));
+	json_decref(from);
+	return open;
+}
+
 static void on_done(void *user, uint64_t request, int status, const char *json,
 		    const struct coop_error *error)
 {
@@ -127,23 +173,31 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 		return;
 	}
 	json_t *result = json_loads(json, 0, NULL);
-	relay->record = json_incref(json_object_get(result, "process"));
-	relay->finished = true;
+	const json_t *record = json_object_get(result, "process");
+	if (!relay->acknowledges || relay->rest || !follow_rest(relay, record)) {
+		relay->record = json_incref(json_object_get(result, "process"));
+		relay->finished = true;
+		if (relay->cli->json)
+			cli_encoder_flush(&relay->encoder, relay->record);
+	}
 	json_decref(result);
-	if (relay->cli->json)
-		cli_encoder_flush(&relay->encoder, relay->record);
 }
 
-void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args)
+static void follow(struct cli_relay *relay, json_t *args)
 {
 	const struct coop_handler handler = {
 		.data = on_data, .event = on_event, .done = on_done, .user = relay};
 	struct coop_error error;
-	(void)snprintf(relay->id, sizeof(relay->id), "%s", cli_text(record, "id"));
-	relay->pty = strcmp(cli_text(record, "kind"), "pty") == 0;
 	(void)json_object_set_new(args, "id", json_string(relay->id));
 	if (cli_submit(relay->cli, "follow", args, NULL, 0, &handler, NULL, &error) < 0)
 		cli_relay_fail(relay, &error);
+}
+
+void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args)
+{
+	(void)snprintf(relay->id, sizeof(relay->id), "%s", cli_text(record, "id"));
+	relay->pty = strcmp(cli_text(record, "kind"), "pty") == 0;
+	follow(relay, args);
 }
 
 void cli_relay_signal(struct cli_relay *relay, int number)
@@ -156,6 +210,80 @@ void cli_relay_signal(struct cli_relay *relay, int number)
 	(void)cli_submit(relay->cli, "signal",
 			 json_pack("{s:s, s:s}", "id", relay->id, "signal", name), NULL, 0, &nobody,
 			 NULL, &error);
+}
+
+struct waited {
+	bool answered;
+};
+
+static void on_answer(void *user, uint64_t request, int status, const char *json,
+		      const struct coop_error *error)
+{
+	struct waited *waited = user;
+	waited->answered = true;
+}
+
+void cli_relay_call(struct cli_relay *relay, const char *op, json_t *args, int timeout_ms)
+{
+	struct waited waited = {0};
+	const struct coop_handler handler = {.done = on_answer, .user = &waited};
+	struct coop_error error;
+	const uint64_t limit = coop_clock_now() + (uint64_t)timeout_ms * 1000000u;
+	(void)json_object_set_new(args, "id", json_string(relay->id));
+	if (cli_submit(relay->cli, op, args, NULL, 0, &handler, NULL, &error) < 0)
+		return;
+	for (uint64_t now; !waited.answered && (now = coop_clock_now()) < limit;)
+		if (coop_run(relay->cli->coop, (int)((limit - now) / 1000000) + 1, &error) < 0)
+			break;
+}
+
+void cli_relay_kill(struct cli_relay *relay)
+{
+	const struct coop_handler nobody = {0};
+	struct coop_error error;
+	char note[CLI_ID_MAX + 64];
+	if (relay->killing) {
+		cli_relay_abandon(relay);
+		return;
+	}
+	relay->killing = true;
+	(void)snprintf(note, sizeof(note), "killing %s with all that it started", relay->id);
+	cli_relay_note(relay, note);
+	(void)cli_submit(relay->cli, "kill", cli_id_args(relay->id), NULL, 0, &nobody, NULL,
+			 &error);
+}
+
+void cli_relay_abandon(struct cli_relay *relay)
+{
+	relay->abandoned = relay->over = true;
+}
+
+int cli_relay_say_abandoned(const struct cli_relay *relay)
+{
+	cli_relay_end_line();
+	cli_say("the keeper does not answer: %s may still run", relay->id);
+	return CLI_SIGNAL_BASE + SIGINT;
+}
+
+void cli_relay_note(const struct cli_relay *relay, const char *text)
+{
+	if (relay->terminal.changed)
+		cli_relay_end_line();
+	cli_say("%s", text);
+	if (relay->terminal.changed)
+		cli_relay_to_left();
+}
+
+void cli_relay_to_left(void)
+{
+	if (isatty(STDERR_FILENO))
+		(void)!write(STDERR_FILENO, "\r", 1);
+}
+
+void cli_relay_end_line(void)
+{
+	if (isatty(STDERR_FILENO))
+		(void)!write(STDERR_FILENO, "\r\n", 2);
 }
 
 void cli_relay_resize(struct cli_relay *relay)
@@ -182,7 +310,7 @@ static bool is_done(const struct cli_relay *relay)
 {
 	if (relay->over || relay->out.error || relay->err.error)
 		return true;
-	if (relay->feeder.left && !relay->feeder.busy)
+	if (relay->feeder.left && cli_feeder_settled(&relay->feeder))
 		return true;
 	return relay->finished && !cli_sink_waiting(&relay->out) && !cli_sink_waiting(&relay->err);
 }

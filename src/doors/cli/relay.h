@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "encoder.h"
 #include "feeder.h"
+#include "keys.h"
 #include "sink.h"
 #include "terminal.h"
 
@@ -26,6 +27,7 @@ struct cli_relay {
 	struct cli_encoder encoder;
 	struct cli_feeder feeder;
 	struct cli_terminal terminal;
+	struct cli_keys keys;
 	int signal_fd;
 	sigset_t mask_before;
 
@@ -36,7 +38,9 @@ struct cli_relay {
 	void (*on_alarm)(struct cli_relay *relay);
 	void *user;
 
-	bool over;     /* leave the loop, whatever is open */
+	bool killing;   /* cli_relay_kill() was called */
+	bool abandoned; /* …and again: the keeper does not answer, and the user wants to go */
+	bool over;      /* leave the loop, whatever is open */
 	bool finished; /* the process has ended and all its output has come, or the follow failed */
 	bool failed;   /* …that: `error` says why */
 	json_t *record; /* the final one */
@@ -44,8 +48,10 @@ struct cli_relay {
 	uint64_t lost[CLI_STREAMS]; /* bytes that the keeper had to drop */
 
 	/* With backpressure the keeper frees only what was acknowledged. Of each ring the last quarter is left unacknowledged, so that
-	 * the latest output can still be read by others. 0: nothing is acknowledged. */
+	 * the latest output can still be read by others. */
 	uint64_t ring[CLI_STREAMS], acknowledged[CLI_STREAMS];
+	bool acknowledges;
+	bool rest; /* the follow for what was left at the end is under way, or was */
 };
 
 /* Blocks the signals and prepares. 0, or a negative errno with cli->… nothing said. */
@@ -56,8 +62,11 @@ void cli_relay_free(struct cli_relay *relay);
 /* Begins to follow this process; `args` adds to the request and is taken over. From a callback or outside. */
 void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args);
 
-/* Acknowledge output as it comes: for a process started with backpressure. Before cli_relay_follow(). */
+/* Acknowledge output as it comes: for a process with backpressure. Before cli_relay_follow(). */
 void cli_relay_acknowledge(struct cli_relay *relay, const json_t *record);
+/* Room for a command that waits already, because its ring is full: all is released but the last `tail` bytes, which are about to be
+ * shown, or the last quarter. After cli_relay_follow(). */
+void cli_relay_make_room(struct cli_relay *relay, const json_t *record, uint64_t tail);
 
 /* Ends with this error. */
 void cli_relay_fail(struct cli_relay *relay, const struct coop_error *error);
@@ -67,11 +76,27 @@ void cli_relay_run(struct cli_relay *relay);
 
 /* Sends a signal to the process's group without waiting for the answer. */
 void cli_relay_signal(struct cli_relay *relay, int number);
+/* One operation on the process, waited for, but not for ever: somebody whose signals are blocked must not hang on a keeper that
+ * does not answer. `args` is taken over. */
+void cli_relay_call(struct cli_relay *relay, const char *op, json_t *args, int timeout_ms);
+/* Kills the process with its tree, and says so. The second time the user has waited long enough: it is `abandoned` and over. */
+void cli_relay_kill(struct cli_relay *relay);
+/* Leaves at once, whatever the keeper does. */
+void cli_relay_abandon(struct cli_relay *relay);
+/* Says that it was abandoned. Returns the exit code, as of SIGINT. */
+int cli_relay_say_abandoned(const struct cli_relay *relay);
 /* Tells the process's terminal the size of the local one. */
 void cli_relay_resize(struct cli_relay *relay);
 
 /* A line of JSON output. */
 void cli_relay_emit(struct cli_relay *relay, json_t *value);
+
+/* A line on stderr while the terminal may be raw and its cursor anywhere. */
+void cli_relay_note(const struct cli_relay *relay, const char *text);
+/* A raw terminal does not go to the left at the end of a line: does so on stderr, if that is a terminal. */
+void cli_relay_to_left(void);
+/* Ends the line in which the command's cursor stands; after cli_terminal_restore(). */
+void cli_relay_end_line(void);
 
 /* Says on stderr what was lost, one line for each stream. */
 void cli_relay_say_lost(const struct cli_relay *relay);

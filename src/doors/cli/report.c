@@ -86,8 +86,25 @@ static void list_candidates(const struct coop_error *error, char *text, size_t s
 	json_decref(details);
 }
 
-int cli_fail(const struct cli *cli, const char *about, const struct coop_error *error)
+int cli_misuse(const struct cli *cli, const char *format, ...)
 {
+	char problem[256];
+	va_list ap;
+	va_start(ap, format);
+	(void)vsnprintf(problem, sizeof(problem), format, ap);
+	va_end(ap);
+	struct coop_error error;
+	cli_error(&error, "usage", "%s: %s (see: coop help %s)", cli->verb->name, problem,
+		  cli->verb->name);
+	(void)cli_fail(cli, NULL, &error);
+	return cli->verb->usage;
+}
+
+int cli_fail(const struct cli *cli, const char *about, const struct coop_error *original)
+{
+	struct coop_error translated = *original;
+	const struct coop_error *error = &translated;
+	cli_error_translate(cli, &translated);
 	char candidates[512];
 	list_candidates(error, candidates, sizeof(candidates));
 	const char *hint = find_hint(error->code);
@@ -97,8 +114,8 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 	(void)sscanf(candidates, "%63[^,]", first);
 	if (first[0] && !strstr(message, first))
 		hint = candidates;
-	/* A message that names its subject needs no second naming. */
-	bool named = about && strstr(message, about);
+	/* A message that names its subject needs no second naming; one about an option is about no process. */
+	bool named = about && (strstr(message, about) || strncmp(message, "--", 2) == 0);
 	cli_say("%s%s%s%s%s%s", about && !named ? about : "", about && !named ? ": " : "", message,
 		hint ? " (" : "", hint ? hint : "", hint ? ")" : "");
 	if (cli->json) {

@@ -36,16 +36,42 @@ static int run_detached(struct cli *cli, json_t *args)
 	return CLI_OK;
 }
 
+/* Options that do nothing, or nothing sensible, without or with another: what is typed in vain is refused, not ignored. */
+static const char *find_misuse(const struct cli *cli, const struct cli_run *s)
+{
+	const struct {
+		bool wrong;
+		const char *problem;
+	} rules[] = {
+		{s->text && (!cli->json || s->detach),
+		 "--text goes with --json, in the foreground"},
+		{s->idle_timeout.set && !s->detach,
+		 "--idle-timeout goes with -d: it does not run while somebody follows the output, "
+		 "as a run in the foreground does"},
+		{s->timeout_grace.set && !s->timeout.set, "--timeout-grace goes with --timeout"},
+		{s->cols.set && !s->terminal, "--cols goes with -t"},
+		{s->rows.set && !s->terminal, "--rows goes with -t"},
+		{s->merge && s->terminal,
+		 "--merge goes without -t: a terminal has one output anyway"},
+		{s->login && !s->shell && !s->use_shell, "--login goes with --shell"},
+		{s->interactive && s->no_stdin, "-i and -n contradict each other"},
+		{s->on_output_quota && (!s->overflow || strcmp(s->overflow, "spool") != 0),
+		 "--on-output-quota goes with --overflow spool"},
+	};
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].wrong)
+			return rules[i].problem;
+	return NULL;
+}
+
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	const struct cli_run *s = settings;
 	struct coop_error error;
 	cli->lines = !s->detach;
-	if (s->text && (!cli->json || s->detach)) {
-		cli_error(&error, "usage", "run: --text goes with --json, in the foreground");
-		(void)cli_fail(cli, NULL, &error);
-		return cli->verb->usage;
-	}
+	const char *problem = find_misuse(cli, s);
+	if (problem)
+		return cli_misuse(cli, "%s", problem);
 	json_t *args = cli_run_args(s, count, operands, &error);
 	if (!args || cli_open(cli, CLI_START_KEEPER, &error) < 0) {
 		json_decref(args);
@@ -63,7 +89,11 @@ const struct cli_verb cli_verb_run = {
 		"signal n, 124 if its time was up, 125 if coop itself failed, 126 if it cannot be "
 		"executed, 127 if it was not\n"
 		"found. Ctrl-C reaches the command; a second one within 2 s kills it with all that "
-		"it started.\n"
+		"it started;\n"
+		"a third one leaves at once, should the keeper not answer. With -t, where Ctrl-C "
+		"is the command's own key: Ctrl-] k\n"
+		"kills it, Ctrl-] d leaves it running (its id is printed), Ctrl-] twice sends one "
+		"Ctrl-].\n"
 		"With -d it goes on in the background: see coop ps, logs, wait, attach, stop.\n"
 		"With --json: lines {\"type\": \"started\" | \"output\" | \"gap\" | \"exit\" | "
 		"\"error\", …}; coop help logs tells about\n"

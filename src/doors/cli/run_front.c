@@ -1,5 +1,6 @@
 /* coop run in the foreground: one command on this program's stdin, stdout and stderr. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,51 +14,57 @@
 #define TWICE_NS (2000ull * 1000000)
 /* How long a command may take to end after its output was closed. */
 #define CLOSED_NS (1000ull * 1000000)
+/* How long a keeper may take for a signal, and for a kill with all that belongs to it. */
+#define PATIENCE_MS 2000
+#define KILL_MS 10000
 
 struct front {
 	struct cli_relay relay;
 	const struct cli_run *run;
 	uint64_t interrupted; /* when Ctrl-C came last; 0: never */
-	bool killing;
-	int quit;     /* this signal ended coop run itself; 0: none */
-	bool refused; /* it was never started */
+	unsigned unanswered;  /* interrupts since the keeper's last answer to one */
+	int quit;             /* this signal ended coop run itself; 0: none */
+	bool refused;         /* it was never started */
+	bool ephemeral;
 };
 
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/* An interrupt goes to the command. The second within 2 s means it. */
+static void on_interrupted(void *user, uint64_t request, int status, const char *json,
+			   const struct coop_error *error)
+{
+	struct front *front = user;
+	front->unanswered = 0;
+}
+
+/* An interrupt goes to the command. The second within 2 s means it. The third after that, or after two that the keeper has not even
+ * answered, is for coop run itself. */
 static void interrupt(struct front *front)
 {
 	struct cli_relay *relay = &front->relay;
+	const struct coop_handler handler = {.done = on_interrupted, .user = front};
 	const uint64_t now = coop_clock_now();
-	if (front->interrupted && now - front->interrupted < TWICE_NS && !front->killing) {
-		const struct coop_handler nobody = {0};
-		struct coop_error error;
-		front->killing = true;
-		cli_say("killing %s with all that it started", relay->id);
-		(void)cli_submit(relay->cli, "kill", cli_id_args(relay->id), NULL, 0, &nobody, NULL,
-				 &error);
-	} else {
-		cli_relay_signal(relay, SIGINT);
-	}
+	struct coop_error error;
+	if (relay->killing || front->unanswered >= 2)
+		cli_relay_abandon(relay);
+	else if (front->interrupted && now - front->interrupted < TWICE_NS)
+		cli_relay_kill(relay);
+	else
+		(void)cli_submit(relay->cli, "signal",
+				 json_pack("{s:s, s:s}", "id", relay->id, "signal", "SIGINT"), NULL,
+				 0, &handler, NULL, &error);
+	front->unanswered++;
 	front->interrupted = now;
 }
 
 /* Ctrl-Z stops both. The command is in a session of its own, where the kernel discards SIGTSTP; so it gets SIGSTOP. */
 static void suspend(struct front *front)
 {
-	struct cli_relay *relay = &front->relay;
-	static const char *const steps[] = {"SIGSTOP", "SIGCONT"};
-	for (size_t i = 0; i < 2; i++) {
-		struct coop_error error;
-		json_t *result = NULL;
-		if (cli_call(relay->cli, "signal",
-			     json_pack("{s:s, s:s}", "id", relay->id, "signal", steps[i]), &result,
-			     &error) == 0)
-			json_decref(result);
-		if (i == 0)
-			(void)raise(SIGSTOP);
-	}
+	cli_relay_call(&front->relay, "signal", json_pack("{s:s}", "signal", "SIGSTOP"),
+		       PATIENCE_MS);
+	(void)raise(SIGSTOP);
+	cli_relay_call(&front->relay, "signal", json_pack("{s:s}", "signal", "SIGCONT"),
+		       PATIENCE_MS);
 }
 
 static void on_signal(struct cli_relay *relay, int number)
@@ -91,10 +98,12 @@ static void start_input(struct front *front)
 {
 	struct cli_relay *relay = &front->relay;
 	if (cli_run_forwards_stdin(front->run)) {
-		if (relay->pty && isatty(STDIN_FILENO))
-			cli_terminal_set(&relay->terminal, CLI_TERMINAL_RAW);
 		/* Should there be no memory for it, the command sees no input; it can still be ended. */
 		(void)cli_feeder_start(&relay->feeder, relay->cli, relay->id, true);
+		if (!relay->pty || !isatty(STDIN_FILENO) || !relay->feeder.active)
+			return;
+		/* In a raw terminal Ctrl-C is the command's, so there is another way out. */
+		cli_keys_start(relay, "");
 	} else if (relay->pty) {
 		/* A terminal's stdin is always open. Nothing will be typed here, so its end is told. */
 		const struct coop_handler nobody = {0};
@@ -117,8 +126,8 @@ static void on_spawned(void *user, uint64_t request, int status, const char *jso
 	json_t *result = json_loads(json, 0, NULL);
 	json_t *record = json_object_get(result, "process");
 	const char *overflow = front->run->overflow;
-	const bool waits = overflow ? strcmp(overflow, "backpressure") == 0
-				    : strcmp(cli_text(record, "lease"), "ephemeral") == 0;
+	front->ephemeral = strcmp(cli_text(record, "lease"), "ephemeral") == 0;
+	const bool waits = overflow ? strcmp(overflow, "backpressure") == 0 : front->ephemeral;
 	if (waits)
 		cli_relay_acknowledge(relay, record);
 	cli_relay_follow(relay, record, json_object());
@@ -145,10 +154,8 @@ static void end_command(struct front *front)
 		    coop_run(relay->cli->coop, (int)((limit - now) / 1000000) + 1, &error) < 0)
 			break;
 	}
-	json_t *receipt = NULL;
-	if (!relay->finished &&
-	    cli_call(relay->cli, "kill", cli_id_args(relay->id), &receipt, &error) == 0)
-		json_decref(receipt);
+	if (!relay->finished)
+		cli_relay_call(relay, "kill", json_object(), KILL_MS);
 }
 
 /* A local output failed. */
@@ -174,6 +181,55 @@ static int failed(struct front *front)
 	return cli_fail(relay->cli, NULL, &relay->error);
 }
 
+/* An ephemeral process lives as long as this connection, and with backpressure somebody must take its output. So a copy of this
+ * program goes on with both, without a terminal, until the process has ended. */
+static void hold_in_background(struct front *front, int ready)
+{
+	struct cli_relay *relay = &front->relay;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	(void)setsid();
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
+		(void)dup2(null, fd);
+	cli_sink_free(&relay->out);
+	cli_sink_free(&relay->err);
+	cli_sink_init(&relay->out, STDOUT_FILENO);
+	cli_sink_init(&relay->err, STDERR_FILENO);
+	if (null > STDERR_FILENO)
+		(void)close(null);
+	(void)close(ready);
+	relay->feeder.left = relay->over = false;
+	relay->alarm_at = 0;
+	cli_relay_run(relay);
+}
+
+/* Ctrl-] d. */
+static int leave(struct front *front)
+{
+	const char *id = front->relay.id;
+	int ends[2] = {-1, -1};
+	pid_t child = 0;
+	if (front->ephemeral && (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)) {
+		cli_relay_end_line();
+		cli_say("cannot leave %s running: %s", id, strerror(errno));
+		return CLI_OWN_FAILURE;
+	}
+	if (front->ephemeral && child == 0) {
+		(void)close(ends[0]);
+		hold_in_background(front, ends[1]);
+		return CLI_OK;
+	}
+	/* The copy must be out of this session before we go: our end may hang up on all that is in it. */
+	if (front->ephemeral) {
+		char nothing;
+		(void)close(ends[1]);
+		(void)!read(ends[0], &nothing, 1);
+		(void)close(ends[0]);
+	}
+	cli_relay_end_line();
+	cli_say("left %s running (coop attach %s)", id, id);
+	return CLI_OK;
+}
+
 static int outcome(struct front *front)
 {
 	struct cli_relay *relay = &front->relay;
@@ -183,8 +239,12 @@ static int outcome(struct front *front)
 		return closed_output(front, relay->err.error, "standard error");
 	if (front->quit)
 		return CLI_SIGNAL_BASE + front->quit;
+	if (relay->abandoned)
+		return cli_relay_say_abandoned(relay);
 	if (relay->failed)
 		return failed(front);
+	if (!relay->finished)
+		return leave(front);
 	return cli_record_exit_code(relay->record);
 }
 

@@ -113,7 +113,7 @@ static const struct cli_option options[] = {
 	 "close the command's stdin afterwards (a terminal gets its end-of-file character)"},
 	{"secret", 0, CLI_FLAG, offsetof(struct settings, secret), NULL, NULL,
 	 "what is sent is a secret"},
-	{"timeout", 0, CLI_DURATION, offsetof(struct settings, timeout), NULL, "DURATION",
+	{"timeout", 0, CLI_DURATION, offsetof(struct settings, timeout), "timeout_ms", "DURATION",
 	 "give up if the command does not read for so long (default: wait)"},
 	{0},
 };

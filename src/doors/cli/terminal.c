@@ -34,6 +34,9 @@ static void make_keys(struct termios *mode)
 void cli_terminal_set(struct cli_terminal *terminal, enum cli_terminal_mode mode)
 {
 	struct termios wanted;
+	/* Each change waits until the terminal has shown all that was printed. */
+	if (terminal->changed && terminal->mode == mode)
+		return;
 	if (!terminal->changed && tcgetattr(STDIN_FILENO, &terminal->before) < 0)
 		return;
 	wanted = terminal->before;
@@ -49,8 +52,10 @@ void cli_terminal_set(struct cli_terminal *terminal, enum cli_terminal_mode mode
 		break;
 	}
 	/* Keys typed ahead stay: they are meant for the command. */
-	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &wanted) == 0)
+	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &wanted) == 0) {
 		terminal->changed = true;
+		terminal->mode = mode;
+	}
 }
 
 void cli_terminal_restore(struct cli_terminal *terminal)

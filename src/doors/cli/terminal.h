@@ -14,6 +14,7 @@ enum cli_terminal_mode {
 
 struct cli_terminal {
 	bool changed;
+	enum cli_terminal_mode mode; /* if it was changed */
 	struct termios before;
 };
 

@@ -42,8 +42,10 @@ static void refused(struct waiter *waiter, const struct coop_error *error)
 {
 	/* The error is a part of the one value that is printed at the end. */
 	const struct cli quiet = {.verb = waiter->cli->verb};
-	waiter->answer = cli_error_json(error);
-	waiter->code = cli_fail(&quiet, waiter->id, error);
+	struct coop_error translated = *error;
+	cli_error_translate(waiter->cli, &translated);
+	waiter->answer = cli_error_json(&translated);
+	waiter->code = cli_fail(&quiet, waiter->id, &translated);
 }
 
 static void done(void *user, uint64_t request, int status, const char *json,
