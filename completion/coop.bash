@@ -101,7 +101,7 @@ _coop() {
 	status | logs | wait | kill | rm) _coop_words "$(_coop_ids "$coop" ps --json -a)" "$cur" ;;
 	op)
 		((COMP_CWORD == 2)) &&
-			_coop_words "spawn list status wait read follow write_stdin close_stdin resize signal kill stop release gc info \
+			_coop_words "spawn list status wait read follow write_stdin close_stdin resize signal kill stop release keep gc info \
 shutdown list_shells describe" "$cur"
 		;;
 	esac

@@ -8,6 +8,7 @@ const char *const coop_choices_kind[] = {"pipe", "pty", NULL};
 const char *const coop_choices_stdin[] = {"none", "pipe", "data", NULL};
 const char *const coop_choices_stderr[] = {"separate", "merged", NULL};
 const char *const coop_choices_overflow[] = {"drop_oldest", "backpressure", "spool", NULL};
+const char *const coop_choices_keep_overflow[] = {"drop_oldest", "backpressure", NULL};
 const char *const coop_choices_quota[] = {"continue", "kill", NULL};
 const char *const coop_choices_on_exit[] = {"keep", "kill", NULL};
 const char *const coop_choices_lease[] = {"ephemeral", "awaited", "persistent", NULL};

@@ -10,6 +10,7 @@ extern const char *const coop_choices_kind[];
 extern const char *const coop_choices_stdin[];
 extern const char *const coop_choices_stderr[];
 extern const char *const coop_choices_overflow[];
+extern const char *const coop_choices_keep_overflow[];
 extern const char *const coop_choices_quota[];
 extern const char *const coop_choices_on_exit[];
 extern const char *const coop_choices_lease[];

@@ -160,6 +160,13 @@ const struct coop_field coop_fields_resize[] = {
 	END,
 };
 
+const struct coop_field coop_fields_keep[] = {
+	ID,
+	ENUM("overflow", coop_choices_keep_overflow,
+	     "from now on, unless it spools; default: as it is"),
+	END,
+};
+
 const struct coop_field coop_fields_signal[] = {
 	ID,
 	{.name = "signal",

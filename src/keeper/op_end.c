@@ -169,6 +169,29 @@ void coop_op_release(struct coop_request *request)
 		end_process(request, process, 0, answer_release);
 }
 
+void coop_op_keep(struct coop_request *request)
+{
+	int overflow = coop_arg_enum(request->args, "overflow", coop_choices_keep_overflow, -1);
+	struct coop_process *process = coop_ops_process(request);
+	struct coop_jsonw w;
+
+	if (!process)
+		return;
+	if (process->lease == COOP_LEASE_EPHEMERAL)
+		process->lease = COOP_LEASE_AWAITED;
+	coop_list_remove(&process->in_lease);
+	for (int i = 0; i < process->stream_count; i++) {
+		struct coop_stream *stream = &process->streams[i];
+		if (overflow < 0 || stream->overflow == COOP_OVERFLOW_SPOOL)
+			continue;
+		stream->overflow = (enum coop_overflow)overflow;
+		coop_stream_resume(stream); /* if it must wait still, the read says so */
+	}
+	coop_request_result(request, &w);
+	coop_record_write(process, COOP_RECORD_FULL, &w, "process");
+	coop_request_end(request, &w);
+}
+
 void coop_op_gc(struct coop_request *request)
 {
 	struct coop_keeper *keeper = request->keeper;

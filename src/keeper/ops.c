@@ -44,6 +44,8 @@ static const struct coop_op table[] = {
 	 coop_results_receipt, coop_op_stop},
 	{"release", "forget a process, ending it if it runs", "use", true, 0, coop_fields_release,
 	 coop_results_release, coop_op_release},
+	{"keep", "let an ephemeral process outlive its connection", "use", false, 0,
+	 coop_fields_keep, coop_results_process, coop_op_keep},
 	{"gc", "forget everything that has finished", "use", false, 0, coop_fields_none,
 	 coop_results_gc, coop_op_gc},
 	{"info", "the keeper itself", "look", false, 0, coop_fields_none, coop_results_info,

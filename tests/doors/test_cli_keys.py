@@ -119,7 +119,7 @@ class RunKeysTest(KeysCase):
         self.assertEqual(terminal.settings(), terminal.before)
 
     def test_detach(self):
-        """Ctrl-] d leaves it running and names it, with every lease; its output goes on being taken."""
+        """Ctrl-] d leaves it running and names it, with every lease; nobody need take its output."""
         for options in ([], ["--lease", "awaited"]):
             with self.subTest(options=options):
                 terminal = self.run_t("echo ready; read x; seq 1 400000; echo all; read y; exit 7", *options)
@@ -132,7 +132,7 @@ class RunKeysTest(KeysCase):
                 again.type(b"\r")
                 self.assertEqual(again.wait(), 7)
 
-    def test_detached_ephemeral_ends_with_its_holder(self):
+    def test_what_was_left_can_be_killed(self):
         """What was left running is ended like any other, and nothing of coop stays behind."""
         terminal = self.run_t("echo ready; exec sleep 300")
         process = self.json("status", "it")["id"]

@@ -9,7 +9,7 @@ from lib.keeper import KeeperCase
 REFUSALS = ("invalid_input", "too_large")
 HUGE = "x" * (7 << 20)
 LARGEST = (1 << 63) - 1
-OPERATIONS = """spawn list status wait read follow write_stdin close_stdin resize signal kill stop release gc info shutdown
+OPERATIONS = """spawn list status wait read follow write_stdin close_stdin resize signal kill stop release keep gc info shutdown
 list_shells describe""".split()
 
 

@@ -241,3 +241,30 @@ class OnExitTest(KeeperCase):
         record = self.ended(process)
         self.assert_gone(children)
         self.assertEqual((record["exit"]["code"], record["end_cause"], record["descendants"]), (4, "self_exit", 0))
+
+
+class KeepTest(KeeperCase):
+    def test_kept_process_outlives_its_connection(self):
+        """keep makes an ephemeral process awaited: it stays when its connection goes, and one that was not kept ends."""
+        with self.connect() as other:
+            kept = other.call("spawn", argv=["sleep", "300"], lease="ephemeral")["process"]["id"]
+            lost = other.call("spawn", argv=["sleep", "300"], lease="ephemeral")["process"]["id"]
+            self.assertEqual(self.client.call("keep", id=kept)["process"]["lease"], "awaited")
+            self.assertEqual(other.call("keep", id=kept)["process"]["lease"], "awaited")
+        self.assertEqual(self.ended(lost)["end_cause"], "session_end")
+        self.assertEqual(self.status(kept)["state"], "running")
+
+    def test_kept_process_need_not_be_read(self):
+        """keep with overflow drop_oldest: one that waited for a reader goes on, and what is lost is counted."""
+        process = self.sh("seq 1 100000", lease="ephemeral", overflow="backpressure", ring_bytes=4096)["id"]
+        procs.wait_until(lambda: self.status(process)["streams"]["stdout"]["end"] == 4096, "the ring is full")
+        self.client.call("keep", id=process, overflow="drop_oldest")
+        stream = self.ended(process)["streams"]["stdout"]
+        self.assertEqual((stream["overflow"], stream["end"]), ("drop_oldest", 588895))
+        self.assertGreater(stream["bytes_dropped"], 500000)
+
+    def test_kept_spool_goes_on(self):
+        """A process that spools has nothing to lose and nothing to change."""
+        process = self.sh("seq 1 100000", overflow="spool", ring_bytes=4096)["id"]
+        self.assertEqual(self.client.call("keep", id=process, overflow="drop_oldest")["process"]["streams"]["stdout"]["overflow"], "spool")
+        self.assertEqual(self.ended(process)["streams"]["stdout"]["bytes_dropped"], 0)

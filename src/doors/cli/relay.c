@@ -212,29 +212,30 @@ void cli_relay_signal(struct cli_relay *relay, int number)
 			 NULL, &error);
 }
 
-struct waited {
-	bool answered;
-};
-
+/* May come after it was given up. */
 static void on_answer(void *user, uint64_t request, int status, const char *json,
 		      const struct coop_error *error)
 {
-	struct waited *waited = user;
-	waited->answered = true;
+	struct cli_relay *relay = user;
+	if (request != relay->called)
+		return;
+	relay->called = 0;
+	relay->call_status = status;
 }
 
-void cli_relay_call(struct cli_relay *relay, const char *op, json_t *args, int timeout_ms)
+int cli_relay_call(struct cli_relay *relay, const char *op, json_t *args, int timeout_ms)
 {
-	struct waited waited = {0};
-	const struct coop_handler handler = {.done = on_answer, .user = &waited};
+	const struct coop_handler handler = {.done = on_answer, .user = relay};
 	struct coop_error error;
 	const uint64_t limit = coop_clock_now() + (uint64_t)timeout_ms * 1000000u;
 	(void)json_object_set_new(args, "id", json_string(relay->id));
-	if (cli_submit(relay->cli, op, args, NULL, 0, &handler, NULL, &error) < 0)
-		return;
-	for (uint64_t now; !waited.answered && (now = coop_clock_now()) < limit;)
-		if (coop_run(relay->cli->coop, (int)((limit - now) / 1000000) + 1, &error) < 0)
-			break;
+	int r = cli_submit(relay->cli, op, args, NULL, 0, &handler, &relay->called, &error);
+	for (uint64_t now; r >= 0 && relay->called && (now = coop_clock_now()) < limit;)
+		r = coop_run(relay->cli->coop, (int)((limit - now) / 1000000) + 1, &error);
+	if (r >= 0)
+		r = relay->called ? -ETIMEDOUT : relay->call_status;
+	relay->called = 0;
+	return r;
 }
 
 void cli_relay_kill(struct cli_relay *relay)

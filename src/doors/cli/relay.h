@@ -52,6 +52,9 @@ struct cli_relay {
 	uint64_t ring[CLI_STREAMS], acknowledged[CLI_STREAMS];
 	bool acknowledges;
 	bool rest; /* the follow for what was left at the end is under way, or was */
+
+	uint64_t called; /* the request of cli_relay_call() that is not answered yet; 0: none */
+	int call_status;
 };
 
 /* Blocks the signals and prepares. 0, or a negative errno with cli->… nothing said. */
@@ -77,8 +80,8 @@ void cli_relay_run(struct cli_relay *relay);
 /* Sends a signal to the process's group without waiting for the answer. */
 void cli_relay_signal(struct cli_relay *relay, int number);
 /* One operation on the process, waited for, but not for ever: somebody whose signals are blocked must not hang on a keeper that
- * does not answer. `args` is taken over. */
-void cli_relay_call(struct cli_relay *relay, const char *op, json_t *args, int timeout_ms);
+ * does not answer. `args` is taken over. 0, or negative: refused, or not answered. */
+int cli_relay_call(struct cli_relay *relay, const char *op, json_t *args, int timeout_ms);
 /* Kills the process with its tree, and says so. The second time the user has waited long enough: it is `abandoned` and over. */
 void cli_relay_kill(struct cli_relay *relay);
 /* Leaves at once, whatever the keeper does. */

@@ -1,6 +1,5 @@
 /* coop run in the foreground: one command on this program's stdin, stdout and stderr. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,11 +59,12 @@ static void interrupt(struct front *front)
 /* Ctrl-Z stops both. The command is in a session of its own, where the kernel discards SIGTSTP; so it gets SIGSTOP. */
 static void suspend(struct front *front)
 {
-	cli_relay_call(&front->relay, "signal", json_pack("{s:s}", "signal", "SIGSTOP"),
-		       PATIENCE_MS);
+	/* Whatever comes of it: the one who typed it wants the terminal back. */
+	(void)cli_relay_call(&front->relay, "signal", json_pack("{s:s}", "signal", "SIGSTOP"),
+			     PATIENCE_MS);
 	(void)raise(SIGSTOP);
-	cli_relay_call(&front->relay, "signal", json_pack("{s:s}", "signal", "SIGCONT"),
-		       PATIENCE_MS);
+	(void)cli_relay_call(&front->relay, "signal", json_pack("{s:s}", "signal", "SIGCONT"),
+			     PATIENCE_MS);
 }
 
 static void on_signal(struct cli_relay *relay, int number)
@@ -155,7 +155,8 @@ static void end_command(struct front *front)
 			break;
 	}
 	if (!relay->finished)
-		cli_relay_call(relay, "kill", json_object(), KILL_MS);
+		(void)cli_relay_call(relay, "kill", json_object(),
+				     KILL_MS); /* if not, the lease ends it */
 }
 
 /* A local output failed. */
@@ -181,51 +182,23 @@ static int failed(struct front *front)
 	return cli_fail(relay->cli, NULL, &relay->error);
 }
 
-/* An ephemeral process lives as long as this connection, and with backpressure somebody must take its output. So a copy of this
- * program goes on with both, without a terminal, until the process has ended. */
-static void hold_in_background(struct front *front, int ready)
-{
-	struct cli_relay *relay = &front->relay;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	(void)setsid();
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
-		(void)dup2(null, fd);
-	cli_sink_free(&relay->out);
-	cli_sink_free(&relay->err);
-	cli_sink_init(&relay->out, STDOUT_FILENO);
-	cli_sink_init(&relay->err, STDERR_FILENO);
-	if (null > STDERR_FILENO)
-		(void)close(null);
-	(void)close(ready);
-	relay->feeder.left = relay->over = false;
-	relay->alarm_at = 0;
-	cli_relay_run(relay);
-}
-
-/* Ctrl-] d. */
+/* Ctrl-] d. From now on it lives without this connection; and where nothing else was asked for, without anybody who takes its
+ * output. */
 static int leave(struct front *front)
 {
 	const char *id = front->relay.id;
-	int ends[2] = {-1, -1};
-	pid_t child = 0;
-	if (front->ephemeral && (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)) {
-		cli_relay_end_line();
-		cli_say("cannot leave %s running: %s", id, strerror(errno));
+	int r = 0;
+	if (front->ephemeral)
+		r = cli_relay_call(&front->relay, "keep",
+				   front->run->overflow
+					   ? json_object()
+					   : json_pack("{s:s}", "overflow", "drop_oldest"),
+				   PATIENCE_MS);
+	cli_relay_end_line();
+	if (r < 0) {
+		cli_say("cannot leave %s running: it ends with coop run", id);
 		return CLI_OWN_FAILURE;
 	}
-	if (front->ephemeral && child == 0) {
-		(void)close(ends[0]);
-		hold_in_background(front, ends[1]);
-		return CLI_OK;
-	}
-	/* The copy must be out of this session before we go: our end may hang up on all that is in it. */
-	if (front->ephemeral) {
-		char nothing;
-		(void)close(ends[1]);
-		(void)!read(ends[0], &nothing, 1);
-		(void)close(ends[0]);
-	}
-	cli_relay_end_line();
 	cli_say("left %s running (coop attach %s)", id, id);
 	return CLI_OK;
 }
