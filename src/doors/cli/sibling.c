@@ -30,15 +30,10 @@ static int try_exec(const char *folder, const char *between, const char *program
 	return -errno;
 }
 
-int cli_sibling_exec(const char *name, char **argv)
+static int try_places(const char *program, char **argv)
 {
 	static const char *const places[] = {"", "/../libexec/coop"};
-	char program[NAME_MAX + 1], folder[PATH_MAX];
-	int n = snprintf(program, sizeof(program), "coop-%s", name);
-	/* A name with a "/" would lead somewhere else. */
-	if (n < 0 || (size_t)n >= sizeof(program) || strchr(name, '/'))
-		return -ENOENT;
-	argv[0] = program;
+	char folder[PATH_MAX];
 	if (own_folder(folder, sizeof(folder)) == 0)
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			int r = try_exec(folder, places[i], program, argv);
@@ -47,4 +42,17 @@ int cli_sibling_exec(const char *name, char **argv)
 		}
 	(void)execvp(program, argv);
 	return -errno;
+}
+
+int cli_sibling_exec(const char *name, char **argv)
+{
+	char program[NAME_MAX + 1], *before = argv[0];
+	int n = snprintf(program, sizeof(program), "coop-%s", name);
+	/* A name with a "/" would lead somewhere else. */
+	if (n < 0 || (size_t)n >= sizeof(program) || strchr(name, '/'))
+		return -ENOENT;
+	argv[0] = program;
+	int r = try_places(program, argv);
+	argv[0] = before;
+	return r;
 }
