@@ -322,5 +322,8 @@ void coop_stream_close(struct coop_stream *stream)
 	stream->eof = true;
 	stream->drained = true;
 	stream->paused = false;
+	/* What was still in the pipe is nobody's output any more. */
+	if (stream->told_end == UINT64_MAX)
+		stream->told_end = stream->ring.end;
 	coop_ring_clear(&stream->ring);
 }

@@ -45,6 +45,19 @@ class OutputTest(KeeperCase):
             release_under_reader()
         procs.wait_until(lambda: procs.fd_count(self.keeper.pid) <= before, "no descriptor is left", timeout=5)
 
+    def test_follow_of_a_receipt_that_was_never_read_ends(self):
+        """A process that ended with a full ring and became a receipt: who follows it with drain is told its end."""
+        keeper = self.start_keeper({"max_finished": 1})
+        client = keeper.clients[0]
+        args = {"argv": ["sh", "-c", "head -c 40000 /dev/zero"], **self.FULL}
+        process = client.call("spawn", **args)["process"]["id"]
+        client.call("wait", id=process)
+        for _ in range(3):
+            client.call("wait", id=client.call("spawn", argv=["true"])["process"]["id"])
+        procs.wait_until(lambda: client.call("status", id=process)["process"]["receipt"], "it is a receipt")
+        reply = client.reply("follow", {"id": process, "drain": True})
+        self.assertEqual((reply.result["reason"], reply.bytes()), ("exit", b""))
+
     def test_follow_without_drain_of_a_full_ring_ends(self):
         """A follow without drain of an ended process whose ring is full gets what the ring has, and ends."""
         reply = self.client.reply("follow", {"id": self.full()}, timeout=10)

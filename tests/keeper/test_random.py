@@ -165,9 +165,11 @@ class RandomTest(KeeperCase):
         self.chooser = Chooser(SEED)
         self.counts = Counter()
         self.timers = []
+        self.talks = []
 
     def failure_notes(self):
-        return f"COOP_SEED={SEED} {dict(self.counts)}\n{super().failure_notes()}"
+        unanswered = [sorted(talk.open.items()) for talk in self.talks]
+        return f"COOP_SEED={SEED} {dict(self.counts)}\nunanswered: {unanswered}\n{super().failure_notes()}"
 
     def test_anything_at_any_time(self):
         """Random requests, cuts, cancels, garbage, signals and launcher kills: each request on an open connection is
@@ -175,7 +177,7 @@ class RandomTest(KeeperCase):
         self.ended(self.spawn("true")["id"])
         self.client.call("gc")
         base = self.client.call("info")["fds"]["open"]
-        talks = [Talk(self.connect()) for _ in range(CONNECTIONS)]
+        talks = self.talks = [Talk(self.connect()) for _ in range(CONNECTIONS)]
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             self.step(talks)
