@@ -97,7 +97,8 @@ class Examples(unittest.TestCase):
                               timeout=DEADLINE, check=False, **options)
 
     def start_example(self, example, *arguments, **options):
-        process = subprocess.Popen(self.command(example, *arguments), env=self.env,
+        # Unbuffered: what readline() has taken beyond its line would be lost to communicate().
+        process = subprocess.Popen(self.command(example, *arguments), env=self.env, bufsize=0,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
 
         def end():

@@ -153,8 +153,17 @@ class KeeperKilledTest(KeeperCase):
             told = [int(line) for line in self.output(process, stream).split()]
             self.assertEqual(len(told), 4)
             pids += told
-        below = procs.descendants(self.keeper.process.pid)
-        return sorted(set(pids + [pid for pid in below if "sleep 300" in procs.cmdline(pid)]))
+        last = set()
+
+        def settled():
+            """Shells on the way to those that were told end by themselves: wait until they have."""
+            nonlocal last
+            below = procs.descendants(self.keeper.process.pid)
+            before, last = last, set(pids + [pid for pid in below if "sleep 300" in procs.cmdline(pid)])
+            return last == before and all(map(procs.alive, last))
+
+        procs.wait_until(settled, "nobody comes and goes any more", interval=0.1)
+        return sorted(last)
 
     def test_b124_nothing_survives_the_keeper(self):
         """kill -9 of the keeper: setsid, double-forked, TERM-ignoring descendants are all gone within 2 s."""
