@@ -8,7 +8,6 @@ import signal
 import socket
 import threading
 import time
-from collections import deque
 
 from lib import procs
 from lib.client import Data, json_frame
@@ -23,15 +22,6 @@ MEMORY_MAX = (700 if sanitized() else 200) * MIB
 class BoundsCase(KeeperCase):
     def memory(self):
         return self.client.call("info")["memory"]["rss_bytes"]
-
-    def pipeline(self, client, requests):
-        """Sends many requests in one piece; returns their ids."""
-        ids = range(client.last_id + 1, client.last_id + 1 + len(requests))
-        client.last_id += len(requests)
-        client.inbox.update((request, deque()) for request in ids)
-        frames = [json_frame({"id": i, "op": op, "args": args}) for i, (op, args) in zip(ids, requests)]
-        client.send_raw(b"".join(frames))
-        return list(ids)
 
 
 class LongArgumentsTest(BoundsCase):
@@ -106,7 +96,7 @@ class UnreadAnswersTest(BoundsCase):
         process = self.sh(with_text, stdin="pipe")["id"]
         procs.wait_until(lambda: self.status(process)["streams"]["stdout"]["end"] == 1200000, "all is in the ring")
         reader = self.connect()
-        requests = self.pipeline(reader, [("wait", {"id": process, "output_bytes": MIB})] * 256)
+        requests = reader.submit_all([("wait", {"id": process, "output_bytes": MIB})] * 256)
         reader.submit("info")
         self.client.call("close_stdin", id=process)
         self.ended(process)
@@ -126,7 +116,7 @@ class UnreadAnswersTest(BoundsCase):
         record, out, _ = self.run_sh("head -c 4194304 /dev/zero", ring_bytes=8 * MIB)
         self.assertEqual(len(out), 4 * MIB)
         reader = self.connect()
-        requests = self.pipeline(reader, [("read", {"id": record["id"], "max": 4 * MIB})] * 100)
+        requests = reader.submit_all([("read", {"id": record["id"], "max": 4 * MIB})] * 100)
         # The keeper takes as many as it wants to answer now; the rest must not be answered into its memory.
         time.sleep(0.5)
         self.assertLess(self.memory(), MEMORY_MAX)
@@ -170,7 +160,7 @@ class ManyRequestsTest(BoundsCase):
         ids = [self.spawn("sleep", "300")["id"], left, self.spawn("sleep", "300")["id"]]
         time.sleep(1.5)
         waits = [("wait", {"id": ids[0]})] * 255
-        requests = self.pipeline(self.client, [*waits, ("kill", {"id": ids[1]}), ("kill", {"id": ids[2]})])
+        requests = self.client.submit_all([*waits, ("kill", {"id": ids[1]}), ("kill", {"id": ids[2]})])
         for request in requests[-2:]:
             receipt = self.client.finish(request).result
             self.assertEqual((receipt["success"], receipt["survivors"]), (True, 0), receipt)
@@ -186,7 +176,7 @@ class ManyRequestsTest(BoundsCase):
         """255 waits, a kill and a shutdown in one piece: the shutdown is carried out, and the waits are answered."""
         ids = [self.spawn("sleep", "300")["id"] for _ in range(2)]
         waits = [("wait", {"id": ids[0]})] * 255
-        requests = self.pipeline(self.client, [*waits, ("kill", {"id": ids[1]}), ("shutdown", {"grace_ms": 0})])
+        requests = self.client.submit_all([*waits, ("kill", {"id": ids[1]}), ("shutdown", {"grace_ms": 0})])
         self.assertTrue(self.client.finish(requests[-2]).result["success"])
         self.assertEqual(self.client.finish(requests[-1]).result["survivors"], 0)
         for request in requests[:-2]:
@@ -299,7 +289,7 @@ class LateReaderTest(BoundsCase):
         self.assertEqual(len(out), 3000000)
         running = self.spawn("sleep", "300")
         reads = [("read", {"id": record["id"], "max": 4 * MIB})] * 1
-        requests = self.pipeline(self.late, [*reads, ("status", {"id": record["id"]}), ("wait", {"id": running["id"]})])
+        requests = self.late.submit_all([*reads, ("status", {"id": record["id"]}), ("wait", {"id": running["id"]})])
         # It has been looked at when a later request on the same machine has been answered.
         self.client.call("info")
         time.sleep(0.1)

@@ -266,8 +266,8 @@ class FailedStartTest(StartingCase):
         """A kill of it while it starts succeeds with nothing left, and not because its time is over."""
         for i in range(12):
             args = {"argv": ["/nonexistent"], "on_exit": ("kill", "keep")[i % 3 == 0], "tag": f"missing-{i}"}
-            spawn = self.client.submit("spawn", args | {"record_failure": i % 4 == 0})
-            kill = self.client.submit("kill", {"id": args["tag"]})
+            requests = [("spawn", args | {"record_failure": i % 4 == 0}), ("kill", {"id": args["tag"]})]
+            spawn, kill = self.client.submit_all(requests)
             with contextlib.suppress(KeeperError):
                 self.client.finish(spawn)
             receipt = self.client.finish(kill).result
@@ -282,8 +282,8 @@ class FailedStartTest(StartingCase):
             client = keeper.clients[0]
             # The limit of a kill is 5 s; a process of the test's own ends before that.
             with subprocess.Popen(["sleep", "4.5"]) as clock:
-                spawn = client.submit("spawn", {"argv": ["/nonexistent"], "on_exit": "kill"})
-                shutdown = client.submit("shutdown", {"grace_ms": 0})
+                start = ("spawn", {"argv": ["/nonexistent"], "on_exit": "kill"})
+                spawn, shutdown = client.submit_all([start, ("shutdown", {"grace_ms": 0})])
                 with contextlib.suppress(KeeperError):
                     client.finish(spawn)
                 answer = client.finish(shutdown).result

@@ -136,6 +136,15 @@ class Client:
 
         return self.submit_raw(make)
 
+    def submit_all(self, requests):
+        """Sends many requests, (op, args) each, in one piece: the keeper sees them together. Returns their ids."""
+        ids = list(range(self.last_id + 1, self.last_id + 1 + len(requests)))
+        self.last_id += len(requests)
+        self.inbox.update((request, deque()) for request in ids)
+        frames = [json_frame({"id": i, "op": op, "args": args}) for i, (op, args) in zip(ids, requests)]
+        self.send_raw(b"".join(frames))
+        return ids
+
     def cancel(self, request):
         self.send_raw(json_frame({"cancel": request}))
 
