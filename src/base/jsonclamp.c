@@ -35,12 +35,13 @@ void coop_jsonclamp(char *text, size_t size)
 			at = skip_string(text, size, at);
 			continue;
 		}
-		size_t end = at;
-		while (end < size && text[end] && strchr("+-.0123456789eE", text[end]))
-			end++;
-		/* Words such as true hold an e, and are left alone: a number begins with a digit or a sign. */
-		if (end > at && strchr("-0123456789", text[at]))
+		/* A number begins with a digit or a sign: the e of a word such as true is none. */
+		size_t end = at + 1;
+		if (text[at] && strchr("-0123456789", text[at])) {
+			while (end < size && text[end] && strchr("+-.0123456789eE", text[end]))
+				end++;
 			replace(text + at, end - at);
-		at = end > at ? end : at + 1;
+		}
+		at = end;
 	}
 }
