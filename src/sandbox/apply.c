@@ -47,6 +47,17 @@ static void die_with_keeper(int status)
 		_exit(126);
 }
 
+/* Where the hard limit is too low it goes without, and is known by its session alone. */
+static void set_mark(uint64_t mark)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_LOCKS, &limit) < 0)
+		return;
+	limit.rlim_cur = mark;
+	(void)setrlimit(RLIMIT_LOCKS, &limit);
+}
+
 static void *map(size_t size, int fd)
 {
 	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE;
@@ -159,8 +170,7 @@ _Noreturn void coop_apply(const struct coop_plan *plan, const char *body, const 
 			fail(status, COOP_STEP_BODY);
 	}
 	struct command command = unpack(plan, text, status);
-	/* One who has had the limit lowered goes without: it is known by its session. */
-	(void)setrlimit(RLIMIT_LOCKS, &(struct rlimit){plan->mark, plan->mark});
+	set_mark(plan->mark);
 	if (setsid() < 0)
 		fail(status, COOP_STEP_SESSION);
 	if ((plan->flags & COOP_PLAN_TERMINAL) && ioctl(fds[COOP_PLAN_FD_STDIN], TIOCSCTTY, 0) < 0)

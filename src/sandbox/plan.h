@@ -18,8 +18,8 @@
 #define COOP_PLAN_LAUNCHER_FD 3
 
 /* A process and all that it starts carry the number of its record in RLIMIT_LOCKS, a limit that the kernel hands on through fork
- * and exec, that nobody without rights can raise again, and that has no effect. A mark is a number that no limit is by chance, with
- * the keeper's own bits in the middle and the record's number at the end. */
+ * and exec, and that has no effect. The soft one: the hard one stays, so that a keeper inside a kept process can set its own. A
+ * mark is a number that no limit is by chance, with the keeper's own bits in the middle and the record's number at the end. */
 #define COOP_MARK_BASE (UINT64_C(1) << 62)
 #define COOP_MARK_KEEPER (UINT64_C(0x1fffff) << 41)
 #define COOP_MARK_NUMBER ((UINT64_C(1) << 41) - 1)

@@ -31,6 +31,17 @@ int main(void)
 """
 
 
+# A descendant with a session of its own, no parent and no environment says its pid.
+AWAY = """
+import os
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+os.execve('/bin/sh', ['sh', '-c', 'echo $$; exec sleep 300'], {})
+"""
+LEAVES_EVERYTHING = f"import subprocess; subprocess.run(['python3', '-c', {AWAY!r}]); input()"
+
+
 class StartingTest(KeeperCase):
     """Requests about a process that the launcher has not started yet."""
 
@@ -147,16 +158,29 @@ class DescendantsTest(KeeperCase):
 
     def test_kill_reaches_one_that_left_everything(self):
         """Own session, no parent, no environment, never looked at: it is the record's all the same, and dies with it."""
-        away = "import os,sys\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
-        away += "os.execve('/bin/sh', ['sh', '-c', 'echo $$; exec sleep 300'], {})"
         other = self.spawn("sleep", "300")["id"]
-        process = self.spawn("python3", "-c", f"import subprocess\nsubprocess.run(['python3', '-c', {away!r}])\ninput()", stdin="pipe")["id"]
+        process = self.spawn("python3", "-c", LEAVES_EVERYTHING, stdin="pipe")["id"]
         escaped = int(procs.wait_until(lambda: self.output(process), "it is away"))
         receipt = self.client.call("kill", id=process)
         self.assertIn(escaped, receipt["killed"])
         self.assertEqual((receipt["survivors"], receipt["strays"]), (0, 0))
         self.assert_gone([escaped])
         self.assertEqual(self.status(other)["state"], "running")
+
+    @unittest.skipUnless(ROOT, "needs root to run keepers as a user who may not raise limits")
+    def test_keeper_inside_a_kept_process(self):
+        """The same in a keeper that another one keeps, for a user who cannot raise a limit again."""
+        place, inner = Place(owner=OTHER_UID), Place(owner=OTHER_UID)
+        self.addCleanup(inner.remove)
+        outer = self.start_keeper(place=place, before_exec=place.become_owner, env={"HOME": "/"})
+        outer.clients[0].call("spawn", argv=[str(inner.keeper), "--foreground"], env=inner.env({"HOME": "/"}), cwd="/")
+        client = procs.wait_until(lambda: inner.socket.exists() and Client(inner.socket), "the inner keeper serves")
+        process = client.call("spawn", argv=["python3", "-c", LEAVES_EVERYTHING], stdin="pipe", cwd="/")["process"]["id"]
+        escaped = int(procs.wait_until(lambda: client.reply("read", {"id": process}).bytes(), "it is away"))
+        receipt = client.call("kill", id=process)
+        self.assertIn(escaped, receipt["killed"])
+        self.assertEqual((receipt["survivors"], receipt["strays"]), (0, 0))
+        client.close()
 
     def test_list_shows_what_left_a_descendant(self):
         """`list` alone, without any other look at the record before, shows an ended process that left a descendant, until
