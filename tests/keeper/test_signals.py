@@ -172,6 +172,18 @@ class KillTest(KeeperCase):
         self.assertEqual((record["end_cause"], answer["status"]), ("killed_by_request", "killed"))
         self.assertEqual(self.status(process)["ended_at"], record["ended_at"])
 
+    def test_b051_final_record_with_on_exit_kill(self):
+        """Kill and stop of a tree answer with the told end and no descendants, also where the end waits for the tree."""
+        for op in ("kill", "stop"):
+            for i in range(20):
+                process = self.sh("sleep 300; echo", on_exit="kill")["id"]
+                procs.wait_until(lambda: self.status(process)["descendants"] == 1, "both run")
+                receipt = self.client.call(op, id=process)
+                record = receipt["process"]
+                seen = (record["events"]["exit"] is not None, record["descendants"], record["streams"]["stdout"]["eof"])
+                self.assertEqual(seen, (True, 0, True), f"{op}, {i}: {receipt}")
+                self.assertEqual((receipt["success"], receipt["survivors"]), (True, 0))
+
     def test_b051_killing_a_finished_process(self):
         """success true, status unchanged, and descendants that were kept end."""
         process = self.sh("sleep 300 & echo $!; exit 6")["id"]
@@ -232,6 +244,14 @@ class StopTest(KeeperCase):
         answer = self.client.call("stop", id=process)
         self.assertEqual(answer["survivors"], 0)
         self.assert_gone([child])
+
+    def test_b052_receipt_names_all_that_were_asked(self):
+        """Everybody in the group gets SIGTERM, and the receipt says who they were."""
+        record = self.sh("sleep 300 & sleep 300 & wait")
+        procs.wait_until(lambda: len(procs.descendants(record["pid"])) == 2, "three run")
+        pids = sorted([record["pid"], *procs.descendants(record["pid"])])
+        receipt = self.client.call("stop", id=record["id"])
+        self.assertEqual((sorted(receipt["signalled"]), sorted(receipt["killed"])), (pids, pids))
 
     def test_b052_grace_has_bounds(self):
         """More than 30 s or less than 0 is refused."""
