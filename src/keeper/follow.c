@@ -268,6 +268,24 @@ static bool fill_events(struct coop_follow *follow, uint64_t budget)
 	return any;
 }
 
+/* Whether the process waits for room that this follower cannot make: then the full ring is all it can get. */
+static bool stuck(const struct coop_follow *follow, const struct coop_stream *stream)
+{
+	return stream->paused && stream->overflow == COOP_OVERFLOW_BACKPRESSURE &&
+	       (!follow->drain || follow->position[stream->number] > stream->ring.end);
+}
+
+static bool stream_at_end(const struct coop_follow *follow, const struct coop_stream *stream)
+{
+	uint64_t position = follow->position[stream->number];
+
+	if (!follow->until_eof)
+		return position >= (stuck(follow, stream) ? stream->ring.end : stream->told_end);
+	/* Somebody else may make room, as long as the record can be found. */
+	return position >= stream->ring.end &&
+	       (stream->eof || (stream->process->removed && stuck(follow, stream)));
+}
+
 static bool at_end(const struct coop_follow *follow)
 {
 	const struct coop_process *process = follow->request->process;
@@ -277,13 +295,8 @@ static bool at_end(const struct coop_follow *follow)
 	if (follow->by_event)
 		return follow->cursor >= process->exit_cursor;
 	for (int i = 0; i < process->stream_count; i++) {
-		const struct coop_stream *stream = &process->streams[i];
-		/* Without drain this follower cannot make room: the full ring is all it can get. */
-		bool stuck = stream->told_end == UINT64_MAX && !follow->drain;
-		uint64_t end = follow->until_eof || stuck ? stream->ring.end : stream->told_end;
-		if (!follow->wanted[stream->number])
-			continue;
-		if (follow->position[stream->number] < end || (follow->until_eof && !stream->eof))
+		if (follow->wanted[process->streams[i].number] &&
+		    !stream_at_end(follow, &process->streams[i]))
 			return false;
 	}
 	return true;

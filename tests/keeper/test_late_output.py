@@ -58,6 +58,18 @@ class OutputTest(KeeperCase):
         reply = client.reply("follow", {"id": process, "drain": True})
         self.assertEqual((reply.result["reason"], reply.bytes()), ("exit", b""))
 
+    def test_followers_of_a_released_full_ring_end(self):
+        """Those who cannot make room in a full ring are told the end when the record is released and nobody else can."""
+        cases = ({"until": "eof"}, {"until": "eof", "from": {"stdout": 10**9}, "drain": True}, {"from": {"stdout": 10**9}, "drain": True})
+        for args in cases:
+            with self.subTest(args=args):
+                process = self.full()
+                reader = self.connect()
+                request = reader.submit("follow", {"id": process, **args})
+                self.assertEqual(reader.item(request)["event"], "attached")
+                self.client.call("release", id=process)
+                self.assertIn(reader.finish(request).result["reason"], ("eof", "exit"))
+
     def test_follow_without_drain_of_a_full_ring_ends(self):
         """A follow without drain of an ended process whose ring is full gets what the ring has, and ends."""
         reply = self.client.reply("follow", {"id": self.full()}, timeout=10)
