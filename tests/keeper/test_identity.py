@@ -2,18 +2,14 @@
 
 import os
 import re
-import subprocess
-import sys
 import time
 from datetime import datetime, timezone
-from pathlib import Path
 
 from lib.client import KeeperError
 from lib.keeper import KeeperCase
 
 ID = re.compile(r"^psh-([0-9a-f]+)-([0-9]+)$")
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
-LIB = Path(__file__).resolve().parents[1] / "lib"
 
 RECORD_FIELDS = """id tag label alias why task owner agent session argv command mode cwd kind lease state pid
 process_group_id started_at ended_at duration_ms exit end_cause streams stdin_open blocked_on_stdin echo_off on_exit
@@ -68,14 +64,7 @@ class IdentityTest(KeeperCase):
     def test_b003_recycled_pid_is_never_signalled(self):
         """In a PID namespace of its own a stranger gets the pid of a reaped process: signal, kill, stop leave it alone,
         and a new process with that pid does not touch the old record."""
-        wrap = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
-        if os.geteuid() != 0:
-            wrap += ["--user", "--map-root-user"]
-        script = [*wrap, sys.executable, str(LIB / "recycled_pid.py")]
-        env = self.keeper.place.env({"PYTHONPATH": str(LIB.parent)})
-        done = subprocess.run(script, env=env, capture_output=True, text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("stranger untouched", done.stdout)
+        self.assert_in_pid_namespace("recycled_pid.py", "stranger untouched")
 
     def test_b004_record_has_all_fields(self):
         """A live and an ended record carry every field; times are RFC 3339 with milliseconds."""

@@ -3,14 +3,10 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
 
 from lib import procs
 from lib.keeper import KeeperCase
-
-LIB = Path(__file__).resolve().parents[1] / "lib"
 
 # Its first thread ends, as by pthread_exit, and another runs on: the kernel shows the process as a zombie, which it is not.
 # It tells its pid then. With an argument it is an orphan in a session of its own, and the leader ends when it is told.
@@ -132,14 +128,7 @@ class RecycledSessionTest(KeeperCase):
     def test_orphan_in_a_session_with_a_recycled_number(self):
         """In a PID namespace a process leads a session whose number was the pid of an ended record: what it leaves behind
         belongs to the record that started it, is killed with that one, and the ended record has nothing."""
-        wrap = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
-        if os.geteuid() != 0:
-            wrap += ["--user", "--map-root-user"]
-        script = [*wrap, sys.executable, str(LIB / "recycled_session.py")]
-        env = self.keeper.place.env({"PYTHONPATH": str(LIB.parent)})
-        done = subprocess.run(script, env=env, capture_output=True, text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("belongs to whom it came from", done.stdout)
+        self.assert_in_pid_namespace("recycled_session.py", "belongs to whom it came from")
 
 
 class TerminalTest(KeeperCase):

@@ -5,8 +5,10 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 import unittest
+from pathlib import Path
 
 from . import procs
 from .client import Client, Closed, Data, KeeperError
@@ -14,6 +16,7 @@ from .place import Place, patience
 from .procs import wait_until
 
 EXIT_GRACE = 30
+LIB = Path(__file__).resolve().parent
 
 
 def plain_limits():
@@ -140,6 +143,17 @@ class KeeperCase(unittest.TestCase):
         if codes is not None:
             self.assertIn(code, codes)
         return code
+
+    def assert_in_pid_namespace(self, script, word):
+        """A script of tests/lib, run as the first process of a PID namespace of its own, ends well and says the word."""
+        wrap = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+        if os.geteuid() != 0:
+            wrap += ["--user", "--map-root-user"]
+        env = self.keeper.place.env({"PYTHONPATH": str(LIB.parent)})
+        argv = [*wrap, sys.executable, str(LIB / script)]
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(word, done.stdout)
 
     def failure_notes(self):
         """Shown with a failure by the worker."""

@@ -3,14 +3,11 @@
 There, nobody else takes pids, so writing ns_last_pid decides the next one. Prints "stranger untouched" on success.
 """
 
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
 from lib import procs
-from lib.keeper import Keeper
-from lib.place import Place
+from lib.namespace import run
 
 
 def next_pid(pid):
@@ -29,15 +26,7 @@ def stranger_with(pid):
     raise AssertionError(f"pid {pid} could not be had again")
 
 
-def main():
-    # As init of the namespace this process must collect orphans; as a subreaper it also has them as descendants.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    keeper = Keeper(place=Place())
-    client = keeper.wait_ready()
-    old = client.call("spawn", argv=["true"], cwd="/")["process"]
-    client.call("wait", id=old["id"])
-    procs.wait_until(lambda: procs.stat(old["pid"]) is None, "the old process is reaped")
-
+def check(client, old):
     stranger = stranger_with(old["pid"])
     assert client.call("signal", id=old["id"], signal="KILL")["sent"] is False
     killed = client.call("kill", id=old["id"])
@@ -61,12 +50,7 @@ def main():
     client.call("kill", id=old["id"])
     client.call("signal", id=old["id"], signal="KILL")
     assert client.call("status", id=new["id"])["process"]["state"] == "running"
-    keeper.stop()
-    assert not keeper.place.faults(), keeper.place.faults()
-    keeper.place.remove()
-    print("stranger untouched")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(check, "stranger untouched")

@@ -3,12 +3,10 @@
 Prints "belongs to whom it came from" on success.
 """
 
-import signal
 import sys
 
 from lib import procs
-from lib.keeper import Keeper
-from lib.place import Place
+from lib.namespace import run
 
 # A child gets the wanted pid, becomes a session's leader, leaves a daemon in it and ends.
 LEAVE_DAEMON = """
@@ -57,23 +55,11 @@ def check(client, ended, wanted):
         assert killed["success"] and daemon in killed["killed"] and not procs.alive(daemon), killed
 
 
-def main():
-    # As init of the namespace this process must collect orphans; as a subreaper it also has them as descendants.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    keeper = Keeper(place=Place())
-    client = keeper.wait_ready()
-    ended = client.call("spawn", argv=["true"], cwd="/")["process"]
-    client.call("wait", id=ended["id"])
-    procs.wait_until(lambda: procs.stat(ended["pid"]) is None, "the old process is reaped")
+def both(client, ended):
     check(client, ended, ended["pid"] + 500)
     print("a session with a number of its own: fine", flush=True)
     check(client, ended, ended["pid"])
-    keeper.stop()
-    assert not keeper.place.faults(), keeper.place.faults()
-    keeper.place.remove()
-    print("belongs to whom it came from")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(both, "belongs to whom it came from")
