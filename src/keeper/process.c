@@ -289,8 +289,6 @@ void coop_process_reader_end(struct coop_process *process)
 
 void coop_process_let_go(struct coop_process *process)
 {
-	/* Whoever reads may have waited for something that cannot come any more. */
-	coop_follow_wake(process);
 	for (int i = 0; process->removed && !process->readers && i < process->stream_count; i++)
 		coop_stream_close(&process->streams[i]);
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "keeper/follow.h"
 #include "keeper/ids.h"
 #include "keeper/keeper.h"
 #include "keeper/orphans.h"
@@ -308,6 +309,8 @@ void coop_registry_remove(struct coop_process *process)
 		registry->live--;
 	coop_list_remove(&process->in_finished);
 	coop_list_remove(&process->in_lease);
+	/* Whoever reads may have waited for something that cannot come any more. */
+	coop_follow_wake(process);
 	coop_process_let_go(process);
 	coop_stdin_close(process);
 	coop_keeper_check_idle(process->keeper);

@@ -54,7 +54,7 @@ struct coop_spawn_command {
 int coop_spawn_start(struct coop_process *process, const struct coop_spawn_command *command,
 		     struct coop_request *request, struct coop_err *err);
 
-/* The plan is on its way: the child's ends are closed here. */
+/* The plan is on its way: from here on the status pipe's other end is the child's alone. */
 void coop_spawn_sent(struct coop_spawn *spawn);
 
 /* The launcher's reply: pid, or an errno. */

@@ -81,19 +81,18 @@ static char **point(char **vector, uint32_t count, char **text, const char *end)
 
 struct command {
 	char **argv, **envp;
-	uint32_t argc;
 };
 
 static struct command unpack(const struct coop_plan *plan, char *body, int status)
 {
 	size_t pointers = (size_t)plan->argc + plan->envc + 2;
-	/* Two more in front: room for "sh" and the script, should the program turn out to have no header. */
-	char **vector = map((pointers + 2) * sizeof(char *), -1);
+	/* One more in front: room for "sh", should the program turn out to have no header. */
+	char **vector = map((pointers + 1) * sizeof(char *), -1);
 	char *text = body, *end = body + plan->body_size;
 
 	if (vector == MAP_FAILED)
 		fail(status, COOP_STEP_BODY);
-	struct command command = {.argv = vector + 2, .argc = plan->argc};
+	struct command command = {.argv = vector + 1};
 	command.envp = point(command.argv, plan->argc, &text, end);
 	if (!command.envp || !point(command.envp, plan->envc, &text, end)) {
 		errno = EPROTO;
