@@ -6,7 +6,8 @@
 
 /* The one piece of global state in the program: allocation has no context to carry it. */
 static struct {
-	unsigned long count, fail_at, then_every, failures;
+	unsigned long fail_at, then_every;     /* written once, before there are threads */
+	_Atomic unsigned long count, failures; /* the helper thread allocates, too */
 } fault;
 
 void coop_mem_init(void)
@@ -22,12 +23,12 @@ static int must_fail(void)
 {
 	if (!fault.fail_at)
 		return 0;
-	fault.count++;
-	if (fault.count < fault.fail_at)
+	unsigned long count = ++fault.count;
+	if (count < fault.fail_at)
 		return 0;
-	if (fault.count == fault.fail_at)
+	if (count == fault.fail_at)
 		return 1;
-	return fault.then_every && (fault.count - fault.fail_at) % fault.then_every == 0;
+	return fault.then_every && (count - fault.fail_at) % fault.then_every == 0;
 }
 
 unsigned long coop_mem_failures(void)
@@ -37,7 +38,8 @@ unsigned long coop_mem_failures(void)
 
 static void *counted(void *memory)
 {
-	fault.failures += !memory;
+	if (!memory)
+		fault.failures++;
 	return memory;
 }
 

@@ -1,0 +1,78 @@
+/* The audit: an append-only file of lines, each a JSON object chained to the one before it by SHA-256.
+ *
+ * A line is {"seq":N,"at":"…",MEMBERS,"prev":"<hex>","hash":"<hex>"}; `hash` is over the line's bytes up to and without `,"hash":`,
+ * `prev` is the hash of the line before (64 zeros before the very first). `audit.log` is being written; full ones are renamed to
+ * `audit-<seq of their first line, 20 digits>.log` (`….1.log` and so on if that name is taken, which only damage brings about), and the oldest removed when there are more than `keep`. The chain goes on over
+ * files. What it cannot show by itself, lines missing at either end, the anchor shows, which the keeper holds in memory and in
+ * its database. */
+#ifndef COOP_RECORDS_AUDIT_H
+#define COOP_RECORDS_AUDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "records/secret.h"
+
+/* A line, without its newline, is never longer. */
+#define COOP_AUDIT_LINE_MAX (1u << 20)
+
+struct coop_audit;
+
+/* The ends of the chain as they ought to be. */
+struct coop_audit_anchor {
+	uint64_t first; /* seq of the oldest line kept; 0: nothing was ever written */
+	char first_prev[COOP_HASH_TEXT]; /* its prev */
+	uint64_t last;
+	char last_hash[COOP_HASH_TEXT];
+};
+
+/* Opens `<dir>/audit.log` (0600, never through a link) and goes on where it ends. A last line that is torn or does not verify stays as it is: the
+ * file is closed as a segment of its own, the chain goes on from its last good line with a line {"kind":"damage",…} that says so. `max_bytes`, `keep`: when a file
+ * is full, and how many full ones stay. 0, or the error filled. Loop's thread, as all that takes a struct coop_audit. */
+int coop_audit_open(const char *dir, uint64_t max_bytes, unsigned keep, struct coop_audit **ret,
+		    struct coop_err *err);
+void coop_audit_close(struct coop_audit *audit); /* NULL is fine */
+
+/* Bounds may change while it is open. */
+void coop_audit_limit(struct coop_audit *audit, uint64_t max_bytes, unsigned keep);
+
+/* Adds a line; `members` is JSON text of members without braces ("\"kind\":\"spawn\",…"), without newlines. Written with one
+ * write(2), not synced. 0 with its number, or -errno (-EMSGSIZE: longer than COOP_AUDIT_LINE_MAX; -EINVAL: a newline): then
+ * nothing of it is in the file and the chain is as before. A file that is full but cannot be renamed is written on. */
+int coop_audit_append(struct coop_audit *audit, int64_t at_ms, const char *members,
+		      uint64_t *ret_seq);
+
+/* As of now. */
+void coop_audit_anchor(const struct coop_audit *audit, struct coop_audit_anchor *ret);
+
+/* For the database: one line of text, and back (-EBADMSG). */
+#define COOP_AUDIT_ANCHOR_TEXT 192u
+void coop_audit_anchor_format(const struct coop_audit_anchor *anchor,
+			      char ret[COOP_AUDIT_ANCHOR_TEXT]);
+int coop_audit_anchor_parse(const char *text, struct coop_audit_anchor *ret);
+
+struct coop_audit_report {
+	bool good;
+	uint64_t lines;
+	unsigned files;
+	uint64_t first, last; /* seq; 0: none */
+	/* The first fault; "" where there is none. */
+	char file[64];
+	uint64_t line;   /* in that file, from 1; 0: the file as a whole */
+	char fault[160]; /* "line 12 was changed", "lines are missing before seq 40", … */
+};
+
+/* Reads all files and checks numbers, chain and ends. `anchor` may be NULL (then the ends are not checked), or have first 0 and last not
+ * (then the beginning is not); lines past anchor->last that were appended
+ * meanwhile are no fault if `live`. Reads in pieces: memory is bounded whatever the size. The writer may
+ * go on meanwhile; if it removes the oldest file the anchor is out of date: whoever finds that `first` has changed since asks again. Helper thread. 0, or -errno if a file cannot be read. */
+int coop_audit_verify(const char *dir, const struct coop_audit_anchor *anchor, bool live,
+		      struct coop_audit_report *ret);
+
+/* The last `count` lines in order, over file ends, as JSON objects separated by newlines, at most 4 MiB of them. In place of one
+ * that is not JSON stands {"kind":"unreadable","size":N}. Helper thread. 0 or -errno. */
+int coop_audit_tail(const char *dir, uint64_t count, struct coop_buf *out);
+
+#endif
