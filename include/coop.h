@@ -46,10 +46,13 @@ enum coop_stream {
 struct coop_error {
 	char code[32];
 	char message[512];
-	char details[1024];
+	char details[8192];
 };
 
 struct coop; /* one connection */
+
+/* Most bytes of a token. */
+#define COOP_TOKEN_MAX 256u
 
 /* How to connect. Zero-initialise it; NULL stands for all defaults. */
 struct coop_options {
@@ -59,14 +62,24 @@ struct coop_options {
 	const char *keeper;
 	/* Do not start a keeper if there is none: fail with -ECONNREFUSED, code "unreachable". */
 	bool no_start;
+	/* Act as the agent whose token this is. NULL: the token in COOP_TOKEN, if that is set and
+	 * not empty; else, and with "", as this user's first agent, main. */
+	const char *token;
 };
 
 /* Connects to this user's keeper and starts one if there is none. Blocks until the keeper has
- * said hello. On success *ret is the caller's, to be ended with coop_close(). */
+ * said hello and, where there is a token, has taken it. On success *ret is the caller's, to be
+ * ended with coop_close().
+ *
+ * A token that the keeper does not take (wrong, expired, revoked) is -EACCES, code
+ * "permission_denied"; one that cannot be any (longer than COOP_TOKEN_MAX, or with control
+ * characters) -EINVAL, code "invalid_input". There is no connection without it then. No error
+ * holds the token. */
 int coop_open(const struct coop_options *options, struct coop **ret, struct coop_error *error);
 
 /* Starts a keeper of this program's own, on a socketpair: it keeps no records, and ends all it
- * owns when the connection goes, however it goes (coop_close(), exit, SIGKILL). */
+ * owns when the connection goes, however it goes (coop_close(), exit, SIGKILL). It knows no
+ * tokens: COOP_TOKEN is not looked at, and one in the options is -EINVAL. */
 int coop_open_private(const struct coop_options *options, struct coop **ret,
 		      struct coop_error *error);
 
@@ -79,6 +92,11 @@ void coop_close(struct coop *coop);
 /* The keeper's pid and version as it said hello. */
 int coop_keeper_pid(const struct coop *coop);
 const char *coop_keeper_version(const struct coop *coop);
+
+/* Whether a command's base environment (`base_env` of the operation spawn) may hold a variable of
+ * this name: the usual ten, and what the keeper's operator lets in besides. Others would be
+ * refused. coop_spawn() sends what it may. */
+bool coop_inherits(const struct coop *coop, const char *name);
 
 /* ---- blocking calls ---- */
 
@@ -180,8 +198,8 @@ struct coop_spawn_options {
 	const char *const *argv; /* program and arguments, ends with NULL */
 	const char *command;     /* instead of argv: a line for the shell */
 	const char *cwd;         /* NULL: this program's own */
-	/* "NAME=VALUE", ends with NULL; on top of the basic variables of this program (PATH,
-	 * HOME, LANG, …) */
+	/* "NAME=VALUE", ends with NULL; on top of those variables of this program that
+	 * coop_inherits() names (PATH, HOME, LANG, …) */
 	const char *const *env;
 	const char *tag;        /* a name to find it by */
 	const char *why;        /* what it is for, shown to people */
@@ -193,6 +211,8 @@ struct coop_spawn_options {
 	bool merge_stderr;   /* one pipe for both: all of it is COOP_STDOUT, in write order */
 	uint64_t timeout_ms; /* 0: none. Then the whole tree is killed, cause "timed_out" */
 	enum coop_lease lease;
+	const char *session; /* id of a session that it ends with; NULL: the agent's default one */
+	const char *call_id; /* the operation cancel ends all that carry it; NULL: none */
 };
 
 /* Starts a process; returns when the program has been executed. */

@@ -3,6 +3,8 @@
 #ifndef COOP_CLIENT_H
 #define COOP_CLIENT_H
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "client/child.h"
 #include "coop.h"
@@ -33,6 +35,7 @@ struct coop {
 	struct coop_error end; /* why it ended */
 	int keeper_pid;
 	char keeper_version[32];
+	json_t *inherit; /* names and patterns of the hello; NULL: none */
 	struct coop_buf in, out;
 	struct coop_slot *slots; /* `slot_count` is a power of two */
 	size_t slot_count, open_count;
@@ -54,6 +57,17 @@ void coop_client_error_parse(const char *json, size_t size, struct coop_error *r
 struct coop *coop_client_new(int fd);
 /* Waits for the hello. 0; -EPIPE if the connection closed first; -ETIMEDOUT; -EPROTO. */
 int coop_client_greet(struct coop *coop, struct coop_error *error);
+
+/* The token that these options mean, NULL for none. -EINVAL if it cannot be one. */
+int coop_client_token(const struct coop_options *options, const char **ret,
+		      struct coop_error *error);
+/* Makes the connection act as the token's agent. 0; -EACCES; what coop_call() gives. */
+int coop_client_login(struct coop *coop, const char *token, struct coop_error *error);
+
+/* A copy of this program's environment without the token, which is no business of a keeper: the
+ * array is the caller's, its strings are not. `more` (may be NULL) is put in place of the entry
+ * of the same name. NULL without memory. */
+char **coop_client_environment(char *more);
 
 /* Starts a keeper on `path` unless another client does so first. Returns when it listens. */
 int coop_client_start(const char *path, const struct coop_options *options,

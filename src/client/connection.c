@@ -136,11 +136,14 @@ COOP_PUBLIC int coop_open(const struct coop_options *options, struct coop **ret,
 {
 	static const struct coop_options defaults;
 	char path[sizeof((struct sockaddr_un){0}).sun_path];
+	const char *token;
 	int r;
 
 	if (!options)
 		options = &defaults;
-	r = find_socket(options, path, sizeof path, error);
+	r = coop_client_token(options, &token, error);
+	if (r == 0)
+		r = find_socket(options, path, sizeof path, error);
 	for (int attempt = 0; r == 0 && attempt < ATTEMPTS; attempt++) {
 		int fd = -1;
 		r = connect_or_start(path, options, &fd, error);
@@ -152,12 +155,14 @@ COOP_PUBLIC int coop_open(const struct coop_options *options, struct coop **ret,
 			return coop_client_fail(error, -ENOMEM, "internal", "out of memory");
 		}
 		r = coop_client_greet(coop, error);
+		if (r == 0 && token)
+			r = coop_client_login(coop, token, error);
 		if (r == 0) {
 			*ret = coop;
 			return 0;
 		}
 		coop_close(coop);
-		/* Closed before the hello: it was on its way out. Anything else will not get
+		/* Closed before it said anything: it was on its way out. Anything else will not get
 		 * better. */
 		if (r == -EPIPE)
 			r = attempt + 1 < ATTEMPTS ? 0 : r;
@@ -182,6 +187,7 @@ COOP_PUBLIC void coop_close(struct coop *coop)
 	}
 	coop_buf_clear(&coop->in);
 	coop_buf_clear(&coop->out);
+	json_decref(coop->inherit);
 	free(coop->slots);
 	free(coop);
 }

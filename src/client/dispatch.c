@@ -56,6 +56,8 @@ static void take_hello(struct coop *coop, const struct coop_scan_member *hello)
 	coop->keeper_pid = (int)json_integer_value(json_object_get(root, "pid"));
 	(void)snprintf(coop->keeper_version, sizeof coop->keeper_version, "%s",
 		       version ? version : "");
+	json_decref(coop->inherit);
+	coop->inherit = json_incref(json_object_get(root, "inherit"));
 	coop->greeted = json_integer_value(json_object_get(root, "protocol")) == 1;
 	json_decref(root);
 }

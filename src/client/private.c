@@ -15,11 +15,14 @@ static int start(const char *program, int fd, int errors, struct coop_child *ret
 {
 	char name[] = "coop-keeper", option[] = "--private", number[12];
 	char *argv[] = {name, option, number, NULL};
+	COOP_AUTO_FREE char **env = coop_client_environment(NULL);
 
+	if (!env)
+		return -ENOMEM;
 	(void)snprintf(number, sizeof number, "%d", COOP_CHILD_FD);
 	return coop_child_start(&(struct coop_child_plan){.program = program,
 							  .argv = argv,
-							  .env = environ,
+							  .env = env,
 							  .error_fd = errors,
 							  .pass_fd = fd,
 							  .new_session = true},
@@ -56,6 +59,9 @@ COOP_PUBLIC int coop_open_private(const struct coop_options *options, struct coo
 	struct coop *coop = NULL;
 	int r = 0;
 
+	if (options && options->token && options->token[0])
+		return coop_client_refuse(error, -EINVAL, "invalid_input", "token",
+					  "a private keeper knows none");
 	if (program == found)
 		r = coop_locate_program("coop-keeper", "COOP_KEEPER", found, sizeof found);
 	if (r < 0)

@@ -67,21 +67,9 @@ static int put_env(struct coop_arguments *arguments, const char *const *env,
 	return r;
 }
 
-static bool is_basic(const char *name)
-{
-	static const char *const names[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
-					    "TERM", "TMPDIR", "LANG", "TZ"};
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	}
-	return strncmp(name, "LC_", 3) == 0;
-}
-
 /* The keeper may have been started long ago, from elsewhere: what a command finds is what its
  * caller would find. */
-static void put_base_env(struct coop_arguments *arguments)
+static void put_base_env(struct coop_arguments *arguments, const struct coop *coop)
 {
 	char name[FIELD_SIZE];
 
@@ -89,7 +77,7 @@ static void put_base_env(struct coop_arguments *arguments)
 	for (size_t i = 0; environ && environ[i]; i++) {
 		const char *value = split(environ[i], name);
 		/* Nobody asked for these by name, so one that is not UTF-8 is left out. */
-		if (value && is_basic(name))
+		if (value && coop_inherits(coop, name))
 			(void)coop_arguments_string(arguments, name, name, value, NULL);
 	}
 	coop_jsonw_end(&arguments->w);
@@ -114,6 +102,10 @@ static int put_text(struct coop_arguments *arguments, const struct coop_spawn_op
 		r = coop_arguments_string(arguments, "tag", "tag", options->tag, error);
 	if (r == 0 && options->why)
 		r = coop_arguments_string(arguments, "why", "why", options->why, error);
+	if (r == 0 && options->session)
+		r = coop_arguments_string(arguments, "session", "session", options->session, error);
+	if (r == 0 && options->call_id)
+		r = coop_arguments_string(arguments, "call_id", "call_id", options->call_id, error);
 	if (r == 0 && options->env)
 		r = put_env(arguments, options->env, error);
 	return r;
@@ -170,7 +162,7 @@ COOP_PUBLIC int coop_spawn(struct coop *coop, const struct coop_spawn_options *o
 	r = put_text(&arguments, options, error);
 	if (r < 0)
 		return r;
-	put_base_env(&arguments);
+	put_base_env(&arguments, coop);
 	put_choices(&arguments.w, options);
 	r = coop_arguments_call(&arguments, coop, "spawn", data ? options->input_data : NULL,
 				data ? options->input_size : 0, &result, NULL, error);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "base/paths.h"
 #include "client/client.h"
 #include "client/locate.h"
@@ -55,26 +54,6 @@ static bool somebody_listens(const char *path)
 	return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
 }
 
-/* This program's environment with COOP_SOCKET as given. The array is the caller's, its strings
- * are not. */
-static char **make_environment(char *socket_entry)
-{
-	size_t count = 0, used = 0;
-
-	while (environ && environ[count])
-		count++;
-	char **list = coop_mem_alloc((count + 2) * sizeof *list);
-	if (!list)
-		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		if (strncmp(environ[i], SOCKET_VARIABLE, strlen(SOCKET_VARIABLE)) != 0)
-			list[used++] = environ[i];
-	}
-	list[used++] = socket_entry;
-	list[used] = NULL;
-	return list;
-}
-
 static int find_keeper(const struct coop_options *options, char *ret_path, size_t size)
 {
 	int n;
@@ -96,7 +75,7 @@ static int run_daemon(const char *program, const char *path, struct coop_error *
 	char *argv[] = {name, option, NULL};
 
 	(void)snprintf(entry, sizeof entry, SOCKET_VARIABLE "%s", path);
-	COOP_AUTO_FREE char **env = make_environment(entry);
+	COOP_AUTO_FREE char **env = coop_client_environment(entry);
 	COOP_AUTO_FD int errors = coop_child_error_file();
 	if (!env || errors < 0)
 		return coop_client_fail(error, env ? errors : -ENOMEM, "unreachable",

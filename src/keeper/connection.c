@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/frame.h"
 #include "base/jsonclamp.h"
 #include "base/log.h"
@@ -13,9 +14,11 @@
 #include "keeper/follow.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
+#include "keeper/notices.h"
 #include "keeper/ops.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
+#include "keeper/token.h"
 
 #define READ_SIZE 65536u
 #define FLAGS (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
@@ -30,7 +33,64 @@ static void on_closed(uv_handle_t *handle)
 
 	coop_buf_clear(&conn->in);
 	coop_buf_clear(&conn->out);
+	coop_agent_unref(conn->agent);
 	free(conn);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+static void on_expired(uv_timer_t *timer)
+{
+	coop_conn_retire(timer->data, "the token has expired");
+}
+
+static int watch_expiry(struct coop_conn *conn, int64_t expires_at)
+{
+	int64_t left = expires_at - coop_clock_wall_ms();
+
+	if (!expires_at)
+		return 0;
+	conn->expiry = coop_mem_zalloc(sizeof *conn->expiry);
+	if (!conn->expiry)
+		return -ENOMEM;
+	(void)uv_timer_init(&conn->keeper->loop, conn->expiry);
+	conn->expiry->data = conn;
+	uv_update_time(&conn->keeper->loop);
+	return uv_timer_start(conn->expiry, on_expired, left > 0 ? (uint64_t)left : 0, 0);
+}
+
+int coop_conn_become(struct coop_conn *conn, const struct coop_token *token)
+{
+	coop_agent_unref(conn->agent);
+	conn->agent = NULL;
+	conn->is_operator = false;
+	if (!token)
+		return 0;
+	if (watch_expiry(conn, token->expires_at) < 0)
+		return -ENOMEM;
+	conn->agent = coop_agent_ref(token->agent);
+	conn->token = token->id;
+	return 0;
+}
+
+void coop_conn_retire(struct coop_conn *conn, const char *why)
+{
+	if (conn->closing || conn->gone)
+		return;
+	/* Nothing that it asked for goes on. */
+	while (!coop_list_empty(&conn->requests))
+		coop_request_drop(
+			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
+	conn->collecting = NULL;
+	coop_conn_fatal(conn, "permission_denied", why);
+}
+
+bool coop_conn_has_room(const struct coop_conn *conn)
+{
+	return !conn->closing && coop_buf_size(&conn->out) < FILL_TARGET;
 }
 
 /* Whether more requests may be taken: a client that does not read its answers, or has enough open, waits. */
@@ -90,10 +150,13 @@ int coop_conn_open(struct coop_keeper *keeper, int fd)
 		return r;
 	}
 	conn->keeper = keeper;
+	conn->agent = coop_agent_ref(keeper->main);
+	conn->is_operator = true;
 	conn->fd = fd;
 	conn->poll.data = conn;
 	coop_list_init(&conn->requests);
 	coop_list_init(&conn->follows);
+	coop_list_init(&conn->subscribers);
 	coop_list_init(&conn->leases);
 	coop_list_init(&conn->ready);
 	coop_list_add(&keeper->connections, &conn->in_keeper);
@@ -106,6 +169,7 @@ int coop_conn_open(struct coop_keeper *keeper, int fd)
 	coop_jsonw_int(&w, "protocol", COOP_PROTOCOL);
 	coop_jsonw_string(&w, "version", COOP_VERSION_STRING);
 	coop_jsonw_int(&w, "pid", getpid());
+	coop_env_rules_write(&keeper->conf.env, &w, "inherit");
 	coop_jsonw_end(&w);
 	if (!coop_conn_frame_end(conn, &w, start)) {
 		coop_conn_close(conn);
@@ -155,6 +219,8 @@ void coop_conn_close(struct coop_conn *conn)
 			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
 				 process->id);
 	}
+	if (conn->expiry)
+		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
 	coop_list_remove(&conn->in_dirty);
 	coop_list_remove(&conn->in_keeper);
 	conn->keeper->connection_count--;
@@ -239,6 +305,7 @@ void coop_conn_flush(struct coop_conn *conn)
 		bool full = coop_buf_size(&conn->out) >= FILL_TARGET;
 		more = !conn->closing && serve_ready(conn);
 		more = (!conn->closing && serve_follows(conn)) || more || full;
+		more = (!conn->closing && coop_notices_serve(conn)) || more;
 		if (!send_out(conn)) {
 			coop_conn_close(conn);
 			return;
@@ -260,10 +327,16 @@ static void dispatch(struct coop_request *request)
 	struct coop_err err = {0};
 
 	request->conn->collecting = NULL;
-	if (coop_schema_check(request->op->args, request->args, &err) < 0)
-		coop_request_fail(request, &err);
-	else
+	if (request->op->right >= COOP_RIGHT_USE)
+		request->conn->used = true;
+	if (coop_ops_allowed(request, &err) == 0 &&
+	    coop_schema_check(request->op->args, request->args, &err) == 0) {
 		request->op->handle(request);
+		return;
+	}
+	if (request->op->refused)
+		request->op->refused(request, &err);
+	coop_request_fail(request, &err);
 }
 
 static bool is_open(const struct coop_conn *conn, uint64_t id)

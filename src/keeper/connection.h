@@ -14,12 +14,19 @@
 #define COOP_CONN_REQUESTS_MAX 256u
 #define COOP_CONN_UNREAD_MAX (4u << 20)
 
+struct coop_agent;
 struct coop_keeper;
 struct coop_request;
+struct coop_token;
 
 struct coop_conn {
 	struct coop_keeper *keeper;
 	struct coop_link in_keeper;
+	struct coop_agent *agent; /* that it acts as, a reference; NULL: a token was refused */
+	int64_t token;            /* that it has logged in with; 0: none */
+	bool is_operator;         /* the user's own, who has shown no token */
+	bool used;                /* it has done more than look */
+	uv_timer_t *expiry;       /* of the token, or NULL */
 	int fd;
 	uv_poll_t poll;
 	int interest; /* what the poll waits for now */
@@ -27,6 +34,7 @@ struct coop_conn {
 	struct coop_link requests;
 	unsigned request_count;
 	struct coop_link follows;        /* struct coop_follow, served in turn */
+	struct coop_link subscribers;    /* struct coop_subscriber */
 	struct coop_link ready;          /* requests whose large answers wait for room */
 	struct coop_link leases;         /* ephemeral processes that end with this connection */
 	struct coop_request *collecting; /* its bytes are still coming */
@@ -38,8 +46,17 @@ struct coop_conn {
 	bool gone;
 };
 
-/* Takes over an accepted socket and greets. 0 or -errno; the fd is closed then. */
+/* Takes over an accepted socket of the user's own and greets. 0 or -errno; the fd is closed then. */
 int coop_conn_open(struct coop_keeper *keeper, int fd);
+
+/* From now on it acts as the token's agent; with NULL as nobody. 0 or -ENOMEM: then as nobody, too. */
+int coop_conn_become(struct coop_conn *conn, const struct coop_token *token);
+
+/* Whoever it acted as is no more: says so, and ends it. */
+void coop_conn_retire(struct coop_conn *conn, const char *why);
+
+/* Whether something that need not be sent may be added to its output. */
+bool coop_conn_has_room(const struct coop_conn *conn);
 
 /* Something was added to conn->out, or a follower has something: it is sent before the loop sleeps. */
 void coop_conn_touch(struct coop_conn *conn);

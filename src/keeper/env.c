@@ -25,14 +25,6 @@ static bool may_inherit(const char *name)
 	return !strncmp(name, "LC_", 3);
 }
 
-static bool valid_name(const char *name)
-{
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-
-	return *name && (*name < '0' || *name > '9') && name[strspn(name, letters)] == 0;
-}
-
 void coop_env_clear(struct coop_env *env)
 {
 	for (size_t i = 0; i < env->count; i++)
@@ -50,6 +42,13 @@ static char **find(const struct coop_env *env, const char *name)
 			return &env->variables[i];
 	}
 	return NULL;
+}
+
+const char *coop_env_get(const struct coop_env *env, const char *name)
+{
+	char **place = find(env, name);
+
+	return place ? *place + strlen(name) + 1 : NULL;
 }
 
 static void drop(struct coop_env *env, const char *name)
@@ -93,11 +92,11 @@ static int check_variable(const char *argument, const char *name, const char *va
 {
 	char field[160];
 
-	if (valid_name(name) && strlen(name) <= NAME_LIMIT &&
+	if (coop_env_valid_name(name) && strlen(name) <= NAME_LIMIT &&
 	    (!value || strlen(value) <= COOP_ENV_VALUE_MAX))
 		return 0;
 	(void)snprintf(field, sizeof field, "%s.%.100s", argument, name);
-	if (!valid_name(name))
+	if (!coop_env_valid_name(name))
 		return coop_err_field(err, COOP_INVALID_INPUT, field,
 				      "%s: a variable's name is made of letters, digits and _",
 				      field);
@@ -114,13 +113,46 @@ static int refuse_base(const char *name, struct coop_err *err)
 	char field[160];
 
 	(void)snprintf(field, sizeof field, "base_env.%.100s", name);
-	return coop_err_field(err, COOP_INVALID_INPUT, field,
-			      "%s: a base holds only PATH, HOME, USER, LOGNAME, SHELL, "
-			      "TERM, TMPDIR, LANG, LC_* and TZ",
-			      field);
+	return coop_err_field(
+		err, COOP_INVALID_INPUT, field,
+		"%s: a base holds only PATH, HOME, USER, LOGNAME, SHELL, "
+		"TERM, TMPDIR, LANG, LC_* and TZ, and what coop.conf lets doors pass on",
+		field);
 }
 
-static int lay_over(struct coop_env *env, const json_t *variables, const char *argument, bool base,
+/* PATH and HOME stay whatever the operator denies: hardly a program runs without them. */
+static bool denied(const struct coop_env_rules *rules, const char *name)
+{
+	return strcmp(name, "PATH") != 0 && strcmp(name, "HOME") != 0 &&
+	       coop_env_rules_denies(rules, name);
+}
+
+/* What a door offers. What it may offer and what must not get through is left out without a word: a door sends all that the hello
+ * lets it send, and cannot know the rest. */
+static int lay_base(struct coop_env *env, const json_t *offered, const struct coop_env_rules *rules,
+		    bool restricted, struct coop_err *err)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)offered, name, value)
+	{
+		bool standard = may_inherit(name);
+		int r = check_variable("base_env", name, json_string_value(value), err);
+		if (r < 0)
+			return r;
+		if (!standard && !coop_env_rules_inherits(rules, name))
+			return refuse_base(name, err);
+		if (denied(rules, name) || (!standard && (coop_env_never_inherited(name) ||
+							  (restricted && coop_env_injects(name)))))
+			continue;
+		if (set(env, name, json_string_value(value)) < 0)
+			return coop_err_no_memory(err);
+	}
+	return 0;
+}
+
+static int lay_over(struct coop_env *env, const json_t *variables, bool restricted,
 		    struct coop_err *err)
 {
 	const char *name;
@@ -128,11 +160,17 @@ static int lay_over(struct coop_env *env, const json_t *variables, const char *a
 
 	json_object_foreach((json_t *)(uintptr_t)variables, name, value)
 	{
-		int r = check_variable(argument, name, json_string_value(value), err);
+		int r = check_variable("env", name, json_string_value(value), err);
 		if (r < 0)
 			return r;
-		if (base && !may_inherit(name))
-			return refuse_base(name, err);
+		if (restricted && coop_env_injects(name)) {
+			char field[160];
+			(void)snprintf(field, sizeof field, "env.%.100s", name);
+			return coop_err_field(err, COOP_CAPABILITY_DENIED, field,
+					      "%s: this agent may not set variables that make a "
+					      "program load other code",
+					      field);
+		}
 		if (set(env, name, json_string_value(value)) < 0)
 			return coop_err_no_memory(err);
 	}
@@ -168,6 +206,28 @@ static int set_standard(struct coop_env *env)
 	return *user && (set(env, "USER", user) < 0 || set(env, "LOGNAME", user) < 0) ? -ENOMEM : 0;
 }
 
+/* The base before a door offers anything: the user's own, without what the operator denies, under what he sets. */
+static int set_base(struct coop_env *env, const struct coop_env_rules *rules)
+{
+	static const char *const own[] = {"USER", "LOGNAME", "SHELL"};
+
+	if (set_standard(env) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+		if (denied(rules, own[i]))
+			drop(env, own[i]);
+	}
+	for (size_t i = 0; i < rules->set.count; i++) {
+		char name[COOP_ENV_RULES_PATTERN_MAX + 1];
+		const char *assignment = rules->set.items[i];
+		const char *equals = strchr(assignment, '=');
+		(void)snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
+		if (set(env, name, equals + 1) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int remove_all(struct coop_env *env, const json_t *names, struct coop_err *err)
 {
 	for (size_t i = 0; i < json_array_size(names); i++) {
@@ -180,8 +240,8 @@ static int remove_all(struct coop_env *env, const json_t *names, struct coop_err
 	return 0;
 }
 
-int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_env *ret,
-		   struct coop_err *err)
+int coop_env_build(const json_t *args, const struct coop_env_rules *rules, bool restricted,
+		   uint64_t n, bool terminal, struct coop_env *ret, struct coop_err *err)
 {
 	struct coop_env env = {0};
 	bool replace = !strcmp(coop_arg_string(args, "env_mode", "patch"), "replace");
@@ -189,15 +249,15 @@ int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_en
 	int r = 0;
 
 	if (!replace) {
-		if (set_standard(&env) < 0)
+		if (set_base(&env, rules) < 0)
 			r = coop_err_no_memory(err);
 		if (r == 0)
-			r = lay_over(&env, coop_arg(args, "base_env"), "base_env", true, err);
+			r = lay_base(&env, coop_arg(args, "base_env"), rules, restricted, err);
 	}
 	if (r == 0)
 		r = remove_all(&env, coop_arg(args, "env_remove"), err);
 	if (r == 0)
-		r = lay_over(&env, coop_arg(args, "env"), "env", false, err);
+		r = lay_over(&env, coop_arg(args, "env"), restricted, err);
 	(void)snprintf(number, sizeof number, "%llu", (unsigned long long)n);
 	if (r == 0 &&
 	    (set(&env, "COOP_PROCESS", number) < 0 ||

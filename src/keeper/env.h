@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "keeper/env_rules.h"
 
 #define COOP_ENV_MAX 256u         /* variables in a request */
 #define COOP_ENV_VALUE_MAX 65536u /* bytes of a value */
@@ -18,9 +19,14 @@ struct coop_env {
 };
 
 /* Makes the environment that the spawn arguments base_env, env_mode, env_remove and env ask for; adds COOP_PROCESS and, for a
- * terminal, TERM. 0, or the error filled (it never holds a value); then ret is empty. */
-int coop_env_build(const json_t *args, uint64_t n, bool terminal, struct coop_env *ret,
-		   struct coop_err *err);
+ * terminal, TERM. `rules` are the operator's; `restricted` refuses names in env by which code could be slipped into a program
+ * (capability_denied), and leaves them out of what base_env offers. 0, or the error filled (it never holds a value); then ret is
+ * untouched. */
+int coop_env_build(const json_t *args, const struct coop_env_rules *rules, bool restricted,
+		   uint64_t n, bool terminal, struct coop_env *ret, struct coop_err *err);
+
+/* The value of a variable; NULL if there is none. */
+const char *coop_env_get(const struct coop_env *env, const char *name);
 
 void coop_env_clear(struct coop_env *env);
 

@@ -1,3 +1,4 @@
+#include "keeper/agent_settings.h"
 #include "keeper/choices.h"
 #include "keeper/env.h"
 #include "keeper/fields.h"
@@ -6,6 +7,7 @@
 #define POSITION_MAX COOP_JSON_INT_MAX
 #define TEXT_MAX 65536
 #define ID_MAX 512
+#define AGENT_MAX 1024
 
 #define ID                                                                                \
 	{                                                                                 \
@@ -33,56 +35,81 @@
 		.name = NULL \
 	}
 
+#define AGENT(text) STRING("agent", AGENT_MAX, text)
+#define AGENT_NEEDED                                                                            \
+	{                                                                                       \
+		.name = "agent", .type = COOP_FIELD_STRING, .required = true, .max = AGENT_MAX, \
+		.doc = "its path, from this agent or in full"                                   \
+	}
+#define PRINCIPAL STRING("principal", 256, "whose tree of agents; for the operator")
+
 const struct coop_field coop_fields_none[] = {END};
 
 const struct coop_field coop_fields_id[] = {ID, END};
 
-const struct coop_field coop_fields_spawn[] = {
-	{.name = "argv",
-	 .type = COOP_FIELD_STRINGS,
-	 .max = 131072,
-	 .doc = "program and arguments (mode argv)"},
-	ENUM("mode", coop_choices_mode, "argv (default) or shell"),
-	STRING("command", 2 << 20, "the command line (mode shell)"),
-	STRING("shell", 4096, "id or path of list_shells (mode shell)"),
-	BOOL("login", "as a login shell (mode shell)"),
-	BOOL("interactive", "as an interactive shell (mode shell)"),
-	STRING("cwd", 4096, "working directory; default: the user's home"),
-	{.name = "env", .type = COOP_FIELD_MAP, .max = COOP_ENV_MAX, .doc = "variables to set"},
-	ENUM("env_mode", coop_choices_env_mode, "what env is laid over"),
-	{.name = "env_remove",
-	 .type = COOP_FIELD_STRINGS,
-	 .max = COOP_ENV_MAX,
-	 .doc = "variables to remove from the base"},
-	{.name = "base_env",
-	 .type = COOP_FIELD_MAP,
-	 .max = COOP_ENV_MAX,
-	 .doc = "the door's own PATH, HOME, LANG, …"},
-	ENUM("kind", coop_choices_kind, "pipe (default) or pty"),
-	INT("cols", 1, 65535, "width of the terminal; default 80"),
-	INT("rows", 1, 65535, "height of the terminal; default 24"),
-	ENUM("stdin", coop_choices_stdin,
-	     "none (default), pipe, or data: the bytes of the request"),
-	BOOL("keep_stdin_open", "do not close stdin after the bytes"),
-	ENUM("stderr", coop_choices_stderr, "separate (default) or merged into stdout"),
-	INT("timeout_ms", 0, MS_MAX, "run limit; 0: none"),
-	INT("timeout_grace_ms", 0, 30000,
-	    "between SIGTERM and SIGKILL at the run limit; default 0"),
-	INT("idle_timeout_ms", 1, MS_MAX, "ends after so long without output, input or a call"),
-	INT("max_lifetime_ms", 1, MS_MAX, "ends at that age"),
-	INT("exit_retention_ms", 0, MS_MAX,
-	    "how long the record stays after the end; clamped to 1 min - 1 h"),
-	INT("ring_bytes", 0, POSITION_MAX,
-	    "output kept per stream; clamped to 4 KiB - 8 MiB; default 1 MiB"),
-	ENUM("overflow", coop_choices_overflow, "when the ring is full"),
-	ENUM("on_output_quota", coop_choices_quota, "when the spool is full"),
-	ENUM("on_exit", coop_choices_on_exit, "what becomes of descendants; default keep"),
-	ENUM("lease", coop_choices_lease, "ephemeral ends with the connection; default awaited"),
-	STRING("tag", TEXT_MAX, "the caller's name for it"),
-	STRING("why", TEXT_MAX, "what it is for"),
-	STRING("task", TEXT_MAX, "what it belongs to"),
-	STRING("alias", 256, "a name of the caller's, unique among live processes"),
-	BOOL("record_failure", "leave a finished record if the program cannot be executed"),
+/* `check` takes all that `spawn` does. */
+#define SPAWN_FIELDS                                                                             \
+	{.name = "argv",                                                                         \
+	 .type = COOP_FIELD_STRINGS,                                                             \
+	 .max = 131072,                                                                          \
+	 .doc = "program and arguments (mode argv)"},                                            \
+		ENUM("mode", coop_choices_mode, "argv (default) or shell"),                      \
+		STRING("command", 2 << 20, "the command line (mode shell)"),                     \
+		STRING("shell", 4096, "id or path of list_shells (mode shell)"),                 \
+		BOOL("login", "as a login shell (mode shell)"),                                  \
+		BOOL("interactive", "as an interactive shell (mode shell)"),                     \
+		STRING("cwd", 4096, "working directory; default: the user's home"),              \
+		{.name = "env",                                                                  \
+		 .type = COOP_FIELD_MAP,                                                         \
+		 .max = COOP_ENV_MAX,                                                            \
+		 .doc = "variables to set"},                                                     \
+		ENUM("env_mode", coop_choices_env_mode, "what env is laid over"),                \
+		{.name = "env_remove",                                                           \
+		 .type = COOP_FIELD_STRINGS,                                                     \
+		 .max = COOP_ENV_MAX,                                                            \
+		 .doc = "variables to remove from the base"},                                    \
+		{.name = "base_env",                                                             \
+		 .type = COOP_FIELD_MAP,                                                         \
+		 .max = COOP_ENV_MAX,                                                            \
+		 .doc = "the door's own PATH, HOME, LANG, …"},                                   \
+		ENUM("kind", coop_choices_kind, "pipe (default) or pty"),                        \
+		INT("cols", 1, 65535, "width of the terminal; default 80"),                      \
+		INT("rows", 1, 65535, "height of the terminal; default 24"),                     \
+		ENUM("stdin", coop_choices_stdin,                                                \
+		     "none (default), pipe, or data: the bytes of the request"),                 \
+		BOOL("keep_stdin_open", "do not close stdin after the bytes"),                   \
+		ENUM("stderr", coop_choices_stderr, "separate (default) or merged into stdout"), \
+		INT("timeout_ms", 0, MS_MAX, "run limit; 0: none"),                              \
+		INT("timeout_grace_ms", 0, 30000,                                                \
+		    "between SIGTERM and SIGKILL at the run limit; default 0"),                  \
+		INT("idle_timeout_ms", 1, MS_MAX,                                                \
+		    "ends after so long without output, input or a call"),                       \
+		INT("max_lifetime_ms", 1, MS_MAX, "ends at that age"),                           \
+		INT("exit_retention_ms", 0, MS_MAX,                                              \
+		    "how long the record stays after the end; clamped to 1 min - 1 h"),          \
+		INT("ring_bytes", 0, POSITION_MAX,                                               \
+		    "output kept per stream; clamped to 4 KiB - 8 MiB; default 1 MiB"),          \
+		ENUM("overflow", coop_choices_overflow, "when the ring is full"),                \
+		ENUM("on_output_quota", coop_choices_quota, "when the spool is full"),           \
+		ENUM("on_exit", coop_choices_on_exit,                                            \
+		     "what becomes of descendants; default keep"),                               \
+		ENUM("lease", coop_choices_lease,                                                \
+		     "ephemeral ends with the connection; default awaited"),                     \
+		STRING("session", ID_MAX, "the session it ends with; default: the agent's own"), \
+		STRING("call_id", 256, "cancel ends what carries it"),                           \
+		STRING("tag", TEXT_MAX, "the caller's name for it"),                             \
+		STRING("why", TEXT_MAX, "what it is for"),                                       \
+		STRING("task", TEXT_MAX, "what it belongs to"),                                  \
+		STRING("alias", 256,                                                             \
+		       "a name of the caller's, unique among the agent's live processes"),       \
+		BOOL("record_failure",                                                           \
+		     "leave a finished record if the program cannot be executed"),
+
+const struct coop_field coop_fields_spawn[] = {SPAWN_FIELDS END};
+
+const struct coop_field coop_fields_check[] = {
+	SPAWN_FIELDS AGENT("whose policy; default: this agent's"),
+	PRINCIPAL,
 	END,
 };
 
@@ -191,5 +218,99 @@ const struct coop_field coop_fields_release[] = {
 
 const struct coop_field coop_fields_shutdown[] = {
 	INT("grace_ms", 0, 30000, "for the processes; default 5000"),
+	END,
+};
+
+const struct coop_field coop_fields_cancel[] = {
+	{.name = "call_ids",
+	 .type = COOP_FIELD_STRINGS,
+	 .required = true,
+	 .max = 1000,
+	 .doc = "all that carries one of them ends"},
+	END,
+};
+
+const struct coop_field coop_fields_session_new[] = {
+	STRING("label", TEXT_MAX, "for reading"),
+	INT("max_lifetime_ms", 1, MS_MAX, "ends by itself then; default: never"),
+	END,
+};
+
+const struct coop_field coop_fields_session_end[] = {
+	{.name = "id", .type = COOP_FIELD_STRING, .required = true, .max = ID_MAX},
+	INT("grace_ms", 0, 30000, "between SIGTERM and the kill; default 5000"),
+	END,
+};
+
+const struct coop_field coop_fields_login[] = {
+	{.name = "token", .type = COOP_FIELD_STRING, .required = true, .max = 256},
+	END,
+};
+
+const struct coop_field coop_fields_agents[] = {AGENT("this one and below"), PRINCIPAL, END};
+
+const struct coop_field coop_fields_agent_list[] = {PRINCIPAL, END};
+
+const struct coop_field coop_fields_agent_show[] = {AGENT_NEEDED, PRINCIPAL, END};
+
+const struct coop_field coop_fields_agent_add[] = {
+	AGENT_NEEDED,
+	PRINCIPAL,
+	INT("max_running", 0, 1000000, "live processes, those of agents below included"),
+	INT("max_buffer_bytes", 0, POSITION_MAX, "memory for output, likewise"),
+	INT("max_finished", 1, 1000000, "finished records kept in full"),
+	BOOL("persistent", "may start what outlives its session"),
+	BOOL("restricted", "may not set variables that change what programs load"),
+	{.name = "workspace",
+	 .type = COOP_FIELD_STRINGS,
+	 .max = COOP_WORKSPACE_MAX,
+	 .doc = "directories that working directories must lie in"},
+	{.name = "policy", .type = COOP_FIELD_OBJECT, .doc = "what it may run"},
+	END,
+};
+
+const struct coop_field coop_fields_agent_remove[] = {
+	AGENT_NEEDED,
+	PRINCIPAL,
+	INT("grace_ms", 0, 30000, "between SIGTERM and the kill; default 0"),
+	END,
+};
+
+const struct coop_field coop_fields_token_new[] = {
+	AGENT("default: this one"),
+	PRINCIPAL,
+	STRING("label", TEXT_MAX, "for reading"),
+	INT("expires_in_ms", 1, MS_MAX, "default: never"),
+	END,
+};
+
+const struct coop_field coop_fields_token_revoke[] = {
+	{.name = "id",
+	 .type = COOP_FIELD_INT,
+	 .required = true,
+	 .min = 1,
+	 .max = POSITION_MAX,
+	 .doc = "its number in token_list"},
+	END,
+};
+
+const struct coop_field coop_fields_history[] = {
+	AGENT("self, or a path; default: all that may be seen"),
+	INT("since", 0, POSITION_MAX, "started then or later; milliseconds since 1970"),
+	INT("until", 0, POSITION_MAX, "started before"),
+	STRING("before", ID_MAX, "go on with what is older than this one"),
+	INT("limit", 1, 10000, "at most so many; default 100"),
+	END,
+};
+
+const struct coop_field coop_fields_follow_events[] = {
+	STRING("agent", TEXT_MAX, "only that agent"),
+	STRING("session", TEXT_MAX, "only that session"),
+	BOOL("replay", "first the ends of what has ended already; default true"),
+	END,
+};
+
+const struct coop_field coop_fields_audit_tail[] = {
+	INT("count", 1, 10000, "so many lines; default 50"),
 	END,
 };

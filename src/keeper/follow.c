@@ -60,7 +60,7 @@ static void finish(struct coop_follow *follow, const char *reason)
 	coop_request_result(request, &w);
 	coop_jsonw_string(&w, "reason", reason);
 	coop_jsonw_uint(&w, "cursor", process->exit_cursor);
-	coop_record_write(request->process, COOP_RECORD_FULL, &w, "process");
+	coop_record_write(request->process, COOP_RECORD_FULL, request->conn->agent, &w, "process");
 	coop_request_end(request, &w);
 }
 
@@ -384,6 +384,8 @@ void coop_op_follow(struct coop_request *request)
 	if (!follow)
 		(void)coop_err_no_memory(&err);
 	if (!follow || check_together(request->args, by_event, &err) < 0 ||
+	    (coop_arg_bool(request->args, "drain", false) &&
+	     coop_ops_owned(request, process, &err) < 0) ||
 	    choose_streams(follow, process, request->args, &err) < 0) {
 		free(follow);
 		coop_request_fail(request, &err);
@@ -405,7 +407,7 @@ void coop_op_follow(struct coop_request *request)
 	request->keeper->follower_count++;
 	/* As far as the keeper knows by itself: a look at the kernel would come between a new process and its output. */
 	coop_request_event(request, "attached", &w);
-	coop_record_write(process, COOP_RECORD_CACHED, &w, "process");
+	coop_record_write(process, COOP_RECORD_CACHED, request->conn->agent, &w, "process");
 	coop_request_event_end(request, &w);
 	coop_conn_touch(request->conn);
 }

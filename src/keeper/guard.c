@@ -130,8 +130,9 @@ int coop_guard_watch(pid_t keeper)
 		if (pid == keeper || (pid < 0 && errno == ECHILD))
 			break;
 		/* A terminal's Ctrl-C reaches the keeper by itself. */
-		if (sigwaitinfo(&waited, NULL) == SIGTERM)
-			(void)kill(keeper, SIGTERM);
+		int number = sigwaitinfo(&waited, NULL);
+		if (number == SIGTERM || number == SIGHUP)
+			(void)kill(keeper, number);
 	}
 	clear_up();
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "keeper/connection.h"
+#include "keeper/eviction.h"
 #include "keeper/kill.h"
 #include "keeper/listener.h"
 #include "keeper/orphans.h"
@@ -20,6 +21,8 @@
 #include "keeper/reap.h"
 #include "keeper/request.h"
 #include "keeper/spool.h"
+#include "keeper/startup.h"
+#include "records/audit.h"
 #include "sandbox/plan.h"
 
 #define LINGER_MS 2000
@@ -65,10 +68,34 @@ static void on_stop(uv_signal_t *handle, int number)
 	coop_keeper_shutdown(keeper, 5000, NULL);
 }
 
-static void ignore(uv_signal_t *handle, int number)
+int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err)
 {
-	(void)handle;
+	struct coop_conf fresh;
+
+	if (coop_conf_load(keeper->conf_path, keeper->overrides, &fresh, err) < 0) {
+		(void)snprintf(keeper->conf_error, sizeof keeper->conf_error, "%s", err->message);
+		coop_log(COOP_LOG_ERROR, "configuration not loaded, the old one holds error=\"%s\"",
+			 err->message);
+		return -1;
+	}
+	coop_conf_clear(&keeper->conf);
+	keeper->conf = fresh;
+	keeper->conf_loaded_at = coop_clock_wall_ms();
+	*keeper->conf_error = 0;
+	if (keeper->audit)
+		coop_audit_limit(keeper->audit, (uint64_t)fresh.settings.audit_max_bytes,
+				 (unsigned)fresh.settings.audit_files);
+	coop_eviction_recount(keeper);
+	coop_log(COOP_LOG_INFO, "configuration loaded path=%s", keeper->conf_path);
+	return 0;
+}
+
+static void on_hangup(uv_signal_t *handle, int number)
+{
+	struct coop_err err;
+
 	(void)number;
+	(void)coop_keeper_reload(handle->data, &err); /* it has said what is wrong */
 }
 
 /* Clients that do not take their answers are not waited for any longer. */
@@ -157,7 +184,7 @@ static void before_sleep(uv_prepare_t *handle)
 		coop_orphans_recount(keeper);
 	}
 	coop_kill_round(keeper);
-	coop_registry_trim_soon(keeper);
+	coop_eviction_trim_soon(keeper);
 	if (keeper->stopping && !keeper->finished && nothing_to_wait_for(keeper))
 		finish_shutdown(keeper);
 	flush(keeper);
@@ -198,7 +225,7 @@ static int watch_signals(struct coop_keeper *keeper)
 	} rows[] = {
 		{&keeper->on_term, SIGTERM, on_stop},
 		{&keeper->on_int, SIGINT, on_stop},
-		{&keeper->on_hup, SIGHUP, ignore},
+		{&keeper->on_hup, SIGHUP, on_hangup},
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -219,8 +246,11 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->dirty);
 	coop_list_init(&keeper->kills);
 	coop_list_init(&keeper->shutdown_requests);
+	coop_list_init(&keeper->principals);
+	coop_list_init(&keeper->crowded);
+	coop_list_init(&keeper->changes);
+	coop_list_init(&keeper->subscribers);
 	keeper->started_at = coop_clock_wall_ms();
-	(void)snprintf(keeper->principal, sizeof keeper->principal, "uid:%u", getuid());
 	keeper->listen_fd = -1;
 	keeper->mark = COOP_MARK_BASE;
 	uint64_t random = 0;
@@ -247,7 +277,10 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	keeper->trim_timer.data = keeper;
 	(void)uv_timer_init(&keeper->loop, &keeper->idle_timer);
 	keeper->idle_timer.data = keeper;
+	coop_journal_init(keeper);
 	r = coop_registry_init(keeper, err);
+	if (r == 0)
+		r = coop_startup(keeper, err);
 	if (r < 0)
 		return r;
 	coop_spool_clean(keeper);
@@ -277,15 +310,16 @@ void coop_keeper_check_idle(struct coop_keeper *keeper)
 		coop_keeper_shutdown(keeper, 0, NULL);
 		return;
 	}
-	bool idle = keeper->on_demand && keeper->settings.idle_exit_ms && registry->live == 0 &&
-		    registry->finished_count == 0 && keeper->connection_count == 0;
+	bool idle = keeper->on_demand && keeper->conf.settings.idle_exit_ms &&
+		    registry->live == 0 && registry->finished_count == 0 &&
+		    keeper->connection_count == 0;
 	if (idle == keeper->idle_armed)
 		return;
 	keeper->idle_armed = idle;
 	uv_update_time(&keeper->loop);
 	if (idle)
 		(void)uv_timer_start(&keeper->idle_timer, on_idle,
-				     (uint64_t)keeper->settings.idle_exit_ms, 0);
+				     (uint64_t)keeper->conf.settings.idle_exit_ms, 0);
 	else
 		(void)uv_timer_stop(&keeper->idle_timer);
 }
@@ -346,6 +380,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	{
 		coop_conn_close(COOP_LIST_ITEM(link, struct coop_conn, in_keeper));
 	}
+	coop_journal_flush(keeper);
 	coop_registry_free(keeper);
 	coop_launcher_free(keeper);
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
@@ -353,8 +388,11 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	(void)uv_idle_stop(&keeper->busy);
 	if (!finish_disk_jobs(keeper))
 		return false;
+	coop_journal_free(keeper);
 	for (int i = 0; i < 8; i++)
 		(void)uv_run(&keeper->loop, UV_RUN_NOWAIT);
+	coop_startup_undo(keeper);
+	coop_conf_clear(&keeper->conf);
 	uv_walk(&keeper->loop, close_handle, NULL);
 	(void)uv_run(&keeper->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&keeper->loop);

@@ -9,19 +9,29 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "base/map.h"
+#include "keeper/agent.h"
+#include "keeper/conf.h"
+#include "keeper/journal.h"
 #include "keeper/launcher.h"
 #include "keeper/list.h"
 #include "keeper/registry.h"
-#include "keeper/settings.h"
 #include "keeper/tree.h"
+#include "records/audit.h"
 
 #define COOP_PROTOCOL 1
 
 struct coop_request;
+struct coop_secret;
+struct coop_store;
 
 struct coop_keeper {
 	uv_loop_t loop;
-	struct coop_settings settings;
+	struct coop_conf conf;
+	char conf_path[4096];         /* "": there is no file */
+	const char *const *overrides; /* settings that stand above it */
+	int64_t conf_loaded_at;
+	char conf_error[512]; /* why the last attempt to load it failed; "" if it did not */
 	struct coop_registry registry;
 	struct coop_launcher launcher;
 	struct coop_tree tree;
@@ -30,7 +40,19 @@ struct coop_keeper {
 	char state_dir[4096];   /* "" for a private keeper */
 	char spool_dir[4096];   /* "" until the first spool */
 	uint64_t spool_bytes;
-	unsigned disk_jobs; /* that the helper thread has not finished */
+	struct coop_secret *secret;
+	struct coop_store *store; /* NULL in a private keeper */
+	bool recording;           /* processes are recorded there, not only agents and tokens */
+	struct coop_audit *audit; /* NULL: nothing is audited */
+	uint64_t audit_lost;      /* ends that could not be written */
+	char audit_error[160];    /* why the last line could not be; "" if it could */
+	struct coop_audit_anchor audit_then; /* its ends as an earlier keeper noted them */
+	char audit_fault[160]; /* what was missing when a keeper started; "": nothing */
+	struct coop_journal journal;
+	struct coop_link changes; /* struct coop_change that wait for their turn */
+	bool changing;            /* one has it */
+	int64_t last_row;         /* numbers of agents and tokens where there is no database */
+	unsigned disk_jobs;       /* that the helper thread has not finished */
 	int listen_fd, lock_fd, spare_fd, null_fd;
 	uv_poll_t listen_poll;
 	bool listening;
@@ -38,9 +60,15 @@ struct coop_keeper {
 	struct rlimit original_nofile;
 	rlim_t fd_limit; /* as raised */
 	struct coop_link connections, dirty;
-	unsigned connection_count, follower_count;
+	unsigned connection_count, follower_count, subscriber_count;
 	int64_t started_at;
-	char principal[32]; /* whose keeper it is: uid:N */
+	struct coop_link principals;
+	struct coop_agent *main; /* of the user whose keeper it is */
+	unsigned agent_count;
+	struct coop_map tokens;   /* by id */
+	struct coop_link crowded; /* agents with more finished records than they may keep */
+	uint64_t last_session;
+	struct coop_link subscribers;
 	uint64_t
 		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */
 	uint64_t wakeups;
@@ -83,6 +111,9 @@ bool coop_keeper_free(struct coop_keeper *keeper);
 /* Orderly stop: refuses spawns, stops all with grace, then ends the loop. `request` (or NULL) is answered just before. */
 void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms,
 			  struct coop_request *request);
+
+/* Reads coop.conf again. 0, or the error filled: then what held before stays in force. */
+int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err);
 
 /* A process ended, was removed, or a connection went: is there still something to keep? */
 void coop_keeper_check_idle(struct coop_keeper *keeper);

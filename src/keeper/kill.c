@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "keeper/keeper.h"
 #include "keeper/orphans.h"
+#include "keeper/party.h"
 #include "keeper/request.h"
 #include "keeper/tree.h"
 
@@ -76,7 +77,7 @@ static void ask(struct coop_kill *job)
 	if (coop_tree_look_lately(process->keeper) == 0)
 		coop_tree_each(process->keeper, process, note_group, job);
 	/* The leader is our unreaped child: neither its pid nor its group can have been reused. */
-	(void)kill(-process->pid, SIGTERM);
+	(void)kill(-process->pid, job->ask);
 	(void)kill(-process->pid, SIGCONT);
 }
 
@@ -89,6 +90,7 @@ static struct coop_kill *new_kill(struct coop_process *process)
 	job->process = coop_process_ref(process);
 	job->began = coop_clock_now();
 	coop_list_init(&job->requests);
+	coop_list_init(&job->members);
 	coop_list_add(&process->keeper->kills, &job->in_keeper);
 	process->kill = job;
 	return job;
@@ -104,6 +106,8 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 	bool fresh = !job;
 	if (fresh && !(job = new_kill(process)))
 		return -ENOMEM;
+	if (fresh || order->ask)
+		job->ask = order->ask ? order->ask : SIGTERM;
 	coop_process_force(process, order->cause, &order->evidence);
 	coop_process_event(process, COOP_EVENT_STOP_ASKED);
 	if (order->grace_ms == 0 || process->reaped) {
@@ -172,6 +176,7 @@ static void complete(struct coop_kill *job)
 		coop_list_remove(&request->in_process);
 		request->on_killed(request, &receipt);
 	}
+	coop_party_left(&job->members, job->survivors);
 	free(job->signalled);
 	coop_map_clear(&job->noted);
 	coop_map_clear(&job->stopped);

@@ -19,6 +19,7 @@ struct coop_kill_order {
 	enum coop_cause cause;
 	struct coop_evidence evidence;
 	uint64_t grace_ms;
+	int ask; /* the signal that asks politely; 0: SIGTERM */
 };
 
 struct coop_kill {
@@ -33,6 +34,8 @@ struct coop_kill {
 	struct coop_map stopped; /* those that have been sent SIGSTOP */
 	unsigned survivors;
 	struct coop_link requests; /* each is answered by its on_killed */
+	struct coop_link members;  /* struct coop_party_member */
+	int ask;                   /* signal */
 };
 
 /* The proof, as it is sent. */

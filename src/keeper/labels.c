@@ -16,8 +16,7 @@
 #define RECEIPT_MAX 1024u
 #define CUT "\xe2\x80\xa6" /* an ellipsis */
 
-/* A label of the caller: no control characters, at most 128 bytes, whole characters. */
-static char *clean_label(const char *text)
+char *coop_label_clean(const char *text)
 {
 	size_t used = 0;
 	char *clean = coop_mem_alloc(LABEL_MAX + 1);
@@ -170,7 +169,7 @@ static bool take(const json_t *args, const char *name, char **ret)
 {
 	const char *text = coop_arg_string(args, name, NULL);
 
-	*ret = text ? clean_label(text) : NULL;
+	*ret = text ? coop_label_clean(text) : NULL;
 	return !text || *ret;
 }
 
@@ -179,7 +178,8 @@ int coop_labels_take(struct coop_labels *labels, const json_t *args, const char 
 {
 	const char *program = strrchr(argv[0], '/'),
 		   *command = coop_arg_string(args, "command", NULL),
-		   *alias = coop_arg_string(args, "alias", NULL);
+		   *alias = coop_arg_string(args, "alias", NULL),
+		   *call_id = coop_arg_string(args, "call_id", NULL);
 	bool cut_name = false;
 
 	if (!take(args, "tag", &labels->tag) || !take(args, "why", &labels->why) ||
@@ -193,8 +193,9 @@ int coop_labels_take(struct coop_labels *labels, const json_t *args, const char 
 				  : display(argv, &labels->truncated);
 	labels->env_names = list_names(environment);
 	labels->alias = alias ? coop_mem_strdup(alias) : NULL;
+	labels->call_id = call_id ? coop_mem_strdup(call_id) : NULL;
 	return labels->label && labels->argv_json && labels->command && labels->env_names &&
-			       (!alias || labels->alias)
+			       (!alias || labels->alias) && (!call_id || labels->call_id)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -235,6 +236,7 @@ void coop_labels_clear(struct coop_labels *labels)
 	free(labels->why);
 	free(labels->task);
 	free(labels->alias);
+	free(labels->call_id);
 	free(labels->label);
 	free(labels->argv_json);
 	free(labels->command);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct coop_labels {
-	char *tag, *why, *task, *alias;
+	char *tag, *why, *task, *alias, *call_id;
 	char *label;     /* the tag, else the program's name */
 	char *argv_json; /* the list as JSON text, cut where it is very long */
 	char *command;   /* for reading: quoted where needed, cut likewise */
@@ -20,6 +20,10 @@ struct coop_labels {
 /* Fills all but cwd and shell. 0 or -ENOMEM: clear it. */
 int coop_labels_take(struct coop_labels *labels, const json_t *args, const char *const *argv,
 		     const char *const *environment);
+
+/* A text of a caller's without control characters, at most 128 bytes, whole characters; the caller's to free. NULL without
+ * memory. */
+char *coop_label_clean(const char *text);
 
 /* Cuts it down to what a receipt keeps. */
 void coop_labels_shorten(struct coop_labels *labels);

@@ -102,6 +102,10 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 	}
 	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
 	r = lock_file(path, &state_lock); /* held until the process ends */
+	if (r < 0 && r != -EWOULDBLOCK)
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
+				    strerror(-r));
 	if (r < 0)
 		return coop_err_set(
 			err, COOP_UNAVAILABLE,
@@ -148,7 +152,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		if (fd < 0)
 			return;
 		/* A few descriptors stay free for looking at /proc: without that nothing can be killed. */
-		if (!welcome(fd) || keeper->connection_count >= keeper->settings.max_connections ||
+		if (!welcome(fd) ||
+		    keeper->connection_count >= keeper->conf.settings.max_connections ||
 		    (rlim_t)fd + FDS_FOR_LOOKING >= keeper->fd_limit)
 			(void)close(fd);
 		else

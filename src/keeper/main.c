@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/paths.h"
@@ -25,7 +26,9 @@
 
 struct options {
 	bool daemon, foreground;
-	int private_fd; /* -1: none */
+	int private_fd;    /* -1: none */
+	const char **sets; /* NAME=VALUE, of COOP_SET and --set in this order; NULL-terminated */
+	size_t set_count;
 };
 
 static void usage(FILE *out)
@@ -42,7 +45,27 @@ static void usage(FILE *out)
 		    out);
 }
 
-static int parse(int argc, char **argv, struct options *options, struct coop_settings *settings)
+/* A setting from outside the file. A wrong one is told by the name of where it stood. */
+static int add_set(struct options *options, const char *text, const char *where)
+{
+	struct coop_settings scratch;
+	struct coop_err err;
+	const char **grown =
+		realloc(options->sets, (options->set_count + 2) * sizeof *options->sets);
+
+	if (!grown)
+		return -1;
+	options->sets = grown;
+	options->sets[options->set_count++] = text;
+	options->sets[options->set_count] = NULL;
+	coop_settings_defaults(&scratch);
+	if (coop_settings_set(&scratch, text, &err) == 0)
+		return 0;
+	(void)fprintf(stderr, "coop-keeper: %s: %s\n", where, err.message);
+	return -1;
+}
+
+static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
 		{"foreground", no_argument, NULL, 'f'},
@@ -53,7 +76,6 @@ static int parse(int argc, char **argv, struct options *options, struct coop_set
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct coop_err err;
 	char *end;
 
 	for (int c; (c = getopt_long(argc, argv, "h", table, NULL)) >= 0;) {
@@ -70,10 +92,8 @@ static int parse(int argc, char **argv, struct options *options, struct coop_set
 				return 2;
 			}
 		} else if (c == 's') {
-			if (coop_settings_set(settings, optarg, &err) < 0) {
-				(void)fprintf(stderr, "coop-keeper: --set: %s\n", err.message);
+			if (add_set(options, optarg, "--set") < 0)
 				return 2;
-			}
 		} else if (c == 'v') {
 			(void)puts("coop-keeper " COOP_VERSION_STRING);
 			return 0;
@@ -90,22 +110,18 @@ static int parse(int argc, char **argv, struct options *options, struct coop_set
 	return -1;
 }
 
-/* COOP_SET holds settings for a keeper that nobody starts by hand, separated by spaces. */
-static int settings_from_environment(struct coop_settings *settings)
+/* COOP_SET holds settings for a keeper that nobody starts by hand, separated by spaces. Its words stay where they are: reloading
+ * needs them again. */
+static int settings_from_environment(struct options *options)
 {
 	const char *text = getenv("COOP_SET");
-	char *copy = text ? strdup(text) : NULL, *rest = copy, *word;
-	struct coop_err err;
-	int r = 0;
+	char *rest = text ? strdup(text) : NULL, *word;
 
-	while (r == 0 && rest && (word = strsep(&rest, " "))) {
-		if (*word && coop_settings_set(settings, word, &err) < 0) {
-			(void)fprintf(stderr, "coop-keeper: COOP_SET: %s\n", err.message);
-			r = 2;
-		}
+	while (rest && (word = strsep(&rest, " "))) {
+		if (*word && add_set(options, word, "COOP_SET") < 0)
+			return 2;
 	}
-	free(copy);
-	return r;
+	return 0;
 }
 
 /* Forks; the parent stays until the child says over the pipe that it serves, and repeats its complaint if it does not.
@@ -221,6 +237,25 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 	return r;
 }
 
+/* A file with a fault keeps the keeper from starting: nobody should run with other rules than he wrote. A private keeper has no
+ * operator but the program that it serves. */
+static int configure(struct coop_keeper *keeper, const struct options *options)
+{
+	struct coop_err err = {0};
+	int r = 0;
+
+	keeper->overrides = options->sets;
+	if (options->private_fd < 0 &&
+	    (r = coop_conf_path(keeper->conf_path, sizeof keeper->conf_path)) < 0)
+		(void)coop_err_set(&err, COOP_INVALID_INPUT, "the path of coop.conf is too long");
+	if (r == 0)
+		r = coop_conf_load(keeper->conf_path, keeper->overrides, &keeper->conf, &err);
+	if (r < 0)
+		(void)fprintf(stderr, "coop-keeper: %s\n", err.message);
+	keeper->conf_loaded_at = coop_clock_wall_ms();
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	static struct coop_keeper keeper;
@@ -231,13 +266,14 @@ int main(int argc, char **argv)
 	json_set_alloc_funcs(coop_mem_alloc, free);
 	(void)setenv("UV_THREADPOOL_SIZE", "1",
 		     1); /* one helper thread: what it is given is done in order */
-	coop_settings_defaults(&keeper.settings);
-	int code = settings_from_environment(&keeper.settings);
+	int code = settings_from_environment(&options);
 	if (code)
 		return code;
-	code = parse(argc, argv, &options, &keeper.settings);
+	code = parse(argc, argv, &options);
 	if (code >= 0)
 		return code;
+	if (configure(&keeper, &options) < 0)
+		return 1;
 	/* A daemon keeps nothing open that its caller, or a script's lock, had open. */
 	if (options.daemon)
 		(void)close_range(3, ~0u, 0);

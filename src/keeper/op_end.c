@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/signame.h"
 #include "keeper/choices.h"
+#include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
+#include "keeper/lookup.h"
 #include "keeper/ops.h"
 #include "keeper/orphans.h"
 #include "keeper/process.h"
@@ -60,8 +62,11 @@ void coop_op_signal(struct coop_request *request)
 	bool sent = send_signal(process, number, target);
 	if (sent) {
 		process->signals_sent |= 1ull << (number - 1);
-		process->signal_evidence =
-			(struct coop_evidence){.request = "signal", .at = coop_clock_wall_ms()};
+		process->signal_evidence = (struct coop_evidence){
+			.request = "signal",
+			.agent = process->agent->path,
+			.at = coop_clock_wall_ms(),
+		};
 	}
 	coop_signame_format(number, name);
 	coop_request_result(request, &w);
@@ -79,7 +84,7 @@ static void answer_kill(struct coop_request *request, const struct coop_receipt 
 	coop_request_result(request, &w);
 	coop_receipt_write(receipt, &w);
 	coop_jsonw_string(&w, "status", coop_record_status(request->process));
-	coop_record_write(request->process, COOP_RECORD_FULL, &w, "process");
+	coop_record_write(request->process, COOP_RECORD_FULL, request->conn->agent, &w, "process");
 	coop_request_end(request, &w);
 }
 
@@ -90,7 +95,7 @@ static void end_process(struct coop_request *request, struct coop_process *proce
 {
 	struct coop_kill_order order = {
 		.cause = COOP_CAUSE_KILLED_BY_REQUEST,
-		.evidence = {.request = request->op->name},
+		.evidence = {.request = request->op->name, .agent = process->agent->path},
 		.grace_ms = grace_ms,
 	};
 
@@ -129,8 +134,10 @@ static void answer_release(struct coop_request *request, const struct coop_recei
 	bool release = !process->removed && receipt->success;
 	struct coop_jsonw w;
 
-	if (release)
+	if (release) {
+		coop_journal_released(process);
 		coop_registry_remove(process);
+	}
 	coop_request_result(request, &w);
 	coop_jsonw_bool(&w, "released", release);
 	if (receipt->signalled_count) {
@@ -147,9 +154,13 @@ void coop_op_release(struct coop_request *request)
 {
 	struct coop_err err;
 	struct coop_process *process =
-		coop_registry_find(request->keeper, coop_arg_string(request->args, "id", ""), &err);
+		coop_lookup(request->conn->agent, coop_arg_string(request->args, "id", ""), &err);
 	struct coop_jsonw w;
 
+	if (process && coop_ops_owned(request, process, &err) < 0) {
+		coop_request_fail(request, &err);
+		return;
+	}
 	if (!process && err.code == COOP_NO_SUCH_PROCESS) {
 		coop_request_result(request, &w);
 		coop_jsonw_bool(&w, "released", false);
@@ -188,7 +199,7 @@ void coop_op_keep(struct coop_request *request)
 		coop_stream_resume(stream); /* if it must wait still, the read says so */
 	}
 	coop_request_result(request, &w);
-	coop_record_write(process, COOP_RECORD_FULL, &w, "process");
+	coop_record_write(process, COOP_RECORD_FULL, request->conn->agent, &w, "process");
 	coop_request_end(request, &w);
 }
 
@@ -202,9 +213,10 @@ void coop_op_gc(struct coop_request *request)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		/* What still owns living processes is not finished business. */
-		if (!process->told || process->kill ||
+		if (process->agent != request->conn->agent || !process->told || process->kill ||
 		    (!process->receipt && coop_orphans_may_be_left(keeper, process)))
 			continue;
+		coop_journal_released(process);
 		coop_registry_remove(process);
 		released++;
 	}

@@ -258,7 +258,9 @@ void coop_op_read(struct coop_request *request)
 	bool combined = !strcmp(name, "combined");
 	struct coop_stream *stream =
 		combined ? NULL : coop_process_stream(process, coop_stream_number(name));
-	if (coop_arg(args, "tail") && (combined || coop_arg(args, "cursor")))
+	if (coop_arg_bool(args, "drain", false) && coop_ops_owned(request, process, &err) < 0)
+		; /* to take bytes away is the owner's alone */
+	else if (coop_arg(args, "tail") && (combined || coop_arg(args, "cursor")))
 		(void)coop_err_field(&err, COOP_INVALID_INPUT, "tail",
 				     "tail goes neither with cursor nor with stream combined");
 	else if (combined && coop_arg_bool(args, "drain", false))

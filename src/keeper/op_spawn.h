@@ -2,10 +2,17 @@
 #ifndef COOP_KEEPER_OP_SPAWN_H
 #define COOP_KEEPER_OP_SPAWN_H
 
+struct coop_err;
 struct coop_process;
 struct coop_request;
 
 void coop_op_spawn(struct coop_request *request);
+
+/* `check`: what a spawn would do, without doing it. */
+void coop_op_check(struct coop_request *request);
+
+/* A spawn whose arguments do not even have the right types is an attempt, too. */
+void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *err);
 
 /* Answers the request with the record of the started process. */
 void coop_spawn_reply(struct coop_request *request, struct coop_process *process);

@@ -40,7 +40,7 @@ static void answer(struct coop_request *request)
 {
 	struct coop_process *process = request->process;
 	int status = process->end.wait_status;
-	bool ended = process->told;
+	bool ended = process->told, known = ended && process->end.cause != COOP_CAUSE_LOST;
 	char name[COOP_SIGNAME_TEXT];
 	struct coop_jsonw w;
 
@@ -50,14 +50,14 @@ static void answer(struct coop_request *request)
 	coop_jsonw_bool(&w, "timed_out", !ended);
 	coop_jsonw_bool(&w, "running", !ended);
 	coop_jsonw_string(&w, "status", ended ? coop_record_status(process) : "running");
-	if (ended && WIFEXITED(status))
+	if (known && WIFEXITED(status))
 		coop_jsonw_int(&w, "exit_code", WEXITSTATUS(status));
 	else
 		coop_jsonw_null(&w, "exit_code");
 	if (ended && WIFSIGNALED(status))
 		coop_signame_format(WTERMSIG(status), name);
 	coop_jsonw_string(&w, "signal", ended && WIFSIGNALED(status) ? name : NULL);
-	coop_record_write(process, COOP_RECORD_FULL, &w, "process");
+	coop_record_write(process, COOP_RECORD_FULL, request->conn->agent, &w, "process");
 	coop_request_end(request, &w);
 }
 

@@ -2,60 +2,105 @@
 
 #include <string.h>
 
+#include "keeper/connection.h"
 #include "keeper/fields.h"
 #include "keeper/follow.h"
 #include "keeper/keeper.h"
+#include "keeper/lookup.h"
+#include "keeper/notices.h"
+#include "keeper/op_agent.h"
 #include "keeper/op_end.h"
 #include "keeper/op_look.h"
+#include "keeper/op_operator.h"
 #include "keeper/op_read.h"
 #include "keeper/op_spawn.h"
 #include "keeper/op_stdin.h"
 #include "keeper/op_wait.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
+#include "keeper/session.h"
+#include "keeper/token.h"
 
 #define SPAWN_DATA_MAX (4u << 20)
 #define STDIN_DATA_MAX (1u << 20)
 
 static const struct coop_op table[] = {
-	{"spawn", "start a command", "use", true, SPAWN_DATA_MAX, coop_fields_spawn,
-	 coop_results_process, coop_op_spawn},
-	{"list", "processes in the order of their start", "look", false, 0, coop_fields_list,
-	 coop_results_processes, coop_op_list},
-	{"status", "one or several records", "look", false, 0, coop_fields_status,
+	{"spawn", "start a command", COOP_RIGHT_USE, true, SPAWN_DATA_MAX, coop_fields_spawn,
+	 coop_results_process, coop_op_spawn, coop_op_spawn_invalid},
+	{"check", "what policy says of a command", COOP_RIGHT_LOOK, false, SPAWN_DATA_MAX,
+	 coop_fields_check, coop_results_check, coop_op_check},
+	{"list", "processes in the order of their start", COOP_RIGHT_LOOK, false, 0,
+	 coop_fields_list, coop_results_processes, coop_op_list},
+	{"status", "one or several records", COOP_RIGHT_LOOK, false, 0, coop_fields_status,
 	 coop_results_status, coop_op_status},
-	{"wait", "answer when a process has ended", "look", true, 0, coop_fields_wait,
+	{"wait", "answer when a process has ended", COOP_RIGHT_LOOK, true, 0, coop_fields_wait,
 	 coop_results_wait, coop_op_wait},
-	{"read", "retained output from a position", "look", false, 0, coop_fields_read,
+	{"read", "retained output from a position", COOP_RIGHT_LOOK, false, 0, coop_fields_read,
 	 coop_results_read, coop_op_read},
-	{"follow", "output as it comes, until the end", "look", true, 0, coop_fields_follow,
-	 coop_results_follow, coop_op_follow},
-	{"write_stdin", "send input", "use", true, STDIN_DATA_MAX, coop_fields_write_stdin,
+	{"follow", "output as it comes, until the end", COOP_RIGHT_LOOK, true, 0,
+	 coop_fields_follow, coop_results_follow, coop_op_follow},
+	{"write_stdin", "send input", COOP_RIGHT_USE, true, STDIN_DATA_MAX, coop_fields_write_stdin,
 	 coop_results_write_stdin, coop_op_write_stdin},
-	{"close_stdin", "send end of file", "use", true, 0, coop_fields_id,
+	{"close_stdin", "send end of file", COOP_RIGHT_USE, true, 0, coop_fields_id,
 	 coop_results_close_stdin, coop_op_close_stdin},
-	{"resize", "change the size of a terminal", "use", false, 0, coop_fields_resize,
+	{"resize", "change the size of a terminal", COOP_RIGHT_USE, false, 0, coop_fields_resize,
 	 coop_results_resize, coop_op_resize},
-	{"signal", "send one signal", "use", false, 0, coop_fields_signal, coop_results_signal,
-	 coop_op_signal},
-	{"kill", "kill the whole tree and prove it", "use", true, 0, coop_fields_id,
+	{"signal", "send one signal", COOP_RIGHT_USE, false, 0, coop_fields_signal,
+	 coop_results_signal, coop_op_signal},
+	{"kill", "kill the whole tree and prove it", COOP_RIGHT_USE, true, 0, coop_fields_id,
 	 coop_results_receipt, coop_op_kill},
-	{"stop", "SIGTERM, grace, then kill", "use", true, 0, coop_fields_stop,
+	{"stop", "SIGTERM, grace, then kill", COOP_RIGHT_USE, true, 0, coop_fields_stop,
 	 coop_results_receipt, coop_op_stop},
-	{"release", "forget a process, ending it if it runs", "use", true, 0, coop_fields_release,
-	 coop_results_release, coop_op_release},
-	{"keep", "let an ephemeral process outlive its connection", "use", false, 0,
+	{"release", "forget a process, ending it if it runs", COOP_RIGHT_USE, true, 0,
+	 coop_fields_release, coop_results_release, coop_op_release},
+	{"keep", "let an ephemeral process outlive its connection", COOP_RIGHT_USE, false, 0,
 	 coop_fields_keep, coop_results_process, coop_op_keep},
-	{"gc", "forget everything that has finished", "use", false, 0, coop_fields_none,
+	{"gc", "forget everything that has finished", COOP_RIGHT_USE, false, 0, coop_fields_none,
 	 coop_results_gc, coop_op_gc},
-	{"info", "the keeper itself", "look", false, 0, coop_fields_none, coop_results_info,
-	 coop_op_info},
-	{"shutdown", "end everything and leave", "manage", true, 0, coop_fields_shutdown,
+	{"cancel", "end what carries a call id", COOP_RIGHT_USE, true, 0, coop_fields_cancel,
+	 coop_results_cancel, coop_op_cancel},
+	{"session_new", "begin a group of processes that end together", COOP_RIGHT_USE, false, 0,
+	 coop_fields_session_new, coop_results_session, coop_op_session_new},
+	{"session_end", "end one, and what is in it", COOP_RIGHT_USE, true, 0,
+	 coop_fields_session_end, coop_results_ended, coop_op_session_end},
+	{"session_list", "those that have not ended", COOP_RIGHT_LOOK, false, 0, coop_fields_none,
+	 coop_results_sessions, coop_op_session_list},
+	{"login", "act as a token's agent", COOP_RIGHT_NONE, false, 0, coop_fields_login,
+	 coop_results_login, coop_op_login, coop_op_login_invalid},
+	{"agent_add", "make an agent below this one", COOP_RIGHT_USE, true, 0,
+	 coop_fields_agent_add, coop_results_agent, coop_op_agent_add},
+	{"agent_list", "this agent and those below it", COOP_RIGHT_LOOK, false, 0,
+	 coop_fields_agent_list, coop_results_agents, coop_op_agent_list},
+	{"agent_show", "one agent", COOP_RIGHT_LOOK, false, 0, coop_fields_agent_show,
+	 coop_results_agent, coop_op_agent_show},
+	{"agent_set", "change what an agent below this one may", COOP_RIGHT_USE, true, 0,
+	 coop_fields_agent_add, coop_results_agent, coop_op_agent_set},
+	{"agent_remove", "end an agent and all that it and those below it own", COOP_RIGHT_USE,
+	 true, 0, coop_fields_agent_remove, coop_results_removed, coop_op_agent_remove},
+	{"token_new", "a token for an agent", COOP_RIGHT_USE, true, 0, coop_fields_token_new,
+	 coop_results_token, coop_op_token_new},
+	{"token_list", "tokens, without what they are", COOP_RIGHT_LOOK, false, 0,
+	 coop_fields_agents, coop_results_tokens, coop_op_token_list},
+	{"token_revoke", "make a token worthless", COOP_RIGHT_USE, true, 0,
+	 coop_fields_token_revoke, coop_results_revoked, coop_op_token_revoke},
+	{"history", "processes of the past", COOP_RIGHT_LOOK, true, 0, coop_fields_history,
+	 coop_results_history, coop_op_history},
+	{"follow_events", "what happens to processes, as it happens", COOP_RIGHT_LOOK, true, 0,
+	 coop_fields_follow_events, coop_fields_none, coop_op_follow_events},
+	{"audit_tail", "the last lines of the audit", COOP_RIGHT_MANAGE, true, 0,
+	 coop_fields_audit_tail, coop_results_audit_tail, coop_op_audit_tail},
+	{"audit_verify", "whether the audit is whole", COOP_RIGHT_MANAGE, true, 0, coop_fields_none,
+	 coop_results_audit_verify, coop_op_audit_verify},
+	{"reload", "read coop.conf again", COOP_RIGHT_MANAGE, false, 0, coop_fields_none,
+	 coop_results_reload, coop_op_reload},
+	{"info", "the keeper itself", COOP_RIGHT_LOOK, false, 0, coop_fields_none,
+	 coop_results_info, coop_op_info},
+	{"shutdown", "end everything and leave", COOP_RIGHT_MANAGE, true, 0, coop_fields_shutdown,
 	 coop_results_shutdown, coop_op_shutdown},
-	{"list_shells", "shells for mode shell", "look", false, 0, coop_fields_none,
+	{"list_shells", "shells for mode shell", COOP_RIGHT_LOOK, false, 0, coop_fields_none,
 	 coop_results_shells, coop_op_list_shells},
-	{"describe", "this table", "look", false, 0, coop_fields_none, coop_results_describe,
-	 coop_op_describe},
+	{"describe", "this table", COOP_RIGHT_NONE, false, 0, coop_fields_none,
+	 coop_results_describe, coop_op_describe},
 };
 
 const struct coop_op *coop_ops_row(size_t index)
@@ -72,15 +117,53 @@ const struct coop_op *coop_ops_find(const char *name)
 	return NULL;
 }
 
+const char *coop_right_name(enum coop_right right)
+{
+	static const char *const names[] = {"none", "look", "use", "manage"};
+
+	return names[right];
+}
+
+int coop_ops_allowed(const struct coop_request *request, struct coop_err *err)
+{
+	const struct coop_conn *conn = request->conn;
+
+	if (request->op->right == COOP_RIGHT_NONE)
+		return 0;
+	if (!conn->agent)
+		return coop_err_set(err, COOP_PERMISSION_DENIED,
+				    "this connection acts as no agent: log in first");
+	if (request->op->right == COOP_RIGHT_MANAGE && !conn->is_operator)
+		return coop_err_set(err, COOP_PERMISSION_DENIED,
+				    "%s is for the operator: the keeper's user, without a token",
+				    request->op->name);
+	return 0;
+}
+
+int coop_ops_owned(const struct coop_request *request, const struct coop_process *process,
+		   struct coop_err *err)
+{
+	if (process->agent == request->conn->agent)
+		return 0;
+	return coop_err_set(
+		err, COOP_NOT_OWNER,
+		"the process belongs to an agent below this one, which alone may do that");
+}
+
 struct coop_process *coop_ops_process(struct coop_request *request)
 {
 	struct coop_err err;
 	struct coop_process *process =
-		coop_registry_find(request->keeper, coop_arg_string(request->args, "id", ""), &err);
+		coop_lookup(request->conn->agent, coop_arg_string(request->args, "id", ""), &err);
+	bool owner = process && process->agent == request->conn->agent;
 
+	if (process && !owner && request->op->right == COOP_RIGHT_USE) {
+		(void)coop_ops_owned(request, process, &err);
+		process = NULL;
+	}
 	if (!process)
 		coop_request_fail(request, &err);
-	else
+	else if (owner)
 		coop_process_touch(process);
 	return process;
 }

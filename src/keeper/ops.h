@@ -10,14 +10,19 @@ struct coop_keeper;
 struct coop_process;
 struct coop_request;
 
+/* What a caller must be: anybody who is connected; an agent that may look at the process; the agent that owns it; the operator. */
+enum coop_right { COOP_RIGHT_NONE, COOP_RIGHT_LOOK, COOP_RIGHT_USE, COOP_RIGHT_MANAGE };
+
 struct coop_op {
 	const char *name, *summary;
-	const char *right; /* what a caller must be allowed: look, use, manage */
-	bool waits;        /* may stay open for as long as it takes */
-	size_t data_max;   /* bytes that a request may bring */
+	enum coop_right right;
+	bool waits;      /* may stay open for as long as it takes */
+	size_t data_max; /* bytes that a request may bring */
 	const struct coop_field *args, *result;
 	/* Gets checked arguments. Answers the request now, or keeps it and answers later. */
 	void (*handle)(struct coop_request *request);
+	/* Hears of a request that is refused before that, or NULL. Does not answer it. */
+	void (*refused)(struct coop_request *request, const struct coop_err *err);
 };
 
 /* The row of that name, or NULL. */
@@ -26,9 +31,18 @@ const struct coop_op *coop_ops_find(const char *name);
 /* Row `index`, or NULL past the last. */
 const struct coop_op *coop_ops_row(size_t index);
 
-/* Finds the process that the `id` argument names; answers the request with the error if there is none: it is gone
- * then, with its arguments. Counts as a call of the
- * owner: the idle clock restarts. */
+/* The word for it in `describe`. */
+const char *coop_right_name(enum coop_right right);
+
+/* Whether the caller may use the operation at all: 0, or the error filled. */
+int coop_ops_allowed(const struct coop_request *request, struct coop_err *err);
+
+/* Whether the caller owns it: 0, or the error filled (not_owner). */
+int coop_ops_owned(const struct coop_request *request, const struct coop_process *process,
+		   struct coop_err *err);
+
+/* Finds the process that the `id` argument names, and that the operation's right allows to the caller; answers the request with the error if there is
+ * none: it is gone then, with its arguments. A call of the owner restarts the idle clock. */
 struct coop_process *coop_ops_process(struct coop_request *request);
 
 #endif

@@ -212,6 +212,8 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 	if (coop_map_get(&tree->orphaned, process->n))
 		return true;
 	process->childless = tree->swept_whole;
+	if (process->childless)
+		coop_registry_settled(process);
 	return false;
 }
 

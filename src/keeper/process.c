@@ -8,11 +8,15 @@
 #include "base/mem.h"
 #include "keeper/connection.h"
 #include "keeper/deadlines.h"
+#include "keeper/eviction.h"
 #include "keeper/follow.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
+#include "keeper/notices.h"
 #include "keeper/op_wait.h"
 #include "keeper/orphans.h"
+#include "keeper/quota.h"
+#include "keeper/spawn_audit.h"
 #include "keeper/spool.h"
 #include "keeper/stats.h"
 
@@ -49,30 +53,53 @@ const char *coop_cause_name(enum coop_cause cause)
 		[COOP_CAUSE_IDLE] = "idle",
 		[COOP_CAUSE_OUTPUT_QUOTA] = "output_quota",
 		[COOP_CAUSE_SESSION_END] = "session_end",
+		[COOP_CAUSE_OWNER_RETIRED] = "owner_retired",
+		[COOP_CAUSE_CANCELLED] = "cancelled",
 		[COOP_CAUSE_SHUTDOWN] = "shutdown",
 		[COOP_CAUSE_SPAWN_FAILED] = "spawn_failed",
+		[COOP_CAUSE_LOST] = "lost",
 	};
 
 	return names[cause];
 }
 
-void coop_process_event(struct coop_process *process, enum coop_event event)
+enum coop_cause coop_cause_parse(const char *name)
 {
-	process->state = transitions[process->state][event];
+	for (enum coop_cause cause = COOP_CAUSE_SELF_EXIT; name && cause < COOP_CAUSE_COUNT;
+	     cause++) {
+		if (!strcmp(coop_cause_name(cause), name))
+			return cause;
+	}
+	return COOP_CAUSE_NONE;
 }
 
-struct coop_process *coop_process_new(struct coop_keeper *keeper)
+void coop_process_event(struct coop_process *process, enum coop_event event)
 {
+	enum coop_state before = process->state;
+
+	process->state = transitions[before][event];
+	if (process->state == before)
+		return;
+	if (process->state == COOP_STATE_STOPPED)
+		coop_notices_tell(process, "stopped");
+	else if (before == COOP_STATE_STOPPED && process->state == COOP_STATE_RUNNING)
+		coop_notices_tell(process, "continued");
+}
+
+struct coop_process *coop_process_new(struct coop_agent *agent)
+{
+	struct coop_keeper *keeper = agent->keeper;
 	struct coop_process *process = coop_mem_zalloc(sizeof *process);
 
 	if (!process)
 		return NULL;
 	process->keeper = keeper;
+	process->agent = coop_agent_ref(agent);
 	process->refs = 1;
 	coop_list_init(&process->waiters);
 	coop_list_init(&process->followers);
 	coop_stdin_init(&process->input);
-	process->index.limit = (size_t)keeper->settings.max_events;
+	process->index.limit = (size_t)keeper->conf.settings.max_events;
 	for (int i = 0; i < 2; i++)
 		process->streams[i] = (struct coop_stream){.process = process, .fd = -1};
 	coop_deadlines_init(process);
@@ -84,6 +111,8 @@ static void on_timer_closed(uv_handle_t *handle)
 	struct coop_process *process = handle->data;
 
 	coop_labels_clear(&process->labels);
+	free(process->archived_evidence);
+	coop_agent_unref(process->agent);
 	free(process);
 }
 
@@ -98,6 +127,7 @@ void coop_process_unref(struct coop_process *process)
 	if (--process->refs)
 		return;
 	/* Nothing points here any more but handles of libuv, whose closing holds references of its own, and the timer. */
+	coop_journal_forget(process);
 	coop_index_clear(&process->index);
 	for (int i = 0; i < 2; i++)
 		coop_ring_clear(&process->streams[i].ring);
@@ -140,6 +170,12 @@ void coop_process_executed(struct coop_process *process)
 	process->started = now;
 	process->started_at = coop_clock_wall_ms();
 	coop_process_event(process, COOP_EVENT_EXECUTED);
+	coop_journal_started(process);
+	coop_notices_tell(process, "started");
+	for (int i = 0; i < process->stream_count; i++) {
+		if (process->streams[i].ring.end)
+			coop_notices_output(process, &process->streams[i]);
+	}
 	if (process->limits.timeout_ms)
 		coop_deadlines_set(process, COOP_DUE_TIMEOUT,
 				   now + (uint64_t)process->limits.timeout_ms * MS);
@@ -181,6 +217,7 @@ static void finish(struct coop_process *process, int wait_status)
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
 		coop_deadlines_set(process, over[i], 0);
 	coop_stdin_close(process);
+	coop_spawn_audit_end(process);
 }
 
 static bool streams_ended(const struct coop_process *process)
@@ -223,17 +260,38 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	coop_process_settle(process);
 }
 
+void coop_process_not_started(struct coop_process *process)
+{
+	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
+	process->end.wait_status = 126 << 8;
+	process->started = process->end.ended = coop_clock_now();
+	coop_spawn_audit_end(process);
+}
+
 void coop_process_failed(struct coop_process *process, int exit_code)
 {
 	process->reaped = true;
 	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
 	process->started = coop_clock_now();
 	process->started_at = coop_clock_wall_ms();
+	if (process->record_failure)
+		coop_journal_started(process);
 	finish(process, exit_code << 8);
 	for (int i = 0; i < process->stream_count; i++)
 		coop_stream_close(&process->streams[i]);
 	coop_kill_look_again(process);
 	coop_process_settle(process);
+}
+
+/* From now on it counts with what it holds, unless descendants may still add to it. */
+static void recharge(struct coop_process *process)
+{
+	uint64_t held = 0;
+
+	for (int i = 0; i < process->stream_count; i++)
+		held += process->streams[i].ring.capacity;
+	if (!process->removed && streams_ended(process))
+		coop_quota_charge(process, held);
 }
 
 static void tell(struct coop_process *process)
@@ -257,6 +315,12 @@ static void tell(struct coop_process *process)
 				   coop_clock_now() +
 					   (uint64_t)process->limits.exit_retention_ms * MS);
 	coop_registry_finished(process);
+	recharge(process);
+	/* What was never started and leaves no record is nobody's news. */
+	if (process->end.cause != COOP_CAUSE_SPAWN_FAILED || process->record_failure) {
+		coop_journal_ended(process);
+		coop_notices_tell(process, "exited");
+	}
 	coop_wait_answer_all(process);
 	coop_follow_wake(process);
 	if (process->kill)
@@ -285,6 +349,14 @@ void coop_process_reader_end(struct coop_process *process)
 {
 	process->readers--;
 	coop_process_let_go(process);
+}
+
+void coop_process_owner_told(struct coop_process *process)
+{
+	if (process->owner_told || !process->told)
+		return;
+	process->owner_told = true;
+	coop_eviction_told(process);
 }
 
 void coop_process_let_go(struct coop_process *process)

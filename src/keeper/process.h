@@ -19,6 +19,7 @@
 #include "keeper/stdin.h"
 #include "keeper/stream.h"
 
+struct coop_agent;
 struct coop_keeper;
 struct coop_kill;
 struct coop_spool;
@@ -55,8 +56,11 @@ enum coop_cause {
 	COOP_CAUSE_IDLE,
 	COOP_CAUSE_OUTPUT_QUOTA,
 	COOP_CAUSE_SESSION_END,
+	COOP_CAUSE_OWNER_RETIRED,
+	COOP_CAUSE_CANCELLED,
 	COOP_CAUSE_SHUTDOWN,
 	COOP_CAUSE_SPAWN_FAILED,
+	COOP_CAUSE_LOST,
 	COOP_CAUSE_COUNT,
 };
 
@@ -71,6 +75,7 @@ struct coop_limits {
 /* Who asked for the end, or which rule did. */
 struct coop_evidence {
 	const char *request; /* "kill", … or NULL */
+	const char *agent;   /* path of who asked; lives as long as the process's own agent */
 	int64_t at;          /* wall clock */
 	const char *limit;   /* the rule's argument, or NULL */
 	int64_t value;
@@ -97,9 +102,13 @@ struct coop_usage {
 
 struct coop_process {
 	struct coop_keeper *keeper;
+	struct coop_agent *agent; /* whose it is; a reference */
 	unsigned refs;
-	struct coop_link in_all;      /* registry, start order */
-	struct coop_link in_finished; /* registry, order of being told */
+	struct coop_link in_all;       /* registry, start order */
+	struct coop_link in_unsettled; /* registry: ended, and may have left somebody behind */
+	struct coop_link in_agent;     /* finished, and may become a receipt */
+	struct coop_link in_receipts;  /* the principal's */
+	struct coop_link in_session;   /* ends with it */
 	uint64_t n;
 	char id[40];
 
@@ -117,7 +126,15 @@ struct coop_process {
 	bool reaped;     /* the leader */
 	bool drain_over; /* enough was waited for its output */
 	bool told, receipt, removed;
-	bool unkillable; /* the last kill left survivors */
+	bool owner_told;        /* its owner knows of the end */
+	bool output_told;       /* subscribers have heard that it has printed something */
+	uint64_t told_number;   /* of all ends, in the order of being told; 0: not by this keeper */
+	uint64_t session_n;     /* 0: the agent's default session */
+	uint64_t audit_seq;     /* of the line that allowed it; 0: none */
+	uint64_t buffer_charge; /* what it counts for in the quotas of its agent */
+	void *journal;          /* its start, as long as that waits to be written */
+	char *archived_evidence; /* of a receipt of an earlier keeper: JSON text */
+	bool unkillable;         /* the last kill left survivors */
 	struct coop_end end;
 	/* The first rule that decided to end it, before the kernel says so. */
 	enum coop_cause forced;
@@ -150,7 +167,7 @@ struct coop_process {
 };
 
 /* A new process in state starting, one reference held by the caller; NULL without memory. */
-struct coop_process *coop_process_new(struct coop_keeper *keeper);
+struct coop_process *coop_process_new(struct coop_agent *agent);
 struct coop_process *coop_process_ref(struct coop_process *process);
 void coop_process_unref(struct coop_process *process);
 
@@ -160,6 +177,8 @@ static inline bool coop_process_live(const struct coop_process *process)
 }
 
 const char *coop_cause_name(enum coop_cause cause);
+/* The cause of that name; NONE if there is none. */
+enum coop_cause coop_cause_parse(const char *name);
 
 /* The one transition function. Events that do not apply to the present state are ignored. */
 void coop_process_event(struct coop_process *process, enum coop_event event);
@@ -169,6 +188,9 @@ void coop_process_executed(struct coop_process *process);
 
 /* The kernel reported the leader's end; status as of waitpid. */
 void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage);
+
+/* It was allowed, and for want of something it came to no attempt: the audit must hear of that. */
+void coop_process_not_started(struct coop_process *process);
 
 /* A spawn that failed leaves a finished record (record_failure). */
 void coop_process_failed(struct coop_process *process, int exit_code);
@@ -186,6 +208,9 @@ void coop_process_touch(struct coop_process *process);
 /* Somebody will read the output, and holds a reference / has read it. */
 void coop_process_reader_begin(struct coop_process *process);
 void coop_process_reader_end(struct coop_process *process);
+
+/* Its owner has been told of the end. */
+void coop_process_owner_told(struct coop_process *process);
 
 /* Closes the streams of a record that is out of the registry, once nobody reads: what arrives later, from a descendant that got
  * away, is not kept. */

@@ -7,10 +7,12 @@
 
 #include "base/clock.h"
 #include "base/signame.h"
+#include "keeper/agent.h"
 #include "keeper/blocked.h"
 #include "keeper/choices.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
+#include "keeper/session.h"
 #include "keeper/spool.h"
 #include "keeper/stats.h"
 
@@ -30,6 +32,40 @@ static void write_known(struct coop_jsonw *w, const char *name, enum coop_known 
 		coop_jsonw_bool(w, name, known == COOP_YES);
 }
 
+void coop_record_write_audit(uint64_t seq, struct coop_jsonw *w)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof text, "aud-%llu", (unsigned long long)seq);
+	coop_jsonw_string(w, "audit_id", seq ? text : NULL);
+}
+
+bool coop_record_in_session(const struct coop_process *process, const char *filter)
+{
+	char text[COOP_SESSION_TEXT];
+
+	if (!filter)
+		return true;
+	coop_session_format(process->session_n, text);
+	return !strcmp(filter, *text ? text : "default");
+}
+
+static void write_owner(const struct coop_process *process, const struct coop_agent *viewer,
+			struct coop_jsonw *w)
+{
+	const struct coop_agent *owner = process->agent;
+	char session[COOP_SESSION_TEXT];
+
+	coop_session_format(process->session_n, session);
+	coop_jsonw_begin(w, "owner");
+	coop_jsonw_string(w, "principal", owner->principal->name);
+	coop_jsonw_string(w, "agent", owner->path);
+	coop_jsonw_end(w);
+	coop_jsonw_string(w, "agent", coop_agent_label(viewer, owner));
+	coop_jsonw_string(w, "agent_path", owner->path);
+	coop_jsonw_string(w, "session", *session ? session : NULL);
+}
+
 static void write_identity(const struct coop_process *process, struct coop_jsonw *w)
 {
 	const struct coop_labels *labels = &process->labels;
@@ -40,12 +76,7 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_string(w, "alias", labels->alias);
 	coop_jsonw_string(w, "why", labels->why);
 	coop_jsonw_string(w, "task", labels->task);
-	coop_jsonw_begin(w, "owner");
-	coop_jsonw_string(w, "principal", process->keeper->principal);
-	coop_jsonw_string(w, "agent", "main");
-	coop_jsonw_end(w);
-	coop_jsonw_string(w, "agent", "main");
-	coop_jsonw_null(w, "session");
+	coop_jsonw_string(w, "call_id", labels->call_id);
 	coop_jsonw_raw(w, "argv", labels->argv_json);
 	coop_jsonw_string(w, "command", labels->command);
 	coop_jsonw_bool(w, "argv_truncated", labels->truncated);
@@ -56,27 +87,26 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_string(w, "start", "launched");
 }
 
-static void write_exit(const struct coop_process *process, struct coop_jsonw *w)
+void coop_record_write_exit(int status, enum coop_cause cause, struct coop_jsonw *w)
 {
-	int status = process->end.wait_status;
+	bool known = cause != COOP_CAUSE_LOST;
 	char name[COOP_SIGNAME_TEXT];
 
-	if (coop_process_live(process)) {
-		coop_jsonw_null(w, "exit");
-		return;
-	}
 	coop_jsonw_begin(w, "exit");
-	if (WIFSIGNALED(status)) {
+	if (known && WIFSIGNALED(status)) {
 		coop_signame_format(WTERMSIG(status), name);
 		coop_jsonw_null(w, "code");
 		coop_jsonw_int(w, "signal", WTERMSIG(status));
 		coop_jsonw_string(w, "signal_name", name);
 	} else {
-		coop_jsonw_int(w, "code", WEXITSTATUS(status));
+		if (known)
+			coop_jsonw_int(w, "code", WEXITSTATUS(status));
+		else
+			coop_jsonw_null(w, "code");
 		coop_jsonw_null(w, "signal");
 		coop_jsonw_null(w, "signal_name");
 	}
-	coop_jsonw_bool(w, "core_dumped", WIFSIGNALED(status) && WCOREDUMP(status));
+	coop_jsonw_bool(w, "core_dumped", known && WIFSIGNALED(status) && WCOREDUMP(status));
 	coop_jsonw_end(w);
 }
 
@@ -93,23 +123,34 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 	coop_jsonw_time(w, "ended_at", process->end.ended_at);
 	coop_jsonw_uint(w, "duration_ms",
 			process->started ? (until - process->started) / 1000000u : 0);
-	write_exit(process, w);
+	if (live)
+		coop_jsonw_null(w, "exit");
+	else
+		coop_record_write_exit(process->end.wait_status, process->end.cause, w);
 	coop_jsonw_string(w, "end_cause", coop_cause_name(process->end.cause));
 }
 
-static void write_evidence(const struct coop_process *process, struct coop_jsonw *w)
+void coop_record_write_evidence(const struct coop_process *process, struct coop_jsonw *w,
+				const char *name)
 {
 	const struct coop_evidence *evidence = &process->end.evidence;
 
 	if (coop_process_live(process)) {
-		coop_jsonw_null(w, "end_evidence");
+		coop_jsonw_null(w, name);
 		return;
 	}
-	coop_jsonw_begin(w, "end_evidence");
-	coop_jsonw_int(w, "wait_status", process->end.wait_status);
+	if (process->archived_evidence) {
+		coop_jsonw_raw(w, name, process->archived_evidence);
+		return;
+	}
+	coop_jsonw_begin(w, name);
+	if (process->end.cause == COOP_CAUSE_LOST)
+		coop_jsonw_null(w, "wait_status");
+	else
+		coop_jsonw_int(w, "wait_status", process->end.wait_status);
 	if (evidence->request) {
 		coop_jsonw_string(w, "request", evidence->request);
-		coop_jsonw_string(w, "agent", "main");
+		coop_jsonw_string(w, "agent", evidence->agent);
 	}
 	if (evidence->at)
 		coop_jsonw_time(w, "at", evidence->at);
@@ -184,12 +225,15 @@ static void write_limits(const struct coop_limits *limits, struct coop_jsonw *w)
 }
 
 void coop_record_write(struct coop_process *process, enum coop_record_view view,
-		       struct coop_jsonw *w, const char *name)
+		       const struct coop_agent *viewer, struct coop_jsonw *w, const char *name)
 {
 	if (view != COOP_RECORD_CACHED)
 		coop_stats_update(process);
+	if (viewer == process->agent)
+		coop_process_owner_told(process);
 	coop_jsonw_begin(w, name);
 	write_identity(process, w);
+	write_owner(process, viewer, w);
 	write_state(process, w);
 	coop_jsonw_bool(w, "stdin_open", process->input.open);
 	coop_jsonw_string(w, "on_exit", coop_choices_on_exit[process->on_exit]);
@@ -198,14 +242,14 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 	coop_jsonw_bool(w, "receipt", process->receipt);
 	if (view != COOP_RECORD_BRIEF) {
 		coop_jsonw_raw(w, "env_names", process->labels.env_names);
-		write_evidence(process, w);
+		coop_record_write_evidence(process, w, "end_evidence");
 		write_output(process, w);
 		write_known(w, "blocked_on_stdin",
 			    view == COOP_RECORD_CACHED ? COOP_NO : coop_blocked_on_stdin(process));
 		write_known(w, "echo_off", coop_blocked_echo_off(process));
 		write_limits(&process->limits, w);
 		coop_jsonw_raw(w, "sandbox", "{\"kind\":\"none\",\"enforced\":false}");
-		coop_jsonw_null(w, "audit_id");
+		coop_record_write_audit(process->audit_seq, w);
 	}
 	coop_jsonw_end(w);
 }

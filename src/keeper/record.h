@@ -5,7 +5,9 @@
 #include "base/jsonw.h"
 #include "base/schema.h"
 
-struct coop_process;
+#include "keeper/process.h"
+
+struct coop_agent;
 
 enum coop_record_view {
 	COOP_RECORD_FULL,
@@ -13,9 +15,19 @@ enum coop_record_view {
 	COOP_RECORD_CACHED, /* full, but the kernel is not asked: what was last seen, quickly */
 };
 
-/* Writes the record; a live process is looked at first (statistics, input). */
+/* Writes the record as `viewer` sees it; a live process is looked at first (statistics, input). An owner who is shown a final one
+ * has been told of the end. */
 void coop_record_write(struct coop_process *process, enum coop_record_view view,
-		       struct coop_jsonw *w, const char *name);
+		       const struct coop_agent *viewer, struct coop_jsonw *w, const char *name);
+
+/* Parts of it: `exit` of an ended process, `end_evidence`, `audit_id` (seq 0: null). */
+void coop_record_write_exit(int wait_status, enum coop_cause cause, struct coop_jsonw *w);
+void coop_record_write_evidence(const struct coop_process *process, struct coop_jsonw *w,
+				const char *name);
+void coop_record_write_audit(uint64_t seq, struct coop_jsonw *w);
+
+/* Whether a filter (a session's id, "default", NULL for all) means its session. */
+bool coop_record_in_session(const struct coop_process *process, const char *filter);
 
 /* How harn-like callers name the outcome: running, exited, killed, timed_out. */
 const char *coop_record_status(const struct coop_process *process);

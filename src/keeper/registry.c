@@ -8,21 +8,19 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "keeper/eviction.h"
 #include "keeper/follow.h"
 #include "keeper/ids.h"
 #include "keeper/keeper.h"
-#include "keeper/orphans.h"
 #include "keeper/process.h"
-
-#define TRIM_BATCH 64
-#define TRIM_AFTER_MS 100
+#include "keeper/quota.h"
 
 int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err)
 {
 	struct coop_registry *registry = &keeper->registry;
 
 	coop_list_init(&registry->all);
-	coop_list_init(&registry->finished);
+	coop_list_init(&registry->unsettled);
 	registry->next_n = 1;
 	registry->reserved_n = UINT64_MAX;
 	if (!*keeper->state_dir)
@@ -37,6 +35,20 @@ int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err)
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
 				    strerror(-r));
+	return 0;
+}
+
+int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_err *err)
+{
+	struct coop_registry *registry = &keeper->registry;
+	int r = coop_ids_reserve(keeper->state_dir, last + 1 + COOP_IDS_BLOCK);
+
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
+				    strerror(-r));
+	registry->next_n = last + 1;
+	registry->reserved_n = registry->next_n + COOP_IDS_BLOCK;
 	return 0;
 }
 
@@ -101,43 +113,17 @@ static void reserve_ahead(struct coop_keeper *keeper)
 			    reserved); /* fails only without a work function */
 }
 
-/* Ended records whose descendants still live count like running ones. Looked up only where it can matter. */
-static int64_t left_behind(struct coop_keeper *keeper)
-{
-	const struct coop_registry *registry = &keeper->registry;
-	int64_t count = 0;
-
-	if ((int64_t)registry->live + registry->finished_count < keeper->settings.max_running)
-		return 0;
-	COOP_LIST_EACH(&registry->finished, link)
-	{
-		count += coop_orphans_left(
-			keeper, COOP_LIST_ITEM(link, struct coop_process, in_finished), COOP_QUICK);
-	}
-	return count;
-}
-
 int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 {
 	const struct coop_registry *registry = &keeper->registry;
 
 	if (keeper->stopping)
 		return coop_err_set(err, COOP_UNAVAILABLE, "the keeper is stopping");
-	if (registry->next_n >= registry->reserved_n) {
-		reserve_ahead(keeper);
-		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "no id can be given: the state folder cannot be written to");
-	}
-	int64_t in_use = (int64_t)registry->live + left_behind(keeper);
-	if (in_use < keeper->settings.max_running)
+	if (registry->next_n < registry->reserved_n)
 		return 0;
-	int r = coop_err_set(err, COOP_REGISTRY_FULL,
-			     "%lld processes are running, and %lld is the limit", (long long)in_use,
-			     (long long)keeper->settings.max_running);
-	coop_err_detail_int(err, "limit", keeper->settings.max_running);
-	coop_err_detail_int(err, "in_use", in_use);
-	coop_err_detail(err, "scope", "agent");
-	return r;
+	reserve_ahead(keeper);
+	return coop_err_set(err, COOP_UNAVAILABLE,
+			    "no id can be given: the state folder cannot be written to");
 }
 
 int coop_registry_add(struct coop_process *process)
@@ -152,9 +138,21 @@ int coop_registry_add(struct coop_process *process)
 		       (unsigned long long)process->n);
 	coop_list_add(&registry->all, &process->in_all);
 	(void)coop_process_ref(process);
-	registry->live++;
+	coop_quota_count(process, 1, 0);
 	reserve_ahead(keeper);
 	coop_keeper_check_idle(keeper);
+	return 0;
+}
+
+int coop_registry_add_receipt(struct coop_process *process)
+{
+	struct coop_registry *registry = &process->keeper->registry;
+
+	if (coop_map_put(&registry->by_n, process->n, process) < 0)
+		return -ENOMEM;
+	coop_list_add(&registry->all, &process->in_all);
+	(void)coop_process_ref(process);
+	coop_eviction_receipt(process);
 	return 0;
 }
 
@@ -202,91 +200,42 @@ void coop_registry_finished(struct coop_process *process)
 {
 	struct coop_registry *registry = &process->keeper->registry;
 
+	process->told_number = ++registry->told_count;
 	if (process->removed)
 		return;
-	registry->live--;
-	registry->finished_count++;
-	process->keeper->untrimmed = true;
-	coop_list_add(&registry->finished, &process->in_finished);
+	coop_quota_count(process, -1, 1);
+	if (!process->childless) {
+		coop_list_add(&registry->unsettled, &process->in_unsettled);
+		registry->unsettled_count++;
+	}
+	coop_eviction_add(process);
+}
+
+void coop_registry_settled(struct coop_process *process)
+{
+	if (!process->in_unsettled.next)
+		return;
+	coop_list_remove(&process->in_unsettled);
+	process->keeper->registry.unsettled_count--;
+}
+
+/* No longer among the finished, and in no group that ends together. */
+static void leave(struct coop_process *process)
+{
+	take_out(&process->keeper->registry.by_session, process);
+	coop_registry_settled(process);
+	coop_list_remove(&process->in_lease);
+	coop_list_remove(&process->in_session);
+	coop_eviction_remove(process);
+	coop_quota_charge(process, 0);
 }
 
 void coop_registry_shed(struct coop_process *process)
 {
-	struct coop_registry *registry = &process->keeper->registry;
-
-	take_out(&registry->by_session, process);
-	coop_list_remove(&process->in_finished);
-	coop_list_remove(&process->in_lease);
-	registry->finished_count--;
-	registry->receipts++;
+	coop_quota_count(process, 0, -1);
+	leave(process);
+	coop_eviction_receipt(process);
 	coop_keeper_check_idle(process->keeper);
-}
-
-static void drop_receipts(struct coop_keeper *keeper)
-{
-	struct coop_registry *registry = &keeper->registry;
-
-	if (registry->receipts <= keeper->settings.max_receipts)
-		return;
-	COOP_LIST_EACH(&registry->all, link)
-	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (registry->receipts <= keeper->settings.max_receipts)
-			return;
-		if (!process->receipt)
-			continue;
-		registry->receipts_dropped++;
-		coop_registry_remove(process);
-	}
-}
-
-void coop_registry_trim(struct coop_keeper *keeper)
-{
-	struct coop_registry *registry = &keeper->registry;
-
-	keeper->untrimmed = false;
-
-	if (registry->finished_count > keeper->settings.max_finished) {
-		COOP_LIST_EACH(&registry->finished, link)
-		{
-			struct coop_process *process =
-				COOP_LIST_ITEM(link, struct coop_process, in_finished);
-			if (registry->finished_count <= keeper->settings.max_finished)
-				break;
-			/* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
-			if (process->readers || process->kill ||
-			    process->lease == COOP_LEASE_PERSISTENT ||
-			    coop_orphans_may_be_left(keeper, process))
-				continue;
-			coop_process_shed(process);
-		}
-	}
-	drop_receipts(keeper);
-}
-
-static void on_trim_timer(uv_timer_t *timer)
-{
-	struct coop_keeper *keeper = timer->data;
-
-	keeper->trim_armed = false;
-	coop_registry_trim(keeper);
-}
-
-void coop_registry_trim_soon(struct coop_keeper *keeper)
-{
-	const struct coop_registry *registry = &keeper->registry;
-	int64_t surplus = registry->finished_count - keeper->settings.max_finished;
-
-	if (surplus <= 0 || keeper->trim_armed || !keeper->untrimmed)
-		return;
-	/* Looking who left descendants behind costs the same for one as for many. */
-	if (surplus >= TRIM_BATCH) {
-		coop_registry_trim(keeper);
-		surplus = registry->finished_count - keeper->settings.max_finished;
-	}
-	keeper->trim_armed = surplus > 0 && keeper->untrimmed;
-	if (keeper->trim_armed)
-		(void)uv_timer_start(&keeper->trim_timer, on_trim_timer, TRIM_AFTER_MS, 0);
 }
 
 void coop_registry_remove(struct coop_process *process)
@@ -299,94 +248,14 @@ void coop_registry_remove(struct coop_process *process)
 	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
 	(void)coop_map_remove(&registry->by_n, process->n);
 	coop_registry_clear_pid(process);
-	take_out(&registry->by_session, process);
 	coop_list_remove(&process->in_all);
-	if (process->receipt)
-		registry->receipts--;
-	else if (process->in_finished.next)
-		registry->finished_count--;
-	else
-		registry->live--;
-	coop_list_remove(&process->in_finished);
-	coop_list_remove(&process->in_lease);
+	if (!process->receipt)
+		coop_quota_count(process, process->told ? 0 : -1, process->told ? -1 : 0);
+	leave(process);
 	/* Whoever reads may have waited for something that cannot come any more. */
 	coop_follow_wake(process);
 	coop_process_let_go(process);
 	coop_stdin_close(process);
 	coop_keeper_check_idle(process->keeper);
 	coop_process_unref(process);
-}
-
-/* The number behind an id: psh-<pid hex>-<n>. 0 if it does not look like one. */
-static uint64_t id_number(const char *text)
-{
-	const char *dash;
-	char *end;
-
-	if (strncmp(text, "psh-", 4) != 0 || !(dash = strchr(text + 4, '-')) || dash[1] < '1' ||
-	    dash[1] > '9')
-		return 0;
-	errno = 0;
-	uint64_t n = strtoull(dash + 1, &end, 10);
-	return errno || *end ? 0 : n;
-}
-
-struct candidates {
-	struct coop_process *found;
-	unsigned count;
-	char list[512]; /* JSON array without its brackets */
-};
-
-static void add_candidate(struct candidates *candidates, struct coop_process *process)
-{
-	size_t used = strlen(candidates->list);
-
-	candidates->found = process;
-	candidates->count++;
-	if (used + strlen(process->id) + 4 < sizeof candidates->list)
-		(void)snprintf(candidates->list + used, sizeof candidates->list - used, "%s\"%s\"",
-			       used ? "," : "", process->id);
-}
-
-static struct coop_process *unambiguous(const struct candidates *candidates, const char *what,
-					struct coop_err *err)
-{
-	char list[sizeof candidates->list + 3];
-
-	if (candidates->count <= 1)
-		return candidates->found;
-	(void)coop_err_field(err, COOP_INVALID_INPUT, "id", "%u processes %s; use one of their ids",
-			     candidates->count, what);
-	(void)snprintf(list, sizeof list, "[%s]", candidates->list);
-	coop_err_detail_raw(err, "candidates", list);
-	return NULL;
-}
-
-struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const char *text,
-					struct coop_err *err)
-{
-	uint64_t n = id_number(text);
-	struct coop_process *process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL,
-			    *latest = NULL;
-	struct candidates tagged = {0}, begins = {0};
-	size_t size = strlen(text);
-
-	(void)coop_err_set(err, COOP_NO_SUCH_PROCESS, "there is no such process");
-	/* Before its pid is known a process is listed as psh-0-N: that name stays good. */
-	if (process && (!strcmp(process->id, text) || !strncmp(text, "psh-0-", 6)))
-		return process;
-	COOP_LIST_EACH(&keeper->registry.all, link)
-	{
-		process = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (process->labels.tag && !strcmp(process->labels.tag, text)) {
-			latest = process;
-			if (coop_process_live(process))
-				add_candidate(&tagged, process);
-		}
-		if (size > 4 && !strncmp(process->id, text, size))
-			add_candidate(&begins, process);
-	}
-	if (tagged.count)
-		return unambiguous(&tagged, "have that tag and are running", err);
-	return latest ? latest : unambiguous(&begins, "have an id that begins so", err);
 }

@@ -17,10 +17,13 @@ struct coop_registry {
 	struct coop_map by_n, by_pid;
 	/* By the leader's pid, which is the session's and the group's number too, for as long as the record is whole. */
 	struct coop_map by_session;
-	struct coop_link all;      /* start order, receipts included */
-	struct coop_link finished; /* full records of ended processes, oldest end first */
+	struct coop_link all;       /* start order, receipts included */
+	struct coop_link unsettled; /* ended records that may have left descendants; few */
+	unsigned unsettled_count;
 	unsigned live, finished_count, receipts;
+	int64_t surplus; /* finished records above their agents' caps */
 	uint64_t receipts_dropped;
+	uint64_t told_count;         /* ends that have been told, ever */
 	uint64_t next_n, reserved_n; /* ids below reserved_n are taken on disk */
 	bool reserving;
 };
@@ -28,7 +31,10 @@ struct coop_registry {
 int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err);
 void coop_registry_free(struct coop_keeper *keeper);
 
-/* Whether one more process may be started: 0, or the error filled (registry_full). */
+/* Numbers up to `last` have been given out: 0, or the error filled. Before the loop runs. */
+int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_err *err);
+
+/* Whether anything can be started at all: 0, or the error filled. Limits are the quota's affair. */
 int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err);
 
 /* Adds a process under a new number, taking a reference. 0 or -ENOMEM. */
@@ -44,19 +50,14 @@ struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_
 
 /* The process has been told: it counts as finished. */
 void coop_registry_finished(struct coop_process *process);
-/* Turns the surplus of finished records into receipts, and drops the surplus of those. Whoever shows counts or lists calls it
- * first, so that the caps are never seen exceeded. */
-void coop_registry_trim(struct coop_keeper *keeper);
-/* Does so in batches: at once if the surplus is large, else after a short while. Called before the loop sleeps. */
-void coop_registry_trim_soon(struct coop_keeper *keeper);
 /* The record has become a receipt. */
 void coop_registry_shed(struct coop_process *process);
+/* It is known to have left nobody behind. */
+void coop_registry_settled(struct coop_process *process);
+/* A receipt of an earlier keeper, under its old number. 0 or -ENOMEM. */
+int coop_registry_add_receipt(struct coop_process *process);
 
 /* Takes it out for good and drops the registry's reference. */
 void coop_registry_remove(struct coop_process *process);
-
-/* Finds what an `id` argument means: an id, a tag, a beginning of an id. NULL with the error filled. */
-struct coop_process *coop_registry_find(const struct coop_keeper *keeper, const char *text,
-					struct coop_err *err);
 
 #endif

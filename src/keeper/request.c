@@ -1,6 +1,5 @@
 #include "keeper/request.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,17 +65,37 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer)
 	coop_request_fail(request, &err);
 }
 
+static void write_details(struct coop_jsonw *w, const struct coop_err *err,
+			  const struct coop_buf *members)
+{
+	bool both = *err->details && coop_buf_size(members);
+
+	coop_jsonw_raw(w, "details", "{");
+	if (coop_buf_append(w->out, err->details, strlen(err->details)) < 0 ||
+	    (both && coop_buf_append(w->out, ",", 1) < 0) ||
+	    (coop_buf_size(members) &&
+	     coop_buf_append(w->out, coop_buf_front(members), coop_buf_size(members) - 1) < 0) ||
+	    coop_buf_append(w->out, "}", 1) < 0)
+		w->failed = true;
+}
+
 void coop_request_fail(struct coop_request *request, const struct coop_err *err)
 {
+	static const struct coop_buf nothing;
+
+	coop_request_fail_details(request, err, &nothing);
+}
+
+void coop_request_fail_details(struct coop_request *request, const struct coop_err *err,
+			       const struct coop_buf *members)
+{
 	struct coop_jsonw w;
-	char details[sizeof err->details + 3];
 
 	begin_frame(request, &w);
 	coop_jsonw_begin(&w, "error");
 	coop_jsonw_string(&w, "code", coop_err_name(err->code));
 	coop_jsonw_string(&w, "message", err->message);
-	(void)snprintf(details, sizeof details, "{%s}", err->details);
-	coop_jsonw_raw(&w, "details", details);
+	write_details(&w, err, members);
 	coop_jsonw_end(&w);
 	struct coop_conn *conn = request->conn;
 	bool sent = end_frame(request, &w);

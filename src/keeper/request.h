@@ -51,6 +51,10 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer);
 /* Answers with an error and frees the request. */
 void coop_request_fail(struct coop_request *request, const struct coop_err *err);
 
+/* The same with further details: members as text with its NUL, without braces; may be empty. */
+void coop_request_fail_details(struct coop_request *request, const struct coop_err *err,
+			       const struct coop_buf *members);
+
 /* The same, for want of memory. */
 void coop_request_no_memory(struct coop_request *request);
 

@@ -125,6 +125,7 @@ static void fail_spawn(struct coop_spawn *spawn)
 		process->record_failure && spawn->failure.step >= COOP_STEP_CHDIR && error != E2BIG;
 	coop_registry_clear_pid(
 		process); /* the child is reaped as somebody unknown: it never was a process of ours */
+	process->record_failure = keep;
 	release(spawn);
 	coop_process_failed(process, error == ENOENT ? 127 : 126);
 	if (keep)

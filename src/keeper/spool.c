@@ -234,7 +234,7 @@ static void stop_spool(struct coop_stream *stream, int error)
 		struct coop_kill_order order = {
 			.cause = COOP_CAUSE_OUTPUT_QUOTA,
 			.evidence = {.limit = "spool_stream_bytes",
-				     .value = process->keeper->settings.spool_stream_bytes},
+				     .value = process->keeper->conf.settings.spool_stream_bytes},
 		};
 		(void)coop_kill_begin(
 			process, &order); /* without memory it goes on: the ring stays bounded */
@@ -300,11 +300,11 @@ static int queue(struct job *job)
 static size_t grant(const struct coop_stream *stream, size_t size, unsigned copies)
 {
 	const struct coop_keeper *keeper = stream->process->keeper;
-	uint64_t own = (uint64_t)keeper->settings.spool_stream_bytes;
-	uint64_t total = (uint64_t)keeper->settings.spool_total_bytes;
+	uint64_t used = stream->process->agent->principal->spool_bytes;
+	uint64_t own = (uint64_t)keeper->conf.settings.spool_stream_bytes;
+	uint64_t total = (uint64_t)keeper->conf.settings.spool_total_bytes;
 	uint64_t left = own > stream->fed ? own - stream->fed : 0;
-	uint64_t left_of_all =
-		total > keeper->spool_bytes ? (total - keeper->spool_bytes) / copies : 0;
+	uint64_t left_of_all = total > used ? (total - used) / copies : 0;
 
 	if (left_of_all < left)
 		left = left_of_all;
@@ -334,6 +334,7 @@ void coop_spool_feed(struct coop_stream *stream)
 	stream->fed += size;
 	process->spool->bytes += size * copies;
 	process->keeper->spool_bytes += size * copies;
+	process->agent->principal->spool_bytes += size * copies;
 	(void)queue(job); /* fails only without a work function */
 	if (size < fresh)
 		stop_spool(stream, 0);
@@ -362,6 +363,7 @@ void coop_spool_free(struct coop_process *process)
 			(void)unlink(spool->paths[i]);
 	}
 	process->keeper->spool_bytes -= spool->bytes;
+	process->agent->principal->spool_bytes -= spool->bytes;
 	process->spool = NULL;
 	drop(spool);
 }

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "keeper/follow.h"
 #include "keeper/keeper.h"
+#include "keeper/notices.h"
 #include "keeper/process.h"
 #include "keeper/spool.h"
 
@@ -297,6 +298,9 @@ void coop_stream_read(struct coop_stream *stream)
 	if (process->told && stream->told_end == UINT64_MAX && stream->drained)
 		stream->told_end = stream->ring.end;
 	if (stream->ring.end > before) {
+		/* One that is still starting has not been told of: its first output is, right after that. */
+		if (before == 0 && process->state != COOP_STATE_STARTING)
+			coop_notices_output(process, stream);
 		coop_process_touch(process);
 		if (process->reaped && !process->told)
 			coop_deadlines_set(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);

@@ -38,7 +38,12 @@ size_t bench_number(const char *text)
 
 struct coop *bench_connect(void)
 {
-	struct coop_options options = {.no_start = true};
+	return bench_connect_as(NULL);
+}
+
+struct coop *bench_connect_as(const char *token)
+{
+	struct coop_options options = {.no_start = true, .token = token};
 	struct coop_error error;
 	struct coop *coop;
 

@@ -19,6 +19,8 @@ size_t bench_number(const char *text);
 
 /* Connects to the keeper at COOP_SOCKET, which must be there already. */
 struct coop *bench_connect(void);
+/* The same as the agent whose token this is; "" is none, NULL what COOP_TOKEN says. */
+struct coop *bench_connect_as(const char *token);
 
 /* Copies the id out of a spawn's answer. */
 void bench_id(const char *json, char ret_id[COOP_ID_SIZE]);

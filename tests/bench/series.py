@@ -21,7 +21,7 @@ class Series:
         self.name = name
         self.parties = parties
         self.samples = {party: [] for party in parties}
-        self.keeper_cpu = []  # nanoseconds for one of what is counted, where that is looked at
+        self.keeper_cpu = {}  # of a party, where that is looked at: nanoseconds of the keeper for one of what is counted
 
     def play(self, number):
         names = list(self.parties)
@@ -30,7 +30,7 @@ class Series:
             self.samples[party].append(self.parties[party]())
 
     def forget(self):
-        for samples in [self.keeper_cpu, *self.samples.values()]:
+        for samples in [*self.keeper_cpu.values(), *self.samples.values()]:
             samples.clear()
 
     def spread(self):
@@ -61,7 +61,7 @@ def spawn_series(keeper, name, width, count, peer=True):
     def by_keeper():
         before = keeper.cpu_ns()
         took = keeper.time([program("spawn_coop"), *args])
-        series.keeper_cpu.append((keeper.cpu_ns() - before) / count)
+        series.keeper_cpu.setdefault("coop", []).append((keeper.cpu_ns() - before) / count)
         return took / count
 
     parties = {"floor": lambda: numbers([program("spawn_floor"), *args])[0] / count, "coop": by_keeper}

@@ -1,17 +1,23 @@
-/* Starts COUNT processes through the keeper, WIDTH of them at a time on one connection, and has the output and end of
- * each: a spawn and a wait that brings the output.
+/* Starts COUNT processes through the keeper, WIDTH of them at a time, and has the output and end of each: a spawn and a
+ * wait that brings the output.
  *
  *     spawn_coop WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]
  *
- * Prints the nanoseconds it took. Each must exit with 0 and have written exactly OUTPUT_BYTES. */
+ * Prints the nanoseconds it took. Each must exit with 0 and have written exactly OUTPUT_BYTES. All are asked for on one
+ * connection, unless the environment has COOP_BENCH_TOKENS: then there is one for each of its words, which is a token, or
+ * "-" for none, and the requests in flight are dealt out to them in turn. */
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 
 struct work {
-	struct coop *coop;
+	struct coop **connections;
+	size_t connection_count;
 	const char *spawn_args;
 	size_t left;    /* to be started */
 	size_t running; /* started, end not known */
@@ -20,6 +26,7 @@ struct work {
 
 struct job {
 	struct work *work;
+	struct coop *coop; /* it asks on this one */
 	size_t output;
 };
 
@@ -28,7 +35,7 @@ static void submit(struct job *job, const char *op, const char *args,
 {
 	struct coop_error error;
 
-	if (coop_submit(job->work->coop, op, args, NULL, 0, handler, NULL, &error) < 0)
+	if (coop_submit(job->coop, op, args, NULL, 0, handler, NULL, &error) < 0)
 		bench_fail(op, error.message);
 }
 
@@ -83,35 +90,74 @@ static void start(struct job *job)
 	submit(job, "spawn", job->work->spawn_args, &handler);
 }
 
-int main(int argc, char **argv)
+static void connect_all(struct work *work)
 {
+	const char *tokens = getenv("COOP_BENCH_TOKENS");
+	char *words = strdup(tokens ? tokens : ""), *rest = words;
+
+	/* A word and what separates it are two bytes at least. */
+	if (words)
+		work->connections = calloc(strlen(words) / 2 + 1, sizeof(struct coop *));
+	if (!work->connections)
+		bench_fail_errno("tokens");
+	for (char *word; (word = strtok_r(rest, " ", &rest));)
+		work->connections[work->connection_count++] =
+			bench_connect_as(!strcmp(word, "-") ? "" : word);
+	if (!work->connection_count)
+		work->connections[work->connection_count++] = bench_connect();
+	free(words);
+}
+
+/* Until all that was started has ended. */
+static void serve(struct work *work)
+{
+	struct pollfd *polls = calloc(work->connection_count, sizeof *polls);
 	struct coop_error error;
 
+	if (!polls)
+		bench_fail_errno("calloc");
+	while (work->running) {
+		for (size_t i = 0; i < work->connection_count; i++) {
+			polls[i].fd = coop_fd(work->connections[i]);
+			polls[i].events = coop_poll_events(work->connections[i]);
+		}
+		if (poll(polls, (nfds_t)work->connection_count, -1) < 0 && errno != EINTR)
+			bench_fail_errno("poll");
+		for (size_t i = 0; i < work->connection_count; i++) {
+			if (polls[i].revents && coop_dispatch(work->connections[i], &error) < 0)
+				bench_fail("connection", error.message);
+		}
+	}
+	free(polls);
+}
+
+int main(int argc, char **argv)
+{
 	if (argc < 5)
 		bench_fail("usage: spawn_coop WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]",
 			   NULL);
 	size_t width = bench_number(argv[1]);
 	char *spawn_args = bench_spawn_args(argv + 4, "");
 	struct work work = {
-		.coop = bench_connect(),
 		.spawn_args = spawn_args,
 		.left = bench_number(argv[2]),
 		.output = strtoull(argv[3], NULL, 10),
 	};
+	connect_all(&work);
 	struct job *jobs = calloc(width, sizeof *jobs);
 	if (!jobs)
 		bench_fail_errno("calloc");
 	uint64_t began = bench_now();
 	for (size_t i = 0; i < width && work.left; i++) {
 		jobs[i].work = &work;
+		jobs[i].coop = work.connections[i % work.connection_count];
 		start(&jobs[i]);
 	}
-	while (work.running) {
-		if (coop_run(work.coop, -1, &error) < 0)
-			bench_fail("connection", error.message);
-	}
+	serve(&work);
 	printf("%" PRIu64 "\n", bench_now() - began);
-	coop_close(work.coop);
+	for (size_t i = 0; i < work.connection_count; i++)
+		coop_close(work.connections[i]);
+	free(work.connections);
 	free(spawn_args);
 	free(jobs);
 	return 0;

@@ -23,12 +23,12 @@ def program(name):
     return str(PROGRAMS / name)
 
 
-def run(argv, env=None):
-    """Standard output of a command that must succeed."""
+def run(argv, env=None, text="", patience=PATIENCE):
+    """Standard output of a command that must succeed; `text` is its standard input."""
     try:
-        done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(argv, env=env, input=text, capture_output=True, text=True, timeout=patience)
     except subprocess.TimeoutExpired as late:
-        raise BenchError(f"{' '.join(argv)}: not done after {PATIENCE} s") from late
+        raise BenchError(f"{' '.join(argv)}: not done after {patience} s") from late
     if done.returncode:
         raise BenchError(f"{' '.join(argv)}: exit code {done.returncode}: {done.stderr.strip()}")
     return done.stdout
@@ -55,14 +55,20 @@ def wall(argv, env=None):
 
 
 class Keeper:
-    """`coop-keeper --foreground` in a folder of its own."""
+    """`coop-keeper --foreground` in a folder of its own, with a configuration of its own."""
 
-    def __init__(self, folder, name, settings=None, plant=None, before_exec=None):
+    def __init__(self, folder, name, settings=None, plant=None, before_exec=None, conf=""):
         self.folder = pathlib.Path(folder) / name
         self.folder.mkdir(mode=0o700)
-        self.env = dict(
-            os.environ, COOP_SOCKET=str(self.folder / "keeper.sock"), COOP_STATE=str(self.folder / "state")
-        )
+        self.state = self.folder / "state"
+        (self.folder / "coop.conf").write_text(conf)
+        (self.folder / "coop.conf").chmod(0o600)
+        self.env = {name: value for name, value in os.environ.items() if name not in ("COOP_TOKEN", "COOP_SET")}
+        self.env |= {
+            "COOP_SOCKET": str(self.folder / "keeper.sock"),
+            "COOP_STATE": str(self.state),
+            "COOP_CONF": str(self.folder / "coop.conf"),
+        }
         argv = [str(BUILD / "bin" / "coop-keeper"), "--foreground"]
         for key, value in {"max_running": 6000, "idle_exit_ms": 0, **(settings or {})}.items():
             argv += ["--set", f"{key}={value}"]
@@ -84,12 +90,12 @@ class Keeper:
     def op(self, name, **args):
         return json.loads(run([COOP, "op", name, json.dumps(args)], self.env))
 
-    def run(self, argv):
-        return run(argv, self.env)
+    def run(self, argv, **more_env):
+        return run(argv, self.env | more_env)
 
-    def time(self, argv):
+    def time(self, argv, **more_env):
         """What one of our programs says it took, in nanoseconds."""
-        return numbers(argv, self.env)[0]
+        return numbers(argv, self.env | more_env)[0]
 
     def cpu_ns(self):
         """Time that the keeper has had on a processor, all threads."""

@@ -193,7 +193,7 @@ class ForegroundTest(CliCase):
             return done.stdout.decode().split()
 
         self.assertEqual(offered("keeper", "--"), ["--set", "--help"])
-        self.assertEqual(offered("keeper", "--set", "max_r"), ["max_running=", "max_receipts="])
+        self.assertEqual(offered("keeper", "--set", "max_r"), ["max_running=", "max_retained=", "max_receipts="])
         self.assertEqual(offered("run", "--lease", "a"), ["awaited"])
 
     def test_bad_settings(self):
@@ -207,7 +207,7 @@ class ForegroundTest(CliCase):
 
 class ShutdownTest(CliCase):
     def test_b123_shutdown(self):
-        """shutdown ends the keeper and all it owns; the next command starts a new one."""
+        """shutdown ends the keeper and all it owns; the next command starts a new one, which knows how that ended."""
         process = self.detached("sh", "-c", "setsid sleep 300 & sleep 300")
         with self.client() as client:
             tree = procs.descendants(client.hello["pid"])
@@ -217,7 +217,7 @@ class ShutdownTest(CliCase):
         self.assertFalse(self.place.socket.exists())
         self.coop("shutdown")
         self.assertEqual(self.out("run", "echo", "new"), b"new\n")
-        self.refusal("status", process, code=1)
+        self.assertEqual(self.json("status", process)["end_cause"], "shutdown")
 
     def test_b123_running_clients_hear_it(self):
         """A coop run in the foreground ends when the keeper is shut down, with the code of the signal."""

@@ -9,7 +9,8 @@ from lib import procs
 from lib.cli import CliCase
 from lib.place import patience
 
-VERBS = """run ps status logs wait stdin signal kill stop rm gc attach top op doctor shutdown""".split()
+VERBS = """run ps status logs wait stdin signal kill stop rm gc attach top op doctor shutdown info reload cancel history events agent token
+session policy audit""".split()
 
 
 def records(value):

@@ -84,8 +84,9 @@ class Examples(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.socket = self.folder / "run" / "keeper.sock"
-        self.env = dict(os.environ, COOP_SOCKET=str(self.socket),
-                        COOP_STATE=str(self.folder / "state"))
+        conf = tempfile.NamedTemporaryFile(prefix="coop-examples-")
+        self.addCleanup(conf.close)
+        self.env = dict(os.environ, COOP_SOCKET=str(self.socket), COOP_STATE=str(self.folder / "state"), COOP_CONF=conf.name)
         self.addCleanup(shut_down, self.socket)
 
     def command(self, example, *arguments):

@@ -10,7 +10,10 @@ REFUSALS = ("invalid_input", "too_large")
 HUGE = "x" * (7 << 20)
 LARGEST = (1 << 63) - 1
 OPERATIONS = """spawn list status wait read follow write_stdin close_stdin resize signal kill stop release keep gc info shutdown
-list_shells describe""".split()
+list_shells describe login agent_add agent_list agent_show agent_set agent_remove token_new token_list token_revoke session_new session_end
+session_list cancel history follow_events audit_tail audit_verify reload check""".split()
+# Their ids are not those of processes.
+OTHER_IDS = ("session_end", "token_revoke")
 
 
 def types_of(schema):
@@ -18,6 +21,7 @@ def types_of(schema):
     return kind if isinstance(kind, list) else [kind]
 
 
+ANY_LENGTH = "tag why task label state agent session id ids after before command token principal".split()
 SAMPLES = {
     "string": "text",
     "integer": 7,
@@ -64,6 +68,7 @@ class BadInputTest(KeeperCase):
     def setUp(self):
         super().setUp()
         self.canary = self.spawn("cat", stdin="pipe", tag="canary")["id"]
+        self.client.call("agent_add", agent="main/tester")
         self.fed = b""
         described = self.client.call("describe")["operations"]
         self.operations = {operation["name"]: operation for operation in described}
@@ -75,13 +80,19 @@ class BadInputTest(KeeperCase):
         self.wait_output(self.canary, self.fed)
         listed = self.client.call("list", include_finished=True)["processes"]
         self.assertEqual([record["id"] for record in listed], [self.canary])
+        self.assertEqual([agent["path"] for agent in self.client.call("agent_list")["agents"]], ["main", "main/tester"])
+        self.assertEqual(self.client.call("token_list")["tokens"], [])
+        self.assertEqual(self.client.call("session_list")["sessions"], [])
 
     def valid_args(self, name):
         """Arguments that are right, for one of them to be made wrong."""
         schema = self.operations[name]["args"]
-        values = {"id": self.canary, "signal": "CONT", "cols": 80, "rows": 24, "argv": ["true"], "ids": [self.canary]}
+        values = {"id": self.canary, "signal": "CONT", "cols": 80, "rows": 24, "argv": ["true"], "ids": [self.canary],
+                  "agent": "main/tester", "token": "coop_1_x", "call_ids": ["none"]}
         args = {field: values[field] for field in schema.get("required", [])}
-        if name == "spawn":
+        if name == "token_revoke":
+            args["id"] = 999999
+        if name in ("spawn", "check"):
             args["argv"] = ["true"]
         if name == "status":
             args["id"] = self.canary
@@ -146,8 +157,8 @@ class BadInputTest(KeeperCase):
         for name, operation in self.operations.items():
             for field, schema in operation["args"]["properties"].items():
                 kinds = types_of(schema)
-                # An id that is only long is nobody's; a tag, why or task is cut, not refused.
-                if field in ("tag", "why", "task", "label", "state", "agent", "session", "id", "ids", "after", "command"):
+                # An id or a token that is only long is nobody's; a tag, why or task is cut, not refused.
+                if "string" in kinds and field in ANY_LENGTH:
                     continue
                 args = self.valid_args(name)
                 if "string" in kinds:
@@ -177,7 +188,7 @@ class BadInputTest(KeeperCase):
         """Unknown and malformed ids are no_such_process with the same message on every operation."""
         messages = set()
         for name, operation in self.operations.items():
-            if "id" not in operation["args"].get("required", []) or name == "release":
+            if "id" not in operation["args"].get("required", []) or name in ("release", *OTHER_IDS):
                 continue
             for bad in ("psh-0-0", "psh-" + "f" * 20 + "-" + "9" * 20, "../../etc/passwd", "%s%n", "'; --", " "):
                 with self.subTest(op=name, id=bad), self.assertRaises(KeeperError) as caught:

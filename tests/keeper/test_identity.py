@@ -11,7 +11,7 @@ from lib.keeper import KeeperCase
 ID = re.compile(r"^psh-([0-9a-f]+)-([0-9]+)$")
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
-RECORD_FIELDS = """id tag label alias why task owner agent session argv command mode cwd kind lease state pid
+RECORD_FIELDS = """id tag label alias why task call_id owner agent agent_path session argv command mode cwd kind lease state pid
 process_group_id started_at ended_at duration_ms exit end_cause streams stdin_open blocked_on_stdin echo_off on_exit
 descendants stats limits sandbox start audit_id""".split()
 
@@ -76,7 +76,8 @@ class IdentityTest(KeeperCase):
         self.assertIsNone(record["end_cause"])
         self.assertEqual(record["owner"]["agent"], "main")
         self.assertEqual(record["owner"]["principal"], f"uid:{os.getuid()}")
-        self.assertEqual((record["agent"], record["mode"], record["kind"]), ("main", "argv", "pipe"))
+        self.assertEqual((record["agent"], record["agent_path"], record["call_id"]), ("self", "main", None))
+        self.assertEqual((record["mode"], record["kind"]), ("argv", "pipe"))
         self.assertEqual((record["tag"], record["why"], record["task"]), ("web", "to see", "t-1"))
         self.assertEqual(record["process_group_id"], record["pid"])
         self.assertRegex(record["started_at"], TIME)

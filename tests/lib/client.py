@@ -179,6 +179,18 @@ class Client:
         """One operation, its result only."""
         return self.reply(op, args, data).result
 
+    def login(self, token):
+        """From now on this connection acts as the token's agent."""
+        self.call("login", token=token)
+        return self
+
+    def answer(self, op, args=None, data=None):
+        """One operation, the whole answer: {"result": …} or {"error": …}. For answers that are compared."""
+        try:
+            return {"result": self.reply(op, args, data).result}
+        except KeeperError as error:
+            return {"error": {"code": error.code, "message": error.message, "details": error.details}}
+
     def quiet(self, request, seconds):
         """True if nothing at all arrives for a request within some time."""
         try:

@@ -66,6 +66,19 @@ class Keeper:
         self.clients.append(client)
         return client
 
+    def token(self, path, principal=None, **options):
+        """A new token of an agent, made by the operator: what `token_new` answers."""
+        return self.clients[0].call("token_new", agent=path, principal=principal, **options)
+
+    def login(self, path, principal=None):
+        """One more connection that acts as an agent which is there."""
+        return self.connect().login(self.token(path, principal)["token"])
+
+    def agent(self, path, principal=None, **settings):
+        """A new agent, made by the operator, and a connection that acts as it."""
+        self.clients[0].call("agent_add", agent=path, principal=principal, **settings)
+        return self.login(path, principal)
+
     def kill(self):
         """SIGKILL to the keeper itself, not to its guard."""
         os.kill(self.pid, signal.SIGKILL)

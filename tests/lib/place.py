@@ -37,6 +37,8 @@ class Place:
         self.socket = self.dir / "keeper.sock"
         self.state = self.dir / "state"
         self.log = self.dir / "keeper.log"
+        self.conf = self.dir / "coop.conf"
+        self.conf.touch(mode=0o600)
         self.reports = self.dir / "reports"
         self.reports.mkdir(mode=0o777)
         self.reports.chmod(0o777)
@@ -49,7 +51,7 @@ class Place:
         """To another user, with a keeper program of its own: the build may lie where only its owner may look."""
         self.keeper = Path(shutil.copy(KEEPER, self.dir / "coop-keeper"))
         self.log.touch()
-        for path in (self.dir, self.log):
+        for path in (self.dir, self.log, self.conf):
             os.chown(path, self.owner, self.owner)
 
     def become_owner(self):
@@ -61,7 +63,7 @@ class Place:
     def env(self, extra=None):
         keep = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "COOP_BUILD", RUN_MARK)
         env = {name: os.environ[name] for name in keep if name in os.environ}
-        env.update(COOP_SOCKET=str(self.socket), COOP_STATE=str(self.state), TERM="xterm")
+        env.update(COOP_SOCKET=str(self.socket), COOP_STATE=str(self.state), COOP_CONF=str(self.conf), TERM="xterm")
         # A daemon's stderr goes nowhere, so sanitizer reports go to files.
         for name, more in (("ASAN_OPTIONS", "detect_leaks=1:"), ("UBSAN_OPTIONS", "print_stacktrace=1:")):
             env[name] = f"{os.environ.get(name, '')}:{more}log_path={self.reports}/report".lstrip(":")

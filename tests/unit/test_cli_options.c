@@ -14,8 +14,8 @@
 struct settings {
 	bool detach, terminal;
 	const char *tag, *overflow;
-	struct cli_number timeout, ring, count;
-	struct cli_list env;
+	struct cli_number timeout, ring, count, since;
+	struct cli_list env, risk, denied;
 };
 
 static const struct cli_option options[] = {
@@ -27,6 +27,9 @@ static const struct cli_option options[] = {
 	{"timeout", 0, CLI_DURATION, offsetof(struct settings, timeout), "timeout_ms", "D", ""},
 	{"ring", 0, CLI_SIZE, offsetof(struct settings, ring), "ring_bytes", "S", ""},
 	{"count", 'n', CLI_COUNT, offsetof(struct settings, count), NULL, "N", ""},
+	{"since", 0, CLI_TIME, offsetof(struct settings, since), "since", "T", ""},
+	{"risk", 0, CLI_PAIRS, offsetof(struct settings, risk), "policy.risk", "L=A", ""},
+	{"deny", 0, CLI_LIST, offsetof(struct settings, denied), "policy.denied", "C", ""},
 	{"env", 'e', CLI_LIST, offsetof(struct settings, env), "env", "K=V", ""},
 	{0},
 };
@@ -112,6 +115,9 @@ static void refused(void **state)
 		{{"--timeout", "99999999999999999999"}, "too large"},
 		{{"--ring", "big"}, "64K"},
 		{{"--count", "1.5"}, "a number"},
+		{{"--since", "soon"}, "an age such as 2h"},
+		{{"--risk", "sudo"}, "expected L=A"},
+		{{"--risk", "=deny"}, "expected L=A"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char **words = WORDS(rows[i].words[0], rows[i].words[1]);
@@ -143,13 +149,39 @@ static void fields(void **state)
 	cli_options_free(options, &settings);
 }
 
+/* A field with a "." is a member of an object, which several options may share. */
+static void nested_fields(void **state)
+{
+	const char *bad = NULL;
+	json_t *args = json_object();
+	assert_int_equal(parse(CLI_OPERANDS_MIXED,
+			       WORDS("--risk", "sudo=deny", "--deny", "rm", "--risk", "x=a=b",
+				     "--deny", "dd", "--since", "1970-01-01T00:00:01Z")),
+			 0);
+	assert_int_equal(cli_options_fields(options, &settings, args, &bad), 0);
+	char *text = json_dumps(args, JSON_COMPACT | JSON_SORT_KEYS);
+	assert_string_equal(text, "{\"policy\":{\"denied\":[\"rm\",\"dd\"],\"risk\":{\"sudo\":"
+				  "\"deny\",\"x\":\"a=b\"}},\"since\":1000}");
+	free(text);
+	for (const struct cli_option *option = options; option->name; option++)
+		assert_int_equal(cli_option_given(option, &settings),
+				 strcmp(option->name, "risk") == 0 ||
+					 strcmp(option->name, "deny") == 0 ||
+					 strcmp(option->name, "since") == 0);
+
+	assert_int_equal(parse(CLI_OPERANDS_MIXED, WORDS("--risk", "a=\xff")), 0);
+	assert_int_equal(cli_options_fields(options, &settings, args, &bad), -EILSEQ);
+	assert_string_equal(bad, "risk");
+	json_decref(args);
+	cli_options_free(options, &settings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms),
-		cmocka_unit_test(end_of_options),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(fields),
+		cmocka_unit_test(forms),         cmocka_unit_test(end_of_options),
+		cmocka_unit_test(refused),       cmocka_unit_test(fields),
+		cmocka_unit_test(nested_fields),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

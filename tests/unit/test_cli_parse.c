@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "doors/cli/parse.h"
 
 struct row {
@@ -100,6 +102,55 @@ static void counts(void **state)
 	CHECK(cli_parse_count, rows);
 }
 
+static void times(void **state)
+{
+	static const struct row rows[] = {
+		{"1970-01-01T00:00:00Z", 0, 0},
+		{"2026-01-02T03:04:05Z", 0, 1767323045000ull},
+		{"2026-01-02T03:04:05.678Z", 0, 1767323045678ull},
+		{"2026-01-02T03:04:05.6789999Z", 0, 1767323045678ull},
+		{"2026-01-02t03:04:05z", 0, 1767323045000ull},
+		{"2026-01-02 04:04:05+01:00", 0, 1767323045000ull},
+		{"2026-01-01T21:34:05-05:30", 0, 1767323045000ull},
+		{"2026-01-02T03:04Z", 0, 1767323040000ull},
+		/* Without a zone: the one that is set below, two hours east. */
+		{"2026-01-02T05:04:05", 0, 1767323045000ull},
+		{"2026-01-02", 0, 1767304800000ull},
+		{"2024-02-29", 0, 1709157600000ull},
+		{"2026-02-29", -EINVAL, 0},
+		{"2026-02-31T00:00:00Z", -EINVAL, 0},
+		{"2026-13-01", -EINVAL, 0},
+		{"2026-00-01", -EINVAL, 0},
+		{"2026-01-00", -EINVAL, 0},
+		{"2026-01-02T24:00Z", -EINVAL, 0},
+		{"2026-01-02T03:60Z", -EINVAL, 0},
+		{"2026-01-02T", -EINVAL, 0},
+		{"2026-01-02T3:04Z", -EINVAL, 0},
+		{"2026-01-02T03:04:05.Z", -EINVAL, 0},
+		{"2026-01-02T03:04:05+1", -EINVAL, 0},
+		{"2026-01-02T03:04:05Zx", -EINVAL, 0},
+		{"2026-01-02x", -EINVAL, 0},
+		{"2026-1-2", -EINVAL, 0},
+		{"1969-12-31T23:00:00Z", -ERANGE, 0},
+		{"-1h", -EINVAL, 0},
+		{"yesterday", -EINVAL, 0},
+		{"", -EINVAL, 0},
+	};
+	assert_int_equal(setenv("TZ", "EAST-2", 1), 0);
+	CHECK(cli_parse_time, rows);
+}
+
+/* An age is counted back from now, and not beyond the beginning of time. */
+static void ages(void **state)
+{
+	uint64_t ms = 0;
+	const int64_t now = coop_clock_wall_ms();
+	assert_int_equal(cli_parse_time("2h", &ms), 0);
+	assert_in_range((uint64_t)now - ms, 7200000 - 60000, 7200000);
+	assert_int_equal(cli_parse_time("1000000d", &ms), 0);
+	assert_int_equal(ms, 0);
+}
+
 static void env_words(void **state)
 {
 	char name[CLI_ENV_NAME_MAX];
@@ -134,7 +185,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations),   cmocka_unit_test(sizes),
 		cmocka_unit_test(counts),      cmocka_unit_test(env_words),
-		cmocka_unit_test(env_refused),
+		cmocka_unit_test(env_refused), cmocka_unit_test(times),
+		cmocka_unit_test(ages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,39 @@
 
 #include "base/cleanup.h"
 #include "cli.h"
+#include "token_file.h"
+
+/* What is wrong with the token, with where it came from: the library does not know. */
+static void explain_token(const struct cli *cli, struct coop_error *error)
+{
+	char text[sizeof(error->message)];
+	const char *said = error->message;
+	if (strcmp(error->code, "permission_denied") == 0)
+		said = "no such token: it is wrong, has expired or was revoked";
+	else if (strncmp(said, "token: ", 7) == 0)
+		said += 7;
+	int n = snprintf(text, sizeof(text), "%s%.200s: %.250s",
+			 cli->token_file ? "--token-file " : "COOP_TOKEN",
+			 cli->token_file ? cli->token_file : "", said);
+	if (n > 0)
+		memcpy(error->message, text, sizeof(text));
+}
 
 int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error)
 {
-	const struct coop_options options = {.no_start = start == CLI_ONLY_RUNNING};
-	int r = coop_open(&options, &cli->coop, error);
+	char token[CLI_TOKEN_SIZE];
+	struct coop_options options = {.no_start = start == CLI_ONLY_RUNNING};
+	int r = 0;
+	if (cli->token_file) {
+		r = cli_token_read(cli->token_file, token, error);
+		options.token = token;
+	}
+	if (r == 0)
+		r = coop_open(&options, &cli->coop, error);
+	/* -EACCES is also what a socket says that may not be opened. */
+	if (r < 0 &&
+	    (strcmp(error->code, "permission_denied") == 0 || strstr(error->details, "\"token\"")))
+		explain_token(cli, error);
 	if (r == -ECONNREFUSED && start == CLI_ONLY_RUNNING)
 		cli_error(error, "unreachable",
 			  "no keeper is running, so there are no processes (coop run starts both)");
@@ -25,6 +53,19 @@ void cli_close(struct cli *cli)
 json_t *cli_id_args(const char *id)
 {
 	return json_pack("{s:s}", "id", id);
+}
+
+json_t *cli_args(const struct cli_option *options, const void *settings, const char *name,
+		 const char *text)
+{
+	json_t *args = json_object();
+	const char *bad;
+	if (cli_options_fields(options, settings, args, &bad) < 0 ||
+	    (name && json_object_set_new(args, name, json_string(text)) < 0)) {
+		json_decref(args);
+		return NULL;
+	}
+	return args;
 }
 
 /* The request's arguments as text, for the caller to free. */
@@ -69,6 +110,17 @@ int cli_submit(struct cli *cli, const char *op, json_t *args, const void *data, 
 	return r;
 }
 
+/* A result that is nothing but a record, or a list of them, is given as that. Takes over the result. */
+static json_t *unwrap(json_t *result)
+{
+	json_t *only = json_object_iter_value(json_object_iter(result));
+	if (json_object_size(result) != 1 || (!json_is_object(only) && !json_is_array(only)))
+		return result;
+	json_incref(only);
+	json_decref(result);
+	return only;
+}
+
 /* One id of cli_each(): its result, or its error for JSON. */
 static json_t *call_one(struct cli *cli, const char *op, const json_t *common, char *id,
 			cli_show *show, int *code)
@@ -88,14 +140,7 @@ static json_t *call_one(struct cli *cli, const char *op, const json_t *common, c
 	}
 	if (show && !show(cli, id, result))
 		*code = cli->verb->failure;
-	/* A result that is nothing but a record is given as the record. */
-	json_t *process = json_object_get(result, "process");
-	if (process && json_object_size(result) == 1) {
-		json_incref(process);
-		json_decref(result);
-		return process;
-	}
-	return result;
+	return unwrap(result);
 }
 
 int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char **ids,
@@ -127,10 +172,11 @@ int cli_once(struct cli *cli, enum cli_start start, const char *op, json_t *args
 	else
 		r = cli_call(cli, op, args, &result, &error);
 	if (r < 0)
-		return cli_fail(cli, NULL, &error);
+		return cli_fail(cli, cli->about, &error);
+	bool good = !show || show(cli, NULL, result);
+	result = unwrap(result);
 	if (cli->json)
 		cli_print_json(result);
-	bool good = !show || show(cli, NULL, result);
 	json_decref(result);
 	return good ? CLI_OK : cli->verb->failure;
 }

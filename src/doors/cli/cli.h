@@ -23,14 +23,18 @@ enum cli_exit {
 struct cli {
 	const struct cli_verb *verb;
 	const void *settings; /* what its options filled */
-	struct coop *coop;    /* NULL until cli_open() */
+	const char
+		*token_file; /* act as the agent whose token is there; NULL: as COOP_TOKEN says */
+	struct coop *coop;   /* NULL until cli_open() */
 	bool json;
+	const char *about; /* what an error of cli_once() is about; NULL: nothing in particular */
 	bool lines; /* with --json: several values, a line each, so that an error is one of them */
 };
 
-/* One row of the table of verbs. */
+/* One row of the table of verbs. A verb that is made of others ("agent") has a table of its own for them and cli_group_run() as its
+ * `run`. */
 struct cli_verb {
-	const char *name;
+	const char *name;                 /* all its words: "ps", "agent add" */
 	const char *synopsis;             /* what follows the name on a command line */
 	const char *summary;              /* one line */
 	const char *text;                 /* help: more about it, or NULL */
@@ -39,6 +43,8 @@ struct cli_verb {
 	enum cli_operands operands;
 	size_t min_operands, max_operands; /* checked before `run` */
 	int failure, usage; /* its exit codes when coop fails and when the command line is wrong */
+	bool no_keeper;     /* it talks to none, so that there is nothing to log in to */
+	const struct cli_verb *const *subs; /* ends with NULL; NULL: it is no group */
 	/* Carries it out; operands end with NULL. Returns the exit code. */
 	int (*run)(struct cli *cli, const void *settings, size_t count, char **operands);
 };
@@ -48,8 +54,24 @@ struct cli_verb {
 /* The table, in the order of help; ends with NULL. */
 extern const struct cli_verb *const cli_verbs[];
 
-/* NULL: there is none of that name. */
-const struct cli_verb *cli_verb_find(const char *name);
+/* The verb that the words (NULL at the end) begin with, and how many of them are its name: of "agent add x" two. A group without one
+ * of its verbs behind it is found as itself. NULL: there is none of that name. */
+const struct cli_verb *cli_verb_find(char *const *words, size_t *ret_used);
+
+/* The last word of its name. */
+const char *cli_verb_word(const struct cli_verb *verb);
+
+/* Says which verbs the group has: nobody gets here who named one of them. */
+int cli_group_run(struct cli *cli, const void *settings, size_t count, char **operands);
+
+/* What verbs take besides their own options. */
+struct cli_common {
+	const char *token_file;
+	bool json, help;
+};
+
+/* The rows for that which the verb takes. */
+const struct cli_option *cli_common_options(const struct cli_verb *verb);
 
 /* Help on one verb, on stdout. */
 void cli_help_verb(const struct cli_verb *verb);
@@ -59,7 +81,7 @@ enum cli_start {
 	CLI_ONLY_RUNNING, /* do not start a keeper: without one there is nothing to be seen anyway */
 };
 
-/* Connects. 0, or a negative errno with *error filled; nothing has been said yet. */
+/* Connects, as the agent of the token if there is one. 0, or a negative errno with *error filled; nothing has been said yet. */
 int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error);
 void cli_close(struct cli *cli);
 
@@ -74,6 +96,10 @@ int cli_submit(struct cli *cli, const char *op, json_t *args, const void *data, 
 /* {"id": …}; NULL if the text is not UTF-8. */
 json_t *cli_id_args(const char *id);
 
+/* What the options say and, unless `name` is NULL, {name: text}. NULL if something is not UTF-8. */
+json_t *cli_args(const struct cli_option *options, const void *settings, const char *name,
+		 const char *text);
+
 /* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried out, and the answer is no. */
 typedef bool cli_show(const struct cli *cli, const char *id, const json_t *result);
 
@@ -83,8 +109,8 @@ typedef bool cli_show(const struct cli *cli, const char *id, const json_t *resul
 int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char **ids,
 	     cli_show *show);
 
-/* The shape of a verb that is one operation without a process: opens (unless that was done), calls, prints JSON if that is asked
- * for, else shows. */
+/* The shape of a verb that is one operation without a process: opens (unless that was done), calls, shows, and prints the result as
+ * JSON if that is asked for; of one that has a single member, which is an object or a list, that one. Takes over `args`. */
 int cli_once(struct cli *cli, enum cli_start start, const char *op, json_t *args, cli_show *show);
 
 /* One line on stderr, "coop: …". Control characters become "?". */

@@ -123,6 +123,12 @@ static void look_keeper(struct cli *cli, struct cli_finding *finding)
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
 	if (r == -ECONNREFUSED) {
 		found(finding, CLI_GOOD, "not running; the first coop run starts it");
+	} else if (r < 0 && (cli->token_file || getenv("COOP_TOKEN")) &&
+		   strcmp(error.code, "unreachable") != 0) {
+		found(finding, CLI_BAD, "running, but %.400s", error.message);
+		advise(finding,
+		       "coop token new, from an agent above, makes another; without COOP_TOKEN "
+		       "you are main");
 	} else if (r < 0) {
 		found(finding, CLI_BAD, "cannot be reached: %.400s", error.message);
 		advise(finding, "end the process that holds the socket, or set COOP_SOCKET to "

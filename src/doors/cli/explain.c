@@ -13,14 +13,20 @@ static const struct {
 	{"shell", "there is no such shell here (coop shells lists them)"},
 };
 
-/* A field is "grace_ms", or one of several: "env.PATH", "env_remove[2]". */
-static const struct cli_option *find_option(const struct cli *cli, const char *field)
+/* A field is "grace_ms", or one of several: "env.PATH", "env_remove[2]", "policy.risk.sudo". *ret_rest is what the option does not
+ * stand for. */
+static const struct cli_option *find_option(const struct cli *cli, const char *field,
+					    const char **ret_rest)
 {
-	const size_t length = strcspn(field, ".[");
-	for (const struct cli_option *option = cli->verb->options; option && option->name; option++)
-		if (option->field && strncmp(option->field, field, length) == 0 &&
-		    !option->field[length])
-			return option;
+	for (const struct cli_option *option = cli->verb->options; option && option->name;
+	     option++) {
+		const size_t length = option->field ? strlen(option->field) : 0;
+		if (!length || strncmp(option->field, field, length) != 0 ||
+		    (field[length] && !strchr(".[", field[length])))
+			continue;
+		*ret_rest = field + length;
+		return option;
+	}
 	return NULL;
 }
 
@@ -42,7 +48,7 @@ static void describe(const struct cli *cli, const struct cli_option *option, con
 	long long low, high;
 	char limit[CLI_TEXT_MAX];
 	const bool number = option->kind == CLI_DURATION || option->kind == CLI_SIZE ||
-			    option->kind == CLI_COUNT;
+			    option->kind == CLI_COUNT || option->kind == CLI_TIME;
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
 		if (strcmp(option->field, sentences[i].field) == 0)
 			rest = sentences[i].sentence;
@@ -61,14 +67,17 @@ void cli_error_translate(const struct cli *cli, struct coop_error *error)
 {
 	json_t *details = json_loads(error->details, 0, NULL);
 	const char *field = cli_text(details, "field");
-	const struct cli_option *option = cli->settings ? find_option(cli, field) : NULL;
+	const char *rest = "";
+	const struct cli_option *option = cli->settings ? find_option(cli, field, &rest) : NULL;
 	const size_t length = strlen(field);
-	/* The keeper's sentences about an argument begin with its name. */
-	if (option && strncmp(error->message, field, length) == 0 &&
-	    error->message[length] == ' ') {
+	/* The keeper's sentences about an argument begin with its name, or are about what it names. */
+	const bool begins =
+		strncmp(error->message, field, length) == 0 && error->message[length] == ' ';
+	if (option && (begins || cli_option_given(option, cli->settings))) {
 		char text[sizeof(error->message)], what[sizeof(error->message)];
-		const char *member = strchr(field, '.');
-		describe(cli, option, error->message + length + 1, what, sizeof(what));
+		const char *member = *rest == '.' ? rest : NULL;
+		describe(cli, option, error->message + (begins ? length + 1 : 0), what,
+			 sizeof(what));
 		int n = snprintf(text, sizeof(text), "--%s%s%.100s: %.300s", option->name,
 				 member ? " " : "", member ? member + 1 : "", what);
 		if (n > 0)

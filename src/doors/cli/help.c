@@ -50,27 +50,41 @@ static void print_option(const struct cli_option *option)
 	}
 }
 
-/* Not one whose whole command line is somebody else's. */
-static bool takes_json(const struct cli_verb *verb)
+const struct cli_option *cli_common_options(const struct cli_verb *verb)
 {
-	return verb->operands != CLI_OPERANDS_ALL;
+	static const struct cli_option rows[] = {
+		{"token-file", 0, CLI_TEXT, offsetof(struct cli_common, token_file), NULL, "FILE",
+		 "act as the agent whose token is the first line of this file (else COOP_TOKEN)"},
+		{"json", 0, CLI_FLAG, offsetof(struct cli_common, json), NULL, NULL,
+		 "print JSON instead of text for people"},
+		{"help", 'h', CLI_FLAG, offsetof(struct cli_common, help), NULL, NULL,
+		 "print this"},
+		{0},
+	};
+	/* Not --json either where the whole command line is somebody else's. */
+	return rows + (verb->operands == CLI_OPERANDS_ALL ? 2 : verb->no_keeper ? 1 : 0);
+}
+
+static void print_list(const struct cli_verb *const *verbs, int width)
+{
+	for (; *verbs; verbs++)
+		(void)printf("  %-*s %s\n", width, (*verbs)->name, (*verbs)->summary);
 }
 
 void cli_help_verb(const struct cli_verb *verb)
 {
-	static const struct cli_option common[] = {
-		{"json", 0, CLI_FLAG, 0, NULL, NULL, "print JSON instead of text for people"},
-		{"help", 'h', CLI_FLAG, 0, NULL, NULL, "print this"},
-		{0},
-	};
 	(void)printf("usage: coop %s%s%s\n\n%s.\n", verb->name, *verb->synopsis ? " " : "",
 		     verb->synopsis, verb->summary);
 	if (verb->text)
 		(void)printf("\n%s\n", verb->text);
+	if (verb->subs) {
+		(void)printf("\nVerbs:\n");
+		print_list(verb->subs, 14);
+	}
 	(void)printf("\nOptions:\n");
 	for (const struct cli_option *option = verb->options; option && option->name; option++)
 		print_option(option);
-	for (const struct cli_option *option = common + !takes_json(verb); option->name; option++)
+	for (const struct cli_option *option = cli_common_options(verb); option->name; option++)
 		print_option(option);
 }
 
@@ -81,13 +95,14 @@ static void print_verbs(void)
 		"coop keeps the processes that agents start: it runs them, captures what they "
 		"print, and tells how\n"
 		"they ended. The first command starts the keeper; there is nothing to set up.\n\n");
-	for (const struct cli_verb *const *verb = cli_verbs; *verb; verb++)
-		(void)printf("  %-9s %s\n", (*verb)->name, (*verb)->summary);
+	print_list(cli_verbs, 9);
 	(void)printf("\nAn ID is what coop run -d prints, a tag, or the beginning of an id that "
 		     "fits only one process.\n"
 		     "coop help VERB tells more; so does the manual page coop(1).\n"
 		     "Try: coop run -- echo hello\n");
 }
+
+static json_t *verbs_json(const struct cli_verb *const *verbs);
 
 static json_t *verb_json(const struct cli_verb *verb)
 {
@@ -96,42 +111,57 @@ static json_t *verb_json(const struct cli_verb *verb)
 		(void)json_array_append_new(
 			options, json_pack("{s:s, s:s?, s:s}", "name", option->name, "argument",
 					   option->argument, "help", option->help));
-	return json_pack("{s:s, s:s, s:s, s:o}", "name", verb->name, "synopsis", verb->synopsis,
-			 "summary", verb->summary, "options", options);
+	json_t *value = json_pack("{s:s, s:s, s:s, s:o}", "name", verb->name, "synopsis",
+				  verb->synopsis, "summary", verb->summary, "options", options);
+	if (verb->subs)
+		(void)json_object_set_new(value, "verbs", verbs_json(verb->subs));
+	return value;
 }
 
-/* What completion offers: the verbs, or one verb's options. */
+static json_t *verbs_json(const struct cli_verb *const *verbs)
+{
+	json_t *list = json_array();
+	for (; *verbs; verbs++)
+		(void)json_array_append_new(list, verb_json(*verbs));
+	return list;
+}
+
+/* What completion offers: the verbs, those of a group, or one verb's options. */
 static void print_words(const struct cli_verb *only)
 {
-	for (const struct cli_verb *const *verb = cli_verbs; !only && *verb; verb++)
-		(void)puts((*verb)->name);
+	for (const struct cli_verb *const *verb = only ? only->subs : cli_verbs; verb && *verb;
+	     verb++)
+		(void)puts(cli_verb_word(*verb));
 	if (!only)
 		return;
 	/* A "=" behind an option says that it takes a value. */
-	for (const struct cli_option *option = only->options; option && option->name; option++) {
-		(void)printf("--%s%s\n", option->name, option->argument ? "=" : "");
-		if (option->letter && option->argument)
-			(void)printf("-%c=\n", option->letter);
-	}
-	(void)puts(takes_json(only) ? "--json\n--help" : "--help");
+	const struct cli_option *const tables[] = {only->options, cli_common_options(only)};
+	for (size_t i = 0; i < 2; i++)
+		for (const struct cli_option *option = tables[i]; option && option->name;
+		     option++) {
+			(void)printf("--%s%s\n", option->name, option->argument ? "=" : "");
+			if (option->letter && option->argument)
+				(void)printf("-%c=\n", option->letter);
+		}
 }
 
 static void print_json(const struct cli_verb *only)
 {
-	json_t *value = only ? verb_json(only) : json_array();
-	for (const struct cli_verb *const *verb = cli_verbs; !only && *verb; verb++)
-		(void)json_array_append_new(value, verb_json(*verb));
+	json_t *value = only ? verb_json(only) : verbs_json(cli_verbs);
 	cli_print_json(value);
 	json_decref(value);
 }
 
+/* "help agent add": all words must be the verb's. */
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	const struct settings *s = settings;
-	const struct cli_verb *verb = count ? cli_verb_find(operands[0]) : NULL;
-	if (count && !verb) {
+	size_t used = 0;
+	const struct cli_verb *verb = count ? cli_verb_find(operands, &used) : NULL;
+	if (used < count || (count && !verb)) {
 		struct coop_error error;
-		cli_error(&error, "usage", "there is no verb %s (see: coop help)", operands[0]);
+		cli_error(&error, "usage", "there is no verb %s%s%s (see: coop help)", operands[0],
+			  count > 1 ? " " : "", count > 1 ? operands[1] : "");
 		(void)cli_fail(cli, NULL, &error);
 		return CLI_USAGE;
 	}
@@ -158,8 +188,9 @@ const struct cli_verb cli_verb_help = {
 	.summary = "Say how coop, or one verb, is used",
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.max_operands = 1,
+	.max_operands = 2,
 	.failure = CLI_FAILED,
 	.usage = CLI_USAGE,
+	.no_keeper = true,
 	.run = run,
 };

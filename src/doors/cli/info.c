@@ -25,20 +25,13 @@ static void show_settings(json_t *settings)
 	json_object_foreach(settings, name, value)
 	{
 		char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-		(void)printf("  %-20s %s\n", name, text ? text : "?");
+		(void)printf("  %-22s %s\n", name, text ? text : "?");
 		free(text);
 	}
 }
 
-static bool show(const struct cli *cli, const char *id, const json_t *result)
+static void show_processes(const json_t *processes)
 {
-	const json_t *processes = json_object_get(result, "processes");
-	if (cli->json)
-		return true;
-	(void)printf("keeper      coop %s, pid %lld, since %s\n", cli_text(result, "version"),
-		     (long long)cli_number(result, "pid"), cli_text(result, "started_at"));
-	(void)printf("socket      %s\n", cli_text(result, "socket"));
-	(void)printf("state       %s\n", cli_text(result, "state_dir"));
 	(void)printf("processes   %lld live, %lld finished, %lld receipts\n",
 		     (long long)cli_number(processes, "live"),
 		     (long long)cli_number(processes, "finished"),
@@ -49,9 +42,60 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 			     "shutdown)\n",
 			     strays, strays == 1 ? "process that belongs" : "processes that belong",
 			     strays == 1 ? "it ends" : "they end");
-	(void)printf("connections %lld\n", (long long)cli_number(result, "connections"));
-	show_memory(result);
-	show_settings(json_object_get(result, "settings"));
+}
+
+/* Records or audit: whether it can be written, and what is missing in it. */
+static void show_log(const char *name, const json_t *log)
+{
+	const char *why = cli_text(log, "error");
+	if (!json_is_object(log))
+		return;
+	(void)printf("%-11s %s", name, cli_text(log, "state"));
+	if (cli_number(log, "pending") > 0)
+		(void)printf(", %lld to be written", (long long)cli_number(log, "pending"));
+	if (cli_number(log, "last") > 0)
+		(void)printf(", %lld lines", (long long)cli_number(log, "last"));
+	if (cli_number(log, "lost") > 0)
+		(void)printf(", %lld lost", (long long)cli_number(log, "lost"));
+	(void)printf("%s%s\n", *why ? ": " : "", why);
+}
+
+static void show_configuration(const json_t *configuration)
+{
+	const char *path = cli_text(configuration, "path"), *why = cli_text(configuration, "error"),
+		   *at = cli_text(configuration, "loaded_at");
+	if (!json_is_object(configuration))
+		return;
+	(void)printf("conf        %s%s%s\n", *path ? path : "none", *path && *at ? ", read " : "",
+		     *path ? at : "");
+	if (*why)
+		(void)printf("            not in force: %s\n", why);
+}
+
+static bool show(const struct cli *cli, const char *id, const json_t *result)
+{
+	const json_t *you = json_object_get(result, "you");
+	const bool chief = json_is_true(json_object_get(you, "operator"));
+	if (cli->json)
+		return true;
+	(void)printf("keeper      coop %s, pid %lld, since %s\n", cli_text(result, "version"),
+		     (long long)cli_number(result, "pid"), cli_text(result, "started_at"));
+	(void)printf("you         %s of %s%s\n", cli_text(you, "agent"), cli_text(you, "principal"),
+		     chief ? ", the operator" : "");
+	show_processes(json_object_get(result, "processes"));
+	/* The rest of the keeper's affairs are the operator's alone. */
+	if (chief) {
+		if (*cli_text(result, "socket"))
+			(void)printf("socket      %s\nstate       %s\n", cli_text(result, "socket"),
+				     cli_text(result, "state_dir"));
+		(void)printf("connections %lld\n", (long long)cli_number(result, "connections"));
+		show_memory(result);
+		show_log("records", json_object_get(result, "records"));
+		show_log("audit", json_object_get(result, "audit"));
+		show_configuration(json_object_get(result, "configuration"));
+	}
+	if (json_object_size(json_object_get(result, "settings")))
+		show_settings(json_object_get(result, "settings"));
 	return true;
 }
 

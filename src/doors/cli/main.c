@@ -11,16 +11,6 @@
 #include "sibling.h"
 #include "verbs.h"
 
-struct common {
-	bool json, help;
-};
-
-static const struct cli_option common_options[] = {
-	{"json", 0, CLI_FLAG, offsetof(struct common, json), NULL, NULL, "print JSON"},
-	{"help", 'h', CLI_FLAG, offsetof(struct common, help), NULL, NULL, "say how it is used"},
-	{0},
-};
-
 static int check_operands(const struct cli *cli, size_t count)
 {
 	const struct cli_verb *verb = cli->verb;
@@ -35,7 +25,7 @@ static int check_operands(const struct cli *cli, size_t count)
 
 static int run_verb(const struct cli_verb *verb, char **args)
 {
-	struct common common = {0};
+	struct cli_common common = {0};
 	COOP_AUTO_FREE void *settings = calloc(1, verb->settings_size + 1);
 	struct cli cli = {.verb = verb, .settings = settings};
 	if (!settings) {
@@ -44,14 +34,16 @@ static int run_verb(const struct cli_verb *verb, char **args)
 	}
 	const struct cli_option_set sets[] = {
 		{verb->options, settings},
-		{common_options, &common},
+		{cli_common_options(verb), &common},
 	};
 	char problem[CLI_OPTION_ERROR_MAX];
 	size_t count;
 	int r = cli_options_parse(sets, 2, verb->operands, args, &count, problem);
 	cli.json = common.json;
+	cli.token_file = common.token_file;
 	int code;
-	if (r < 0) {
+	/* What stands behind a word that is no verb of the group is not the fault. */
+	if (r < 0 && !(verb->subs && count)) {
 		code = cli_finish(&cli, cli_misuse(&cli, "%s", problem));
 	} else if (common.help) {
 		cli_help_verb(verb);
@@ -86,6 +78,19 @@ static int no_such_verb(char **argv, const struct coop_error *error)
 	return cli_finish(&cli, CLI_USAGE);
 }
 
+/* "agent --json ls" is "agent ls --json": of what all verbs take, each word may stand before the name's second one, too. */
+static void lift_word(char **args)
+{
+	size_t at = 0;
+	while (args[at] && args[at][0] == '-')
+		at += strcmp(args[at], "--token-file") == 0 && args[at + 1] ? 2 : 1;
+	if (!args[at])
+		return;
+	char *word = args[at];
+	memmove(args + 1, args, at * sizeof(*args));
+	args[0] = word;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -98,9 +103,16 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (strcmp(word, aliases[i].word) == 0)
 			word = aliases[i].verb;
-	const struct cli_verb *verb = cli_verb_find(word);
+	char *words[] = {(char *)word, NULL, NULL};
+	size_t used;
+	const struct cli_verb *verb = cli_verb_find(words, &used);
+	if (verb && verb->subs) {
+		lift_word(argv + 2);
+		words[1] = argv[2];
+		verb = cli_verb_find(words, &used);
+	}
 	if (verb)
-		return run_verb(verb, argv + (argc > 1 ? 2 : 1));
+		return run_verb(verb, argv + (argc > 1 ? 1 + used : 1));
 	struct coop_error error;
 	int r = word[0] == '-' ? 0 : cli_sibling_exec(word, argv + 1);
 	if (r == 0)

@@ -114,6 +114,14 @@ static int set_value(struct parser *parser, const struct target *target, const c
 				  "a size such as 64K, 1M or 4096");
 	case CLI_COUNT:
 		return set_number(parser, target, value, cli_parse_count, "a number");
+	case CLI_TIME:
+		return set_number(parser, target, value, cli_parse_time,
+				  "an age such as 2h, or a time such as 2026-01-31T08:00:00Z");
+	case CLI_PAIRS:
+		if (value[0] == '=' || !strchr(value, '='))
+			return refuse(parser, "--%s %s: expected %s", option->name, value,
+				      option->argument);
+		return set_list(parser, target, value);
 	case CLI_LIST:
 		return set_list(parser, target, value);
 	}
@@ -195,56 +203,98 @@ int cli_options_parse(const struct cli_option_set *sets, size_t set_count,
 	return parser.failed ? -EINVAL : 0;
 }
 
-/* The option's value as JSON; NULL: it was not given, or (*ret_bad) it cannot be said in JSON. */
-static json_t *value_json(const struct cli_option *option, const void *settings, bool *ret_bad)
+/* NULL: one of them cannot be said in JSON. */
+static json_t *list_json(const struct cli_list *list)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; array && i < list->count; i++)
+		if (json_array_append_new(array, json_string(list->items[i])) < 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	return array;
+}
+
+static json_t *pairs_json(const struct cli_list *list)
+{
+	json_t *object = json_object();
+	for (size_t i = 0; object && i < list->count; i++) {
+		const size_t length = strcspn(list->items[i], "=");
+		char *name = strndup(list->items[i], length);
+		if (!name || json_object_set_new(object, name,
+						 json_string(list->items[i] + length + 1)) < 0) {
+			json_decref(object);
+			object = NULL;
+		}
+		free(name);
+	}
+	return object;
+}
+
+bool cli_option_given(const struct cli_option *option, const void *settings)
 {
 	const void *place = (const char *)settings + option->offset;
-	const char *text;
-	const struct cli_number *number;
-	const struct cli_list *list;
-	json_t *array;
-
 	switch (option->kind) {
 	case CLI_FLAG:
-		return *(const bool *)place ? json_true() : NULL;
+		return *(const bool *)place;
 	case CLI_TEXT:
 	case CLI_CHOICE:
-		text = *(const char *const *)place;
-		if (!text)
-			return NULL;
-		json_t *string = json_string(text);
-		*ret_bad = !string;
-		return string;
+		return *(const char *const *)place;
 	case CLI_DURATION:
 	case CLI_SIZE:
 	case CLI_COUNT:
-		number = place;
-		return number->set ? json_integer((json_int_t)number->value) : NULL;
+	case CLI_TIME:
+		return ((const struct cli_number *)place)->set;
 	case CLI_LIST:
-		list = place;
-		if (!list->count)
-			return NULL;
-		array = json_array();
-		for (size_t i = 0; i < list->count && !*ret_bad; i++)
-			*ret_bad = json_array_append_new(array, json_string(list->items[i])) < 0;
-		return array;
+	case CLI_PAIRS:
+		return ((const struct cli_list *)place)->count > 0;
+	}
+	return false;
+}
+
+/* The value of an option that was given, as JSON. NULL: it cannot be said so. */
+static json_t *value_json(const struct cli_option *option, const void *settings)
+{
+	const void *place = (const char *)settings + option->offset;
+	switch (option->kind) {
+	case CLI_FLAG:
+		return json_true();
+	case CLI_TEXT:
+	case CLI_CHOICE:
+		return json_string(*(const char *const *)place);
+	case CLI_DURATION:
+	case CLI_SIZE:
+	case CLI_COUNT:
+	case CLI_TIME:
+		return json_integer((json_int_t)((const struct cli_number *)place)->value);
+	case CLI_LIST:
+		return list_json(place);
+	case CLI_PAIRS:
+		return pairs_json(place);
 	}
 	return NULL;
+}
+
+/* "policy.mode" is a member of the object "policy". Takes over the value. */
+static int set_field(json_t *args, const char *field, json_t *value)
+{
+	const char *dot = strchr(field, '.');
+	if (!dot)
+		return json_object_set_new(args, field, value);
+	char outer[64];
+	(void)snprintf(outer, sizeof(outer), "%.*s", (int)(dot - field), field);
+	if (!json_object_get(args, outer))
+		(void)json_object_set_new(args, outer, json_object());
+	return json_object_set_new(json_object_get(args, outer), dot + 1, value);
 }
 
 int cli_options_fields(const struct cli_option *options, const void *settings, json_t *args,
 		       const char **ret_bad)
 {
 	for (const struct cli_option *option = options; option && option->name; option++) {
-		if (!option->field)
+		if (!option->field || !cli_option_given(option, settings))
 			continue;
-		bool bad = false;
-		json_t *value = value_json(option, settings, &bad);
-		if (value && !bad)
-			bad = json_object_set_new(args, option->field, value) < 0;
-		else
-			json_decref(value);
-		if (bad) {
+		if (set_field(args, option->field, value_json(option, settings)) < 0) {
 			*ret_bad = option->name;
 			return -EILSEQ;
 		}
@@ -255,6 +305,6 @@ int cli_options_fields(const struct cli_option *options, const void *settings, j
 void cli_options_free(const struct cli_option *options, void *settings)
 {
 	for (; options && options->name; options++)
-		if (options->kind == CLI_LIST)
+		if (options->kind == CLI_LIST || options->kind == CLI_PAIRS)
 			free(((struct cli_list *)((char *)settings + options->offset))->items);
 }

@@ -15,7 +15,9 @@ enum cli_option_kind {
 	CLI_DURATION, /* struct cli_number, milliseconds */
 	CLI_SIZE,     /* struct cli_number, bytes */
 	CLI_COUNT,    /* struct cli_number */
+	CLI_TIME,     /* struct cli_number, milliseconds since 1970 */
 	CLI_LIST,     /* struct cli_list, the option may be repeated */
+	CLI_PAIRS,    /* the same of NAME=VALUE; as JSON an object */
 };
 
 struct cli_number {
@@ -32,8 +34,9 @@ struct cli_option {
 	const char *name; /* without its dashes; NULL ends the table */
 	char letter;      /* 0: it has none */
 	enum cli_option_kind kind;
-	size_t offset;        /* of the value in the settings */
-	const char *field;    /* the argument of the operation that it is, or NULL */
+	size_t offset; /* of the value in the settings */
+	const char *
+		field; /* the argument of the operation that it is ("policy.mode": a member of one), or NULL */
 	const char *argument; /* what help calls the value */
 	const char *help;
 };
@@ -65,6 +68,9 @@ int cli_options_parse(const struct cli_option_set *sets, size_t set_count,
  * *ret_bad names the option. */
 int cli_options_fields(const struct cli_option *options, const void *settings, json_t *args,
 		       const char **ret_bad);
+
+/* Was the option given? */
+bool cli_option_given(const struct cli_option *option, const void *settings);
 
 void cli_options_free(const struct cli_option *options, void *settings);
 

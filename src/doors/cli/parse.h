@@ -19,6 +19,10 @@ int cli_parse_size(const char *text, uint64_t *ret_bytes);
 /* A plain decimal number. Failures as above. */
 int cli_parse_count(const char *text, uint64_t *ret);
 
+/* A moment in milliseconds since 1970: an age (a duration, counted back from now), or an RFC 3339 time, of which the end may be left
+ * out: "2026-01-02", "2026-01-02T03:04", "2026-01-02T03:04:05.678Z", "2026-01-02 03:04:05+02:00". Without a zone it is local time. Failures as above. */
+int cli_parse_time(const char *text, uint64_t *ret_ms);
+
 /* "NAME=VALUE" or "NAME". Writes the name, and gives the value, which points into `text`, NULL without a "=".
  * -EINVAL: the name is empty or holds something else than letters, digits and "_"; -ENAMETOOLONG. */
 int cli_parse_env(const char *text, char name[CLI_ENV_NAME_MAX], const char **ret_value);

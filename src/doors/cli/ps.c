@@ -7,7 +7,7 @@
 
 struct settings {
 	bool all, full, quiet;
-	const char *tag, *label, *state;
+	const char *tag, *label, *state, *agent, *session;
 	struct cli_number limit;
 };
 
@@ -21,6 +21,10 @@ static const struct cli_option options[] = {
 	 "those whose tag or program name contains this"},
 	{"state", 0, CLI_CHOICE, offsetof(struct settings, state), "state",
 	 "starting|running|stopped|stopping|exited|signaled", "those in this state"},
+	{"agent", 0, CLI_TEXT, offsetof(struct settings, agent), "agent", "AGENT",
+	 "those of this agent: self, a path, or what stands below you"},
+	{"session", 0, CLI_TEXT, offsetof(struct settings, session), "session", "ID",
+	 "those in this session (default: those in none)"},
 	{"limit", 'n', CLI_COUNT, offsetof(struct settings, limit), "limit", "N",
 	 "at most so many (1000)"},
 	{"full", 0, CLI_FLAG, offsetof(struct settings, full), NULL, NULL,
@@ -101,7 +105,7 @@ const struct cli_verb cli_verb_ps = {
 	.text = "STATE of a finished process says how it ended: its exit code or signal, and the "
 		"cause if that was neither\n"
 		"the program itself nor somebody else's signal. \"left 2\" counts what it left "
-		"running.",
+		"running. AGENT is shown where not all are yours.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

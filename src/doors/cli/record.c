@@ -31,7 +31,8 @@ bool cli_record_wants_reader(const json_t *record)
 {
 	const char *name;
 	json_t *stream;
-	if (strcmp(cli_text(record, "lease"), "ephemeral") == 0)
+	if (strcmp(cli_text(record, "lease"), "ephemeral") == 0 ||
+	    strcmp(cli_text(record, "agent"), "self") != 0)
 		return false;
 	json_object_foreach(json_object_get(record, "streams"), name, stream)
 	{

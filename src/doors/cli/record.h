@@ -19,8 +19,8 @@ const json_t *cli_member(const json_t *object, const char *outer, const char *in
 
 bool cli_record_finished(const json_t *record);
 
-/* Must somebody take this process's output, for it to go on: has it backpressure, and no coop run of its own (ephemeral) that takes
- * it? */
+/* Is this process's output to be taken, for it to go on: has it backpressure, and no coop run of its own (ephemeral) that takes it?
+ * Another agent's may only be looked at. */
 bool cli_record_wants_reader(const json_t *record);
 /* Is there no more room in a stream of the record? */
 bool cli_stream_full(const json_t *stream);

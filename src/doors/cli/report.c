@@ -6,25 +6,54 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "verdict.h"
 
 /* What somebody who meets an error can do about it. */
 static const struct {
 	const char *code, *hint;
+	const char *when; /* only if the message has this; NULL: always */
 } hints[] = {
 	{"no_such_process", "coop ps -a lists what there is"},
 	{"registry_full", "coop ps lists what runs, coop kill ID ends one"},
 	{"quota", "coop ps lists what runs, coop kill ID ends one"},
 	{"closed", "coop run -i or -t leaves it open"},
-	{"unavailable", "the keeper is stopping: try again"},
+	{"unavailable", "try again", "stopping"},
 	{"sandbox_unavailable", "coop doctor says what is missing"},
+	{"not_owner", "it is another agent's: you may look, not touch"},
+	{"persist_unsupported", "coop agent set AGENT --persistent grants it, from an agent above"},
+	{"boundary_escape", "coop agent show AGENT lists the folders that it is bound to"},
 };
 
-static const char *find_hint(const char *code)
+/* Of a limit, by its scope: whose it is decides what helps. */
+static const struct {
+	const char *scope, *hint;
+} scopes[] = {
+	{"ancestor", "the limit is that of an agent above, which counts all below it"},
+	{"buffer", "coop gc forgets finished output, coop run --ring SIZE asks for less"},
+	{"principal", "the limit counts all your agents together; coop ps lists what runs"},
+	{"host", "the limit counts everything that this keeper runs"},
+	{"retained", "coop gc forgets what has ended"},
+	{"agents", "coop agent ls lists them, coop agent rm removes one"},
+	{"tokens", "coop token ls lists them, coop token revoke ends one"},
+	{"sessions", "coop session ls lists them, coop session end ends one"},
+};
+
+/* What helps, or NULL. `ret_text` is room for one that is made here. */
+static const char *find_hint(const struct coop_error *error, char ret_text[CLI_VERDICT_MAX])
 {
+	json_t *details = json_loads(error->details, 0, NULL);
+	const char *scope = json_string_value(json_object_get(details, "scope"));
+	const char *hint = NULL;
+	cli_verdict_hint(details, ret_text);
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		if (strcmp(hints[i].code, code) == 0)
-			return hints[i].hint;
-	return NULL;
+		if (strcmp(hints[i].code, error->code) == 0 &&
+		    (!hints[i].when || strstr(error->message, hints[i].when)))
+			hint = hints[i].hint;
+	for (size_t i = 0; scope && i < sizeof(scopes) / sizeof(scopes[0]); i++)
+		if (strcmp(scopes[i].scope, scope) == 0)
+			hint = scopes[i].hint;
+	json_decref(details);
+	return *ret_text ? ret_text : hint;
 }
 
 void cli_say(const char *format, ...)
@@ -100,6 +129,17 @@ int cli_misuse(const struct cli *cli, const char *format, ...)
 	return cli->verb->usage;
 }
 
+/* Whether the text has the name as a word of its own. */
+static bool has_word(const char *text, const char *name)
+{
+	const size_t length = strlen(name);
+	for (const char *at = text; length && (at = strstr(at, name)); at++)
+		if ((at == text || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)at[length]))
+			return true;
+	return false;
+}
+
 int cli_fail(const struct cli *cli, const char *about, const struct coop_error *original)
 {
 	struct coop_error translated = *original;
@@ -107,7 +147,8 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 	cli_error_translate(cli, &translated);
 	char candidates[512];
 	list_candidates(error, candidates, sizeof(candidates));
-	const char *hint = find_hint(error->code);
+	char made[CLI_VERDICT_MAX];
+	const char *hint = find_hint(error, made);
 	const char *message = error->message[0] ? error->message : error->code;
 	/* Candidates are the way out themselves, unless the message lists them already. */
 	char first[64] = "";
@@ -115,7 +156,7 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 	if (first[0] && !strstr(message, first))
 		hint = candidates;
 	/* A message that names its subject needs no second naming; one about an option is about no process. */
-	bool named = about && (strstr(message, about) || strncmp(message, "--", 2) == 0);
+	bool named = about && (has_word(message, about) || strncmp(message, "--", 2) == 0);
 	cli_say("%s%s%s%s%s%s", about && !named ? about : "", about && !named ? ": " : "", message,
 		hint ? " (" : "", hint ? hint : "", hint ? ")" : "");
 	if (cli->json) {

@@ -3,11 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "place.h"
 #include "record.h"
 #include "verbs.h"
 
 int cli_run_refused(const struct coop_error *error)
 {
+	/* Policy blocks it, or the agent may not start anything. */
+	if (strcmp(error->code, "permission_denied") == 0)
+		return CLI_CANNOT_EXECUTE;
 	if (strcmp(error->code, "spawn_failed") != 0)
 		return CLI_OWN_FAILURE;
 	json_t *details = json_loads(error->details, 0, NULL);
@@ -77,6 +81,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 		json_decref(args);
 		return cli_fail(cli, NULL, &error);
 	}
+	(void)json_object_set_new(args, "base_env", cli_place_env(cli->coop));
 	return s->detach ? run_detached(cli, args) : cli_run_foreground(cli, s, args);
 }
 
@@ -87,8 +92,9 @@ const struct cli_verb cli_verb_run = {
 	.text = "Its output comes out here byte by byte, signals and stdin go to it, and its exit "
 		"code is returned: 128+n for\n"
 		"signal n, 124 if its time was up, 125 if coop itself failed, 126 if it cannot be "
-		"executed, 127 if it was not\n"
-		"found. Ctrl-C reaches the command; a second one within 2 s kills it with all that "
+		"executed or policy blocks it,\n"
+		"127 if it was not found. Ctrl-C reaches the command; a second one within 2 s "
+		"kills it with all that "
 		"it started;\n"
 		"a third one leaves at once, should the keeper not answer. With -t, where Ctrl-C "
 		"is the command's own key: Ctrl-] k\n"

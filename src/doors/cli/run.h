@@ -7,7 +7,7 @@
 struct cli_run {
 	bool detach, terminal, interactive, no_stdin, merge, shell, login, text;
 	const char *tag, *why, *task, *cwd, *env_mode, *overflow, *on_exit, *on_output_quota,
-		*lease, *use_shell;
+		*lease, *use_shell, *session, *call_id;
 	struct cli_list env, env_remove;
 	struct cli_number timeout, timeout_grace, idle_timeout, lifetime, retention, ring, cols,
 		rows;
@@ -18,11 +18,12 @@ extern const struct cli_option cli_run_options[];
 /* Is this program's stdin forwarded to the command? */
 bool cli_run_forwards_stdin(const struct cli_run *run);
 
-/* The arguments of spawn. NULL with *error filled. */
+/* The arguments of spawn, all but base_env. NULL with *error filled. */
 json_t *cli_run_args(const struct cli_run *run, size_t count, char **words,
 		     struct coop_error *error);
 
-/* The exit code for a command that could not be started: 127 not found, 126 cannot be executed, 125 else. */
+/* The exit code for a command that could not be started: 127 not found, 126 cannot be executed or may not be,
+ * 125 else. */
 int cli_run_refused(const struct coop_error *error);
 
 /* Starts it and stays until it has ended. Takes over `args`; the connection is open. Returns the exit code. */

@@ -1,17 +1,14 @@
 /* The arguments of spawn, from the options of coop run and this program's own surroundings. */
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "feeder.h"
 #include "parse.h"
+#include "place.h"
 #include "run.h"
 #include "terminal.h"
-
-extern char **environ;
 
 #define AT(member) offsetof(struct cli_run, member)
 
@@ -54,8 +51,13 @@ const struct cli_option cli_run_options[] = {
 	{"on-exit", 0, CLI_CHOICE, AT(on_exit), "on_exit", "keep|kill",
 	 "what becomes of what it leaves running (keep)"},
 	{"lease", 0, CLI_CHOICE, AT(lease), NULL, "ephemeral|awaited|persistent",
-	 "ephemeral: ends with this coop run (default); awaited: goes on (default with -d); "
-	 "persistent: has a lifetime and an idle limit"},
+	 "ephemeral: ends with this coop run (default); awaited: goes on, until its session ends "
+	 "(default with -d); persistent: goes on after that, has a lifetime and an idle limit, "
+	 "and needs a grant"},
+	{"session", 0, CLI_TEXT, AT(session), "session", "ID",
+	 "the session that it ends with (coop session new makes one)"},
+	{"call-id", 0, CLI_TEXT, AT(call_id), "call_id", "TEXT",
+	 "the call that it belongs to: coop cancel ends all that carry it"},
 	{"text", 0, CLI_FLAG, AT(text), NULL, NULL,
 	 "with --json: output as text, with U+FFFD for what is not UTF-8, never as base64"},
 	{"shell", 0, CLI_FLAG, AT(shell), NULL, NULL, "the words are a shell command line"},
@@ -72,28 +74,6 @@ bool cli_run_forwards_stdin(const struct cli_run *run)
 	if (run->no_stdin || !cli_stdin_useful())
 		return false;
 	return run->interactive || run->terminal || !isatty(STDIN_FILENO);
-}
-
-/* The base that a door on this host offers: what a login would set up anyway, and nothing that could be a secret. Values that are
- * not UTF-8 cannot travel. */
-static json_t *base_env(void)
-{
-	static const char *const names[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
-					    "TERM", "TMPDIR", "LANG", "TZ"};
-	json_t *env = json_object();
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-		if (value)
-			(void)json_object_set_new(env, names[i], json_string(value));
-	}
-	for (char **entry = environ; *entry; entry++) {
-		char name[CLI_ENV_NAME_MAX];
-		const char *value;
-		if (strncmp(*entry, "LC_", 3) == 0 && cli_parse_env(*entry, name, &value) == 0 &&
-		    value)
-			(void)json_object_set_new(env, name, json_string(value));
-	}
-	return env;
 }
 
 static int add_env(const struct cli_run *run, json_t *args, struct coop_error *error)
@@ -126,50 +106,12 @@ static int add_env(const struct cli_run *run, json_t *args, struct coop_error *e
 	return 0;
 }
 
-/* The command runs where coop run was typed; the keeper itself is somewhere else. */
-static int add_cwd(const struct cli_run *run, json_t *args, struct coop_error *error)
-{
-	char here[PATH_MAX], path[2 * PATH_MAX];
-	const bool absolute = run->cwd && run->cwd[0] == '/';
-	if (!absolute && !getcwd(here, sizeof(here))) {
-		cli_error(error, "invalid_input",
-			  "the current folder cannot be used: %s (--cwd names another)",
-			  strerror(errno));
-		return -errno;
-	}
-	if (absolute || !run->cwd)
-		(void)snprintf(path, sizeof(path), "%s", absolute ? run->cwd : here);
-	else
-		(void)snprintf(path, sizeof(path), "%s/%s", here, run->cwd);
-	if (json_object_set_new(args, "cwd", json_string(path)) < 0) {
-		cli_error(error, "invalid_input", "the folder's name is not valid UTF-8");
-		return -EILSEQ;
-	}
-	return 0;
-}
-
-/* With a shell the words are joined by spaces, as ssh and eval do. */
-static json_t *join_words(size_t count, char **words)
-{
-	size_t size = 1;
-	for (size_t i = 0; i < count; i++)
-		size += strlen(words[i]) + 1;
-	char *text = calloc(1, size), *at = text;
-	if (!text)
-		return NULL;
-	for (size_t i = 0; i < count; i++)
-		at = stpcpy(stpcpy(at, i ? " " : ""), words[i]);
-	json_t *joined = json_string(text);
-	free(text);
-	return joined;
-}
-
 static int add_command(const struct cli_run *run, size_t count, char **words, json_t *args,
 		       struct coop_error *error)
 {
 	if (run->shell || run->use_shell) {
 		(void)json_object_set_new(args, "mode", json_string("shell"));
-		if (json_object_set_new(args, "command", join_words(count, words)) == 0)
+		if (json_object_set_new(args, "command", cli_place_words(count, words)) == 0)
 			return 0;
 		cli_error(error, "invalid_input", "the command is not valid UTF-8");
 		return -EILSEQ;
@@ -223,10 +165,9 @@ json_t *cli_run_args(const struct cli_run *run, size_t count, char **words,
 	const char *bad = NULL;
 	if (cli_options_fields(cli_run_options, run, args, &bad) < 0)
 		cli_error(error, "invalid_input", "--%s: not valid UTF-8", bad);
-	else if (add_env(run, args, error) == 0 && add_cwd(run, args, error) == 0 &&
+	else if (add_env(run, args, error) == 0 && cli_place_cwd(run->cwd, args, error) == 0 &&
 		 add_command(run, count, words, args, error) == 0) {
 		add_manner(run, args);
-		(void)json_object_set_new(args, "base_env", base_env());
 		return args;
 	}
 	json_decref(args);

@@ -109,6 +109,10 @@ static void show(const json_t *record)
 	line("tag", cli_text(record, "tag"));
 	line("why", cli_text(record, "why"));
 	line("task", cli_text(record, "task"));
+	line("call", cli_text(record, "call_id"));
+	line("agent", cli_text(record, "agent_path"));
+	line("session", cli_text(record, "session"));
+	line("audit", cli_text(record, "audit_id"));
 	line("command", cli_text(record, "command"));
 	line("folder", cli_text(record, "cwd"));
 	(void)printf("  %-10s %lld, %s, %s lease\n", "pid", (long long)cli_number(record, "pid"),

@@ -1,0 +1,80 @@
+/* What of this program's environment goes on: to a keeper that is started, and to commands. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "client/client.h"
+
+#define TOKEN_VARIABLE "COOP_TOKEN"
+
+/* Whether the entry NAME=VALUE has this name, of which `length` bytes count. */
+static bool has_name(const char *entry, const char *name, size_t length)
+{
+	return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+char **coop_client_environment(char *more)
+{
+	size_t count = 0, used = 0, length = more ? strcspn(more, "=") : 0;
+
+	while (environ && environ[count])
+		count++;
+	char **list = coop_mem_alloc((count + 2) * sizeof *list);
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (!has_name(environ[i], TOKEN_VARIABLE, strlen(TOKEN_VARIABLE)) &&
+		    !(more && has_name(environ[i], more, length)))
+			list[used++] = environ[i];
+	}
+	if (more)
+		list[used++] = more;
+	list[used] = NULL;
+	return list;
+}
+
+/* A "*" stands for any text, also for none; every other character for itself. */
+static bool matches(const char *pattern, const char *text)
+{
+	const char *star = NULL, *retry = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			retry = text;
+		} else if (*pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			/* The last star takes one character more. */
+			pattern = star + 1;
+			text = ++retry;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
+COOP_PUBLIC bool coop_inherits(const struct coop *coop, const char *name)
+{
+	static const char *const usual[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
+					    "TERM", "TMPDIR", "LANG", "TZ",      "LC_*"};
+
+	/* However wide the operator's patterns are, a command does not get its caller's token. */
+	if (strcmp(name, TOKEN_VARIABLE) == 0)
+		return false;
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+		if (matches(usual[i], name))
+			return true;
+	}
+	for (size_t i = 0; i < json_array_size(coop->inherit); i++) {
+		const char *pattern = json_string_value(json_array_get(coop->inherit, i));
+		if (pattern && matches(pattern, name))
+			return true;
+	}
+	return false;
+}

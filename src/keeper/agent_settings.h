@@ -1,0 +1,52 @@
+/* What one agent has been given: quotas, grants, workspace roots, policy. A member that is not set says nothing; what is above
+ * the agent holds anyway. */
+#ifndef COOP_KEEPER_AGENT_SETTINGS_H
+#define COOP_KEEPER_AGENT_SETTINGS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/jsonw.h"
+
+struct coop_agent;
+struct coop_policy;
+
+#define COOP_WORKSPACE_MAX 16u
+
+struct coop_agent_settings {
+	int64_t max_running;        /* -1: not set */
+	int64_t max_buffer_bytes;   /* -1 */
+	int64_t max_finished;       /* -1 */
+	bool persistent;            /* may start what outlives its session */
+	bool restricted;            /* may not set variables that change what programs load */
+	char **workspace;           /* absolute, NULL-terminated; NULL: not set */
+	struct coop_policy *policy; /* NULL: none */
+};
+
+void coop_agent_settings_init(struct coop_agent_settings *settings);
+void coop_agent_settings_clear(struct coop_agent_settings *settings);
+
+/* Lays the members of `args` that are settings over `base` (NULL: nothing): absent ones stay as they are, null ones are taken
+ * away. `path` is whose they are, for explanations. 0 with *ret filled, or the error filled. */
+int coop_agent_settings_read(const json_t *args, const struct coop_agent_settings *base,
+			     const char *path, struct coop_agent_settings *ret,
+			     struct coop_err *err);
+
+/* As the database has them: roots are taken as they stand. */
+int coop_agent_settings_restore(const json_t *json, const char *path,
+				struct coop_agent_settings *ret, struct coop_err *err);
+
+/* Nothing may be wider than what the parent has, nor be asked to be (`args`): 0, or the error filled. */
+int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const json_t *args,
+			       const struct coop_agent *parent, struct coop_err *err);
+
+/* The same shape as the arguments. */
+void coop_agent_settings_write(const struct coop_agent_settings *settings, struct coop_jsonw *w,
+			       const char *name);
+
+/* Whether an absolute, normalised path lies in one of the roots or is one. */
+bool coop_workspace_holds(char *const *roots, const char *path);
+
+#endif

@@ -1,0 +1,255 @@
+#include "keeper/archive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/schema.h"
+#include "keeper/agent.h"
+#include "keeper/choices.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+#include "keeper/record.h"
+#include "keeper/session.h"
+
+#define MS 1000000u
+
+static char *text_of(struct coop_buf *out, const struct coop_jsonw *w)
+{
+	if (!w->failed && coop_buf_append(out, "", 1) == 0)
+		return (char *)out->data;
+	coop_buf_clear(out);
+	return NULL;
+}
+
+char *coop_archive_about(const struct coop_process *process)
+{
+	const struct coop_labels *labels = &process->labels;
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "tag", labels->tag);
+	coop_jsonw_string(&w, "label", labels->label);
+	coop_jsonw_string(&w, "alias", labels->alias);
+	coop_jsonw_string(&w, "why", labels->why);
+	coop_jsonw_string(&w, "task", labels->task);
+	coop_jsonw_string(&w, "call_id", labels->call_id);
+	coop_jsonw_uint(&w, "session", process->session_n);
+	coop_jsonw_raw(&w, "argv", labels->argv_json);
+	coop_jsonw_bool(&w, "argv_truncated", labels->truncated);
+	coop_jsonw_string(&w, "command", labels->command);
+	coop_jsonw_bool(&w, "shell", labels->shell);
+	coop_jsonw_string(&w, "cwd", labels->cwd);
+	coop_jsonw_bool(&w, "pty", process->pty);
+	coop_jsonw_bool(&w, "merged", process->merged);
+	coop_jsonw_int(&w, "lease", process->lease);
+	coop_jsonw_int(&w, "pid", process->pid);
+	coop_jsonw_uint(&w, "audit", process->audit_seq);
+	coop_jsonw_end(&w);
+	return text_of(&out, &w);
+}
+
+char *coop_archive_outcome(const struct coop_process *process)
+{
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "cause", coop_cause_name(process->end.cause));
+	coop_jsonw_int(&w, "status", process->end.wait_status);
+	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / MS);
+	coop_record_write_evidence(process, &w, "evidence");
+	coop_jsonw_begin(&w, "bytes");
+	for (int i = 0; i < process->stream_count; i++)
+		coop_jsonw_uint(&w, coop_stream_name(process->streams[i].number),
+				process->streams[i].ring.end);
+	coop_jsonw_end(&w);
+	coop_jsonw_uint(&w, "events", process->exit_cursor);
+	coop_jsonw_uint(&w, "cpu_ns", process->usage.cpu_ns);
+	coop_jsonw_uint(&w, "peak", process->usage.peak_bytes);
+	coop_jsonw_end(&w);
+	return text_of(&out, &w);
+}
+
+static int64_t number(const json_t *json, const char *name)
+{
+	return json_integer_value(json_object_get(json, name));
+}
+
+/* NULL stays NULL; false without memory. */
+static bool copy(const json_t *json, const char *name, char **ret)
+{
+	const char *text = json_string_value(json_object_get(json, name));
+
+	*ret = text ? coop_mem_strdup(text) : NULL;
+	return !text || *ret;
+}
+
+static bool restore_labels(struct coop_labels *labels, const json_t *about)
+{
+	char *argv = json_dumps(json_object_get(about, "argv"), JSON_COMPACT);
+
+	labels->argv_json = argv;
+	labels->env_names = coop_mem_strdup("[]");
+	labels->shell = json_is_true(json_object_get(about, "shell"));
+	labels->truncated = json_is_true(json_object_get(about, "argv_truncated"));
+	return argv && labels->env_names && copy(about, "tag", &labels->tag) &&
+	       copy(about, "label", &labels->label) && copy(about, "alias", &labels->alias) &&
+	       copy(about, "why", &labels->why) && copy(about, "task", &labels->task) &&
+	       copy(about, "call_id", &labels->call_id) &&
+	       copy(about, "command", &labels->command) && copy(about, "cwd", &labels->cwd) &&
+	       labels->label && labels->command && labels->cwd;
+}
+
+static void restore_streams(struct coop_process *process, const json_t *bytes)
+{
+	process->stream_count = process->pty || process->merged ? 1 : 2;
+	for (int i = 0; i < process->stream_count; i++) {
+		struct coop_stream *stream = &process->streams[i];
+		stream->number = (uint8_t)(process->pty ? 3 : i + 1);
+		stream->eof = true;
+		stream->ring.start = stream->ring.end =
+			(uint64_t)number(bytes, coop_stream_name(stream->number));
+	}
+}
+
+static void restore_end(struct coop_process *process, const json_t *outcome, int64_t ended_at)
+{
+	struct coop_end *end = &process->end;
+
+	end->wait_status = (int)number(outcome, "status");
+	end->cause = coop_cause_parse(json_string_value(json_object_get(outcome, "cause")));
+	end->ended_at = ended_at;
+	process->started = 1;
+	end->ended = 1 + (uint64_t)number(outcome, "duration_ms") * MS;
+	process->state = WIFSIGNALED(end->wait_status) ? COOP_STATE_SIGNALED : COOP_STATE_EXITED;
+	process->archived_evidence =
+		json_dumps(json_object_get(outcome, "evidence"), JSON_COMPACT | JSON_ENCODE_ANY);
+	process->exit_cursor = (uint64_t)number(outcome, "events");
+	process->index.first = process->index.next = process->exit_cursor;
+	process->usage.cpu_ns = (uint64_t)number(outcome, "cpu_ns");
+	process->usage.peak_bytes = (uint64_t)number(outcome, "peak");
+	process->reaped = process->told = process->receipt = process->childless = true;
+	process->owner_told = true;
+}
+
+static bool restore(struct coop_process *process, const struct coop_store_process *row,
+		    const json_t *about, const json_t *outcome)
+{
+	process->n = row->n;
+	process->pid = (pid_t)number(about, "pid");
+	process->started_at = row->started_at;
+	process->session_n = (uint64_t)number(about, "session");
+	process->audit_seq = (uint64_t)number(about, "audit");
+	process->pty = json_is_true(json_object_get(about, "pty"));
+	process->merged = json_is_true(json_object_get(about, "merged"));
+	process->lease = (enum coop_lease)number(about, "lease");
+	if (strlen(row->id) >= sizeof process->id || process->lease > COOP_LEASE_PERSISTENT)
+		return false;
+	(void)strcpy(process->id, row->id);
+	restore_streams(process, json_object_get(outcome, "bytes"));
+	restore_end(process, outcome, row->ended_at);
+	return restore_labels(&process->labels, about);
+}
+
+int coop_archive_restore(struct coop_agent *owner, const struct coop_store_process *row)
+{
+	json_t *about = json_loads(row->about, 0, NULL),
+	       *outcome = row->outcome ? json_loads(row->outcome, 0, NULL) : NULL;
+	struct coop_process *process = coop_process_new(owner);
+	bool good = process && about && outcome && restore(process, row, about, outcome);
+	int r = good ? coop_registry_add_receipt(process) : 0;
+
+	if (!good)
+		coop_log(COOP_LOG_WARN, "a row of the database cannot be read n=%llu",
+			 (unsigned long long)row->n);
+	if (process)
+		coop_process_unref(process);
+	json_decref(about);
+	json_decref(outcome);
+	return r;
+}
+
+static void write_member(struct coop_jsonw *w, const char *name, const json_t *json)
+{
+	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+	if (text)
+		coop_jsonw_raw(w, name, text);
+	else
+		coop_jsonw_null(w, name);
+	free(text);
+}
+
+static void write_about(const json_t *about, struct coop_jsonw *w)
+{
+	static const char *const same[] = {"tag",     "label",   "alias", "why",
+					   "task",    "call_id", "argv",  "argv_truncated",
+					   "command", "cwd",     "pid"};
+	int64_t lease = number(about, "lease");
+	char text[32];
+
+	for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+		write_member(w, same[i], json_object_get(about, same[i]));
+	coop_session_format((uint64_t)number(about, "session"), text);
+	coop_jsonw_string(w, "session", *text ? text : NULL);
+	coop_jsonw_string(w, "mode",
+			  json_is_true(json_object_get(about, "shell")) ? "shell" : "argv");
+	coop_jsonw_string(w, "kind", json_is_true(json_object_get(about, "pty")) ? "pty" : "pipe");
+	coop_jsonw_string(w, "lease",
+			  lease >= 0 && lease <= COOP_LEASE_PERSISTENT ? coop_choices_lease[lease]
+								       : NULL);
+	coop_record_write_audit((uint64_t)number(about, "audit"), w);
+}
+
+static void write_outcome(const struct coop_store_process *row, const json_t *outcome,
+			  struct coop_jsonw *w)
+{
+	int status = (int)number(outcome, "status");
+	const char *cause = json_string_value(json_object_get(outcome, "cause"));
+
+	coop_jsonw_string(w, "state",
+			  !outcome              ? "running"
+			  : WIFSIGNALED(status) ? "signaled"
+						: "exited");
+	coop_jsonw_time(w, "ended_at", row->ended_at);
+	write_member(w, "duration_ms", json_object_get(outcome, "duration_ms"));
+	if (outcome)
+		coop_record_write_exit(status, coop_cause_parse(cause), w);
+	else
+		coop_jsonw_null(w, "exit");
+	coop_jsonw_string(w, "end_cause", cause);
+	write_member(w, "end_evidence", json_object_get(outcome, "evidence"));
+	write_member(w, "bytes", json_object_get(outcome, "bytes"));
+}
+
+void coop_archive_write(const struct coop_store_process *row, int64_t viewer_id,
+			struct coop_jsonw *w)
+{
+	json_t *about = json_loads(row->about, 0, NULL),
+	       *outcome = row->outcome ? json_loads(row->outcome, 0, NULL) : NULL;
+	const char *slash = strrchr(row->agent_path, '/');
+
+	coop_jsonw_begin(w, NULL);
+	coop_jsonw_string(w, "id", row->id);
+	coop_jsonw_begin(w, "owner");
+	coop_jsonw_string(w, "principal", row->principal);
+	coop_jsonw_string(w, "agent", row->agent_path);
+	coop_jsonw_end(w);
+	coop_jsonw_string(w, "agent",
+			  row->agent == viewer_id ? "self"
+			  : slash                 ? slash + 1
+						  : row->agent_path);
+	coop_jsonw_string(w, "agent_path", row->agent_path);
+	coop_jsonw_time(w, "started_at", row->started_at);
+	write_about(about, w);
+	write_outcome(row, outcome, w);
+	coop_jsonw_bool(w, "released", row->released);
+	coop_jsonw_end(w);
+	json_decref(about);
+	json_decref(outcome);
+}

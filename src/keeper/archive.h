@@ -1,0 +1,26 @@
+/* A process as the database keeps it: two JSON texts, what was asked and how it ended; and back, as a receipt. */
+#ifndef COOP_KEEPER_ARCHIVE_H
+#define COOP_KEEPER_ARCHIVE_H
+
+#include "base/jsonw.h"
+#include "records/store.h"
+
+struct coop_agent;
+struct coop_keeper;
+struct coop_process;
+
+/* For the caller to free; NULL without memory. */
+char *coop_archive_about(const struct coop_process *process);
+char *coop_archive_outcome(const struct coop_process *process);
+
+/* The outcome of a process whose keeper died. */
+#define COOP_ARCHIVE_LOST "{\"cause\":\"lost\",\"status\":0}"
+
+/* Puts a row into the registry as a receipt. 0 or -ENOMEM; a row that cannot be read is left out, with a line in the log. */
+int coop_archive_restore(struct coop_agent *owner, const struct coop_store_process *row);
+
+/* A row of `history`, as `viewer_id` sees it. */
+void coop_archive_write(const struct coop_store_process *row, int64_t viewer_id,
+			struct coop_jsonw *w);
+
+#endif

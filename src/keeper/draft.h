@@ -1,0 +1,38 @@
+/* A spawn on its way from the arguments to the launcher: everything is checked here, and nothing is started. */
+#ifndef COOP_KEEPER_DRAFT_H
+#define COOP_KEEPER_DRAFT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "keeper/env.h"
+
+struct coop_agent;
+struct coop_process;
+struct coop_request;
+struct coop_session;
+
+struct coop_draft {
+	struct coop_request *request;
+	struct coop_agent *agent; /* who would own it */
+	const json_t *args;
+	struct coop_process *process; /* a reference; NULL where even that was not to be had */
+	const char **argv;            /* borrowed strings */
+	struct coop_env env;
+	struct coop_session *session; /* NULL: the default one */
+	int cwd_fd;
+	bool cwd_missing;
+	bool dry; /* nothing will be started: nothing makes room for it */
+	struct coop_err *err;
+};
+
+/* Checks quotas and arguments and fills the draft, whose request, agent and err are set. 0, or the error filled. Either way it must be cleared. */
+int coop_draft_fill(struct coop_draft *draft);
+
+/* The labels alone, for a record of what cannot be started. 0 or -ENOMEM. */
+int coop_draft_labels(struct coop_draft *draft);
+
+void coop_draft_clear(struct coop_draft *draft);
+
+#endif

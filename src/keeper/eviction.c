@@ -1,0 +1,169 @@
+#include "keeper/eviction.h"
+
+#include <uv.h>
+
+#include "keeper/agent.h"
+#include "keeper/keeper.h"
+#include "keeper/orphans.h"
+#include "keeper/process.h"
+
+#define TRIM_BATCH 64
+#define TRIM_AFTER_MS 100
+
+static int64_t surplus(const struct coop_agent *agent)
+{
+	int64_t over = (int64_t)agent->evictable - coop_agent_max_finished(agent);
+
+	return over > 0 ? over : 0;
+}
+
+/* The keeper knows how many are too many in all, and whose. */
+static void note(struct coop_agent *agent, int64_t before)
+{
+	struct coop_keeper *keeper = agent->keeper;
+	int64_t after = surplus(agent);
+
+	keeper->registry.surplus += after - before;
+	if (after && !agent->in_crowded.next)
+		coop_list_add(&keeper->crowded, &agent->in_crowded);
+	else if (!after)
+		coop_list_remove(&agent->in_crowded);
+}
+
+void coop_eviction_add(struct coop_process *process)
+{
+	struct coop_agent *agent = process->agent;
+	int64_t before = surplus(agent);
+
+	process->keeper->untrimmed = true;
+	if (process->lease == COOP_LEASE_PERSISTENT)
+		return;
+	coop_list_add(process->owner_told ? &agent->told : &agent->untold, &process->in_agent);
+	agent->evictable++;
+	note(agent, before);
+}
+
+void coop_eviction_told(struct coop_process *process)
+{
+	if (!process->in_agent.next || process->receipt)
+		return;
+	coop_list_remove(&process->in_agent);
+	coop_list_add(&process->agent->told, &process->in_agent);
+}
+
+void coop_eviction_remove(struct coop_process *process)
+{
+	struct coop_agent *agent = process->agent;
+	struct coop_principal *principal = agent->principal;
+	int64_t before = surplus(agent);
+
+	if (process->in_receipts.next) {
+		coop_list_remove(&process->in_receipts);
+		principal->receipt_count--;
+		process->keeper->registry.receipts--;
+	}
+	if (!process->in_agent.next)
+		return;
+	coop_list_remove(&process->in_agent);
+	agent->evictable--;
+	note(agent, before);
+}
+
+void coop_eviction_receipt(struct coop_process *process)
+{
+	struct coop_principal *principal = process->agent->principal;
+
+	coop_list_add(&principal->receipts, &process->in_receipts);
+	principal->receipt_count++;
+	process->keeper->registry.receipts++;
+	process->keeper->untrimmed = true;
+}
+
+/* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
+static bool may_go(struct coop_process *process)
+{
+	return !process->readers && !process->kill &&
+	       !coop_orphans_may_be_left(process->keeper, process);
+}
+
+static bool evict_from(struct coop_link *list)
+{
+	COOP_LIST_EACH(list, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_agent);
+		if (!may_go(process))
+			continue;
+		coop_process_shed(process);
+		return true;
+	}
+	return false;
+}
+
+bool coop_eviction_one(struct coop_agent *agent)
+{
+	return evict_from(&agent->told) || evict_from(&agent->untold);
+}
+
+static void drop_receipts(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->principals, link)
+	{
+		struct coop_principal *principal =
+			COOP_LIST_ITEM(link, struct coop_principal, in_keeper);
+		while (principal->receipt_count > keeper->conf.settings.max_receipts) {
+			principal->receipts_dropped++;
+			keeper->registry.receipts_dropped++;
+			coop_registry_remove(COOP_LIST_ITEM(principal->receipts.next,
+							    struct coop_process, in_receipts));
+		}
+	}
+}
+
+void coop_eviction_trim(struct coop_keeper *keeper)
+{
+	keeper->untrimmed = false;
+	COOP_LIST_EACH(&keeper->crowded, link)
+	{
+		struct coop_agent *agent = COOP_LIST_ITEM(link, struct coop_agent, in_crowded);
+		while (surplus(agent) && coop_eviction_one(agent))
+			;
+	}
+	drop_receipts(keeper);
+}
+
+static void on_trim_timer(uv_timer_t *timer)
+{
+	struct coop_keeper *keeper = timer->data;
+
+	keeper->trim_armed = false;
+	coop_eviction_trim(keeper);
+}
+
+void coop_eviction_trim_soon(struct coop_keeper *keeper)
+{
+	const struct coop_registry *registry = &keeper->registry;
+	bool receipts = registry->receipts > keeper->conf.settings.max_receipts;
+
+	if ((registry->surplus <= 0 && !receipts) || keeper->trim_armed || !keeper->untrimmed)
+		return;
+	/* Looking who left descendants behind costs the same for one as for many. */
+	if (registry->surplus >= TRIM_BATCH)
+		coop_eviction_trim(keeper);
+	keeper->trim_armed = keeper->untrimmed;
+	if (keeper->trim_armed)
+		(void)uv_timer_start(&keeper->trim_timer, on_trim_timer, TRIM_AFTER_MS, 0);
+}
+
+void coop_eviction_recount(struct coop_keeper *keeper)
+{
+	keeper->registry.surplus = 0;
+	keeper->untrimmed = true;
+	COOP_LIST_EACH(&keeper->principals, link)
+	{
+		struct coop_agent *first =
+			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
+		for (struct coop_agent *agent = NULL;
+		     first && (agent = coop_agent_next(first, agent));)
+			note(agent, 0);
+	}
+}

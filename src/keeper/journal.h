@@ -1,0 +1,47 @@
+/* What the database is told of processes: their start, their end, their release. Queued here, written by the helper thread in
+ * batches, so that no process ever waits for a disk. While the disk takes nothing the queue grows up to its bound; what comes
+ * then is lost, counted and told. */
+#ifndef COOP_KEEPER_JOURNAL_H
+#define COOP_KEEPER_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "keeper/list.h"
+
+#define COOP_JOURNAL_MAX 65536u        /* entries that wait */
+#define COOP_JOURNAL_BYTES (64u << 20) /* and their texts */
+
+struct coop_keeper;
+struct coop_process;
+
+struct coop_journal {
+	struct coop_link waiting, writing; /* struct entry */
+	unsigned count;                    /* of both */
+	size_t bytes;
+	uint64_t lost;
+	uint64_t since_prune;
+	uint64_t began;   /* the last batch */
+	bool busy;        /* a batch is with the helper thread */
+	bool failing;     /* the last batch was not written; it is tried again by the timer */
+	char error[160];  /* why */
+	uv_timer_t retry; /* the next batch */
+};
+
+void coop_journal_init(struct coop_keeper *keeper);
+void coop_journal_free(struct coop_keeper *keeper);
+
+/* Its program has been executed. */
+void coop_journal_started(struct coop_process *process);
+/* Its record is final. */
+void coop_journal_ended(struct coop_process *process);
+/* It was released by its owner: it is not to come back after a restart. */
+void coop_journal_released(struct coop_process *process);
+/* The process goes: an entry that waits must not point to it. */
+void coop_journal_forget(struct coop_process *process);
+
+/* The keeper leaves: what waits is written now, if the disk takes it. */
+void coop_journal_flush(struct coop_keeper *keeper);
+
+#endif

@@ -1,0 +1,94 @@
+#include "keeper/lookup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keeper/agent.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+
+uint64_t coop_lookup_number(const char *text)
+{
+	const char *dash;
+	char *end;
+
+	if (strncmp(text, "psh-", 4) != 0 || !(dash = strchr(text + 4, '-')) || dash[1] < '1' ||
+	    dash[1] > '9')
+		return 0;
+	errno = 0;
+	uint64_t n = strtoull(dash + 1, &end, 10);
+	return errno || *end ? 0 : n;
+}
+
+struct candidates {
+	struct coop_process *found;
+	unsigned count;
+	char list[512]; /* JSON array without its brackets */
+};
+
+static void add_candidate(struct candidates *candidates, struct coop_process *process)
+{
+	size_t used = strlen(candidates->list);
+
+	candidates->found = process;
+	candidates->count++;
+	if (used + strlen(process->id) + 4 < sizeof candidates->list)
+		(void)snprintf(candidates->list + used, sizeof candidates->list - used, "%s\"%s\"",
+			       used ? "," : "", process->id);
+}
+
+static struct coop_process *unambiguous(const struct candidates *candidates, const char *what,
+					struct coop_err *err)
+{
+	char list[sizeof candidates->list + 3];
+
+	if (candidates->count <= 1)
+		return candidates->found;
+	(void)coop_err_field(err, COOP_INVALID_INPUT, "id", "%u processes %s; use one of their ids",
+			     candidates->count, what);
+	(void)snprintf(list, sizeof list, "[%s]", candidates->list);
+	coop_err_detail_raw(err, "candidates", list);
+	return NULL;
+}
+
+/* By its id, if the viewer may see it. */
+static struct coop_process *by_id(const struct coop_agent *viewer, const char *text)
+{
+	uint64_t n = coop_lookup_number(text);
+	struct coop_process *process = n ? coop_map_get(&viewer->keeper->registry.by_n, n) : NULL;
+
+	if (!process || !coop_agent_sees(viewer, process->agent))
+		return NULL;
+	/* Before its pid is known a process is listed as psh-0-N: that name stays good. */
+	return !strcmp(process->id, text) || !strncmp(text, "psh-0-", 6) ? process : NULL;
+}
+
+struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *text,
+				 struct coop_err *err)
+{
+	struct coop_process *process = by_id(viewer, text), *latest = NULL;
+	struct candidates tagged = {0}, begins = {0};
+	size_t size = strlen(text);
+
+	(void)coop_err_set(err, COOP_NO_SUCH_PROCESS, "there is no such process");
+	if (process)
+		return process;
+	COOP_LIST_EACH(&viewer->keeper->registry.all, link)
+	{
+		process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (!coop_agent_sees(viewer, process->agent))
+			continue;
+		if (process->labels.tag && !strcmp(process->labels.tag, text)) {
+			latest = process;
+			if (coop_process_live(process))
+				add_candidate(&tagged, process);
+		}
+		if (size > 4 && !strncmp(process->id, text, size))
+			add_candidate(&begins, process);
+	}
+	if (tagged.count)
+		return unambiguous(&tagged, "have that tag and are running", err);
+	return latest ? latest : unambiguous(&begins, "have an id that begins so", err);
+}

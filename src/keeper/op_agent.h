@@ -1,0 +1,20 @@
+/* Operations on agents. */
+#ifndef COOP_KEEPER_OP_AGENT_H
+#define COOP_KEEPER_OP_AGENT_H
+
+#include "base/err.h"
+
+struct coop_agent;
+struct coop_request;
+
+/* The agent that the arguments `principal` and `agent` mean; without the latter the caller's own, or the principal's first. NULL with the error
+ * filled. */
+struct coop_agent *coop_op_agent_named(struct coop_request *request, struct coop_err *err);
+
+void coop_op_agent_add(struct coop_request *request);
+void coop_op_agent_list(struct coop_request *request);
+void coop_op_agent_show(struct coop_request *request);
+void coop_op_agent_set(struct coop_request *request);
+void coop_op_agent_remove(struct coop_request *request);
+
+#endif

@@ -1,0 +1,161 @@
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "keeper/agent.h"
+#include "keeper/connection.h"
+#include "keeper/eviction.h"
+#include "keeper/keeper.h"
+#include "keeper/op_look.h"
+#include "keeper/process.h"
+#include "keeper/request.h"
+#include "records/audit.h"
+
+static int open_fds(void)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (fds && readdir(fds))
+		count++;
+	if (fds)
+		(void)closedir(fds);
+	return count - 3; /* ".", ".." and the one for looking */
+}
+
+static uint64_t buffer_bytes(const struct coop_keeper *keeper)
+{
+	uint64_t sum = 0;
+
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		const struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_all);
+		for (int i = 0; i < process->stream_count; i++)
+			sum += process->streams[i].ring.capacity;
+		sum += process->index.capacity * sizeof *process->index.events;
+	}
+	return sum;
+}
+
+static uint64_t resident_bytes(void)
+{
+	unsigned long long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (statm && fscanf(statm, "%*u %llu", &pages) != 1)
+		pages = 0;
+	if (statm)
+		(void)fclose(statm);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void write_counts(struct coop_keeper *keeper, const struct coop_agent *viewer,
+			 struct coop_jsonw *w)
+{
+	unsigned receipts = 0;
+
+	coop_eviction_trim(keeper);
+	(void)coop_tree_look_lately(
+		keeper); /* for the strays; without it the last look's number stands */
+	COOP_LIST_EACH(&viewer->principal->receipts, link)
+	{
+		receipts += coop_agent_sees(
+			viewer, COOP_LIST_ITEM(link, struct coop_process, in_receipts)->agent);
+	}
+	coop_jsonw_begin(w, "processes");
+	coop_jsonw_uint(w, "live", viewer->live);
+	coop_jsonw_uint(w, "finished", viewer->finished);
+	coop_jsonw_uint(w, "receipts", receipts);
+	coop_jsonw_uint(w, "receipts_dropped", viewer->principal->receipts_dropped);
+	coop_jsonw_uint(w, "strays", keeper->tree.strays);
+	coop_jsonw_end(w);
+}
+
+static void write_resources(const struct coop_keeper *keeper, struct coop_jsonw *w)
+{
+	struct rlimit limit = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	coop_jsonw_begin(w, "launcher");
+	coop_jsonw_int(w, "pid", keeper->launcher.pid);
+	coop_jsonw_uint(w, "restarts", keeper->launcher.restarts);
+	coop_jsonw_end(w);
+	coop_jsonw_uint(w, "connections", keeper->connection_count);
+	coop_jsonw_uint(w, "subscribers", keeper->follower_count + keeper->subscriber_count);
+	coop_jsonw_begin(w, "memory");
+	coop_jsonw_uint(w, "rss_bytes", resident_bytes());
+	coop_jsonw_uint(w, "buffer_bytes", buffer_bytes(keeper));
+	coop_jsonw_uint(w, "spool_bytes", keeper->spool_bytes);
+	coop_jsonw_end(w);
+	coop_jsonw_begin(w, "fds");
+	coop_jsonw_int(w, "open", open_fds());
+	coop_jsonw_uint(w, "limit", limit.rlim_cur);
+	coop_jsonw_end(w);
+	coop_jsonw_uint(w, "wakeups", keeper->wakeups);
+}
+
+/* One of the two things on disk: how it goes, and what is lost. */
+static void write_disk(struct coop_jsonw *w, const char *name, bool on, const char *error,
+		       uint64_t lost)
+{
+	coop_jsonw_begin(w, name);
+	coop_jsonw_string(w, "state", !on ? "off" : *error ? "failing" : "ok");
+	coop_jsonw_uint(w, "lost", lost);
+	coop_jsonw_string(w, "error", *error ? error : NULL);
+}
+
+static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w)
+{
+	const struct coop_journal *journal = &keeper->journal;
+	struct coop_audit_anchor anchor = {0};
+
+	if (keeper->audit)
+		coop_audit_anchor(keeper->audit, &anchor);
+	coop_jsonw_string(w, "socket", *keeper->socket_path ? keeper->socket_path : NULL);
+	coop_jsonw_string(w, "state_dir", *keeper->state_dir ? keeper->state_dir : NULL);
+	write_disk(w, "records", keeper->recording, journal->error, journal->lost);
+	coop_jsonw_uint(w, "pending", journal->count);
+	coop_jsonw_end(w);
+	write_disk(w, "audit", keeper->audit != NULL, keeper->audit_error, keeper->audit_lost);
+	coop_jsonw_uint(w, "last", anchor.last);
+	coop_jsonw_end(w);
+	coop_jsonw_begin(w, "configuration");
+	coop_jsonw_string(w, "path", *keeper->conf_path ? keeper->conf_path : NULL);
+	coop_jsonw_time(w, "loaded_at", keeper->conf_loaded_at);
+	coop_jsonw_string(w, "error", *keeper->conf_error ? keeper->conf_error : NULL);
+	coop_jsonw_end(w);
+}
+
+void coop_op_info(struct coop_request *request)
+{
+	static const char *const hidden[] = {"launcher",    "socket", "state_dir",    "connections",
+					     "subscribers", "memory", "fds",          "wakeups",
+					     "records",     "audit",  "configuration"};
+	struct coop_keeper *keeper = request->keeper;
+	const struct coop_conn *conn = request->conn;
+	struct coop_jsonw w;
+
+	coop_request_result(request, &w);
+	coop_jsonw_string(&w, "version", COOP_VERSION_STRING);
+	coop_jsonw_int(&w, "protocol", COOP_PROTOCOL);
+	coop_jsonw_int(&w, "pid", getpid());
+	coop_jsonw_int(&w, "guard_pid", getppid());
+	coop_jsonw_time(&w, "started_at", keeper->started_at);
+	coop_jsonw_begin(&w, "you");
+	coop_jsonw_string(&w, "principal", conn->agent->principal->name);
+	coop_jsonw_string(&w, "agent", conn->agent->path);
+	coop_jsonw_bool(&w, "operator", conn->is_operator);
+	coop_jsonw_end(&w);
+	write_counts(keeper, conn->agent, &w);
+	if (conn->is_operator) {
+		write_resources(keeper, &w);
+		write_records(keeper, &w);
+	}
+	for (size_t i = 0; !conn->is_operator && i < sizeof hidden / sizeof hidden[0]; i++)
+		coop_jsonw_null(&w, hidden[i]);
+	coop_jsonw_bool(&w, "private", keeper->private_mode);
+	coop_settings_write(&keeper->conf.settings, &w, "settings");
+	coop_request_end(request, &w);
+}

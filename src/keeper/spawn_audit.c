@@ -1,0 +1,194 @@
+#include "keeper/spawn_audit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/schema.h"
+#include "keeper/agent.h"
+#include "keeper/connection.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+#include "keeper/record.h"
+#include "keeper/request.h"
+
+#define WORDS_MAX 65536u /* bytes of argv in a line */
+#define NAME_MAX_SHOWN 128
+#define TEXT_MAX_SHOWN 4096
+
+static void write_cut(struct coop_jsonw *w, const char *name, const char *text, int max)
+{
+	char shown[TEXT_MAX_SHOWN + 1];
+
+	if (text)
+		(void)snprintf(shown, sizeof shown, "%.*s", max, text);
+	coop_jsonw_string(w, name, text ? shown : NULL);
+}
+
+/* What was asked, whether or not it makes sense: nothing has checked it yet. */
+static void write_argv(const json_t *args, struct coop_jsonw *w)
+{
+	const json_t *argv = json_object_get(args, "argv");
+	size_t written = 0;
+
+	coop_jsonw_array(w, "argv");
+	for (size_t i = 0; i < json_array_size(argv) && written < WORDS_MAX; i++) {
+		const char *word = json_string_value(json_array_get(argv, i));
+		if (!word)
+			break;
+		write_cut(w, NULL, word, TEXT_MAX_SHOWN);
+		written += strlen(word) + 1;
+	}
+	coop_jsonw_array_end(w);
+	if (json_string_value(json_object_get(args, "command")))
+		write_cut(w, "command", json_string_value(json_object_get(args, "command")),
+			  TEXT_MAX_SHOWN);
+}
+
+static void write_hash(const struct coop_keeper *keeper, const char *name, const void *data,
+		       size_t size, struct coop_jsonw *w)
+{
+	uint8_t hash[COOP_HASH_SIZE];
+	char text[COOP_HASH_TEXT];
+
+	if (coop_secret_hash(keeper->secret, "audit", data, size, hash) < 0) {
+		w->failed = true;
+		return;
+	}
+	coop_hash_format(hash, text);
+	coop_jsonw_string(w, name, text);
+}
+
+static void write_env(const struct coop_keeper *keeper, const json_t *env, struct coop_jsonw *w)
+{
+	char shown[NAME_MAX_SHOWN + 1];
+	const char *name;
+	json_t *value;
+
+	coop_jsonw_begin(w, "env");
+	json_object_foreach((json_t *)(uintptr_t)env, name, value)
+	{
+		/* What is no name of a variable is not repeated: who knows what it is. */
+		if (!json_is_string(value) || !coop_env_valid_name(name))
+			continue;
+		(void)snprintf(shown, sizeof shown, "%.*s", NAME_MAX_SHOWN, name);
+		coop_jsonw_begin(w, shown);
+		coop_jsonw_bool(w, "present", true);
+		coop_jsonw_bool(w, "redacted", true);
+		write_hash(keeper, "value_sha256", json_string_value(value),
+			   json_string_length(value), w);
+		coop_jsonw_end(w);
+	}
+	coop_jsonw_end(w);
+}
+
+static void write_attempt(const struct coop_request *request, const char *decision, const char *cwd,
+			  struct coop_jsonw *w)
+{
+	const struct coop_agent *agent = request->conn->agent;
+	const struct coop_keeper *keeper = request->keeper;
+
+	coop_jsonw_string(w, "kind", "spawn");
+	coop_jsonw_string(w, "decision", decision);
+	coop_jsonw_string(w, "principal", agent ? agent->principal->name : NULL);
+	coop_jsonw_string(w, "agent", agent ? agent->path : NULL);
+	write_argv(request->args, w);
+	write_cut(w, "cwd", cwd ? cwd : json_string_value(json_object_get(request->args, "cwd")),
+		  TEXT_MAX_SHOWN);
+	coop_jsonw_string(w, "profile", "none");
+	write_env(keeper, json_object_get(request->args, "env"), w);
+	if (request->data_size) {
+		coop_jsonw_begin(w, "stdin");
+		coop_jsonw_uint(w, "size", request->data_size);
+		write_hash(keeper, "sha256", request->data, request->data_have, w);
+		coop_jsonw_end(w);
+	} else {
+		coop_jsonw_null(w, "stdin");
+	}
+}
+
+/* Adds the line. 0 or -errno. */
+static int append(struct coop_keeper *keeper, struct coop_buf *out, const struct coop_jsonw *w,
+		  uint64_t *ret_seq)
+{
+	int r = w->failed || coop_buf_append(out, "", 1) < 0
+			? -ENOMEM
+			: coop_audit_append(keeper->audit, coop_clock_wall_ms(),
+					    (const char *)coop_buf_front(out), ret_seq);
+
+	coop_buf_clear(out);
+	if (r < 0 && !*keeper->audit_error)
+		coop_log(COOP_LOG_ERROR, "the audit cannot be written error=%s",
+			 coop_err_errno_name(-r));
+	if (r < 0)
+		(void)snprintf(keeper->audit_error, sizeof keeper->audit_error, "%s", strerror(-r));
+	else
+		*keeper->audit_error = 0;
+	return r;
+}
+
+int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *process,
+			     struct coop_err *err)
+{
+	struct coop_keeper *keeper = request->keeper;
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+
+	if (!keeper->audit)
+		return 0;
+	write_attempt(request, "allowed", process->labels.cwd, &w);
+	int r = append(keeper, &out, &w, &process->audit_seq);
+	if (r == -ENOMEM)
+		return coop_err_no_memory(err);
+	if (r == 0)
+		return 0;
+	r = coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s", strerror(-r));
+	return r;
+}
+
+static bool is_denial(enum coop_code code)
+{
+	return code == COOP_QUOTA || code == COOP_REGISTRY_FULL || code == COOP_PERMISSION_DENIED ||
+	       code == COOP_CAPABILITY_DENIED || code == COOP_BOUNDARY_ESCAPE ||
+	       code == COOP_PERSIST_UNSUPPORTED;
+}
+
+void coop_spawn_audit_refused(struct coop_request *request, const struct coop_err *why)
+{
+	struct coop_keeper *keeper = request->keeper;
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+	uint64_t seq;
+
+	if (!keeper->audit)
+		return;
+	write_attempt(request, is_denial(why->code) ? "denied" : "failed", NULL, &w);
+	coop_jsonw_string(&w, "code", coop_err_name(why->code));
+	/* Words about wrong arguments may hold what was taken for the name of a variable. */
+	if (why->code != COOP_INVALID_INPUT && why->code != COOP_TOO_LARGE)
+		coop_jsonw_string(&w, "reason", why->message);
+	if (append(keeper, &out, &w, &seq) < 0)
+		keeper->audit_lost++;
+}
+
+void coop_spawn_audit_end(const struct coop_process *process)
+{
+	struct coop_keeper *keeper = process->keeper;
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+	uint64_t seq;
+
+	if (!keeper->audit || !process->audit_seq)
+		return;
+	coop_jsonw_string(&w, "kind", "end");
+	coop_jsonw_uint(&w, "spawn", process->audit_seq);
+	coop_jsonw_string(&w, "principal", process->agent->principal->name);
+	coop_jsonw_string(&w, "agent", process->agent->path);
+	coop_record_write_exit(process->end.wait_status, process->end.cause, &w);
+	coop_jsonw_string(&w, "end_cause", coop_cause_name(process->end.cause));
+	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / 1000000u);
+	if (append(keeper, &out, &w, &seq) < 0)
+		keeper->audit_lost++;
+}

@@ -1,0 +1,21 @@
+/* What the audit says of processes: one line for each attempt to start one, one for each end. No value of a variable, no input,
+ * no output and no id that could be used ever stands there; hashes are keyed. */
+#ifndef COOP_KEEPER_SPAWN_AUDIT_H
+#define COOP_KEEPER_SPAWN_AUDIT_H
+
+#include "base/err.h"
+
+struct coop_process;
+struct coop_request;
+
+/* It will be started. 0, or the error filled: then it must not be. */
+int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *process,
+			     struct coop_err *err);
+
+/* It will not be, and why. */
+void coop_spawn_audit_refused(struct coop_request *request, const struct coop_err *why);
+
+/* A process that was allowed has ended, or could not be executed. */
+void coop_spawn_audit_end(const struct coop_process *process);
+
+#endif

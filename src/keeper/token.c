@@ -1,0 +1,140 @@
+#include "keeper/token.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/schema.h"
+#include "keeper/agent.h"
+#include "keeper/connection.h"
+#include "keeper/keeper.h"
+#include "keeper/request.h"
+
+#define PURPOSE "token"
+
+int coop_token_load(struct coop_agent *agent, const struct coop_store_token *row)
+{
+	struct coop_keeper *keeper = agent->keeper;
+	struct coop_token *token = coop_mem_zalloc(sizeof *token);
+
+	if (!token || !(token->label = coop_mem_strdup(row->label)) ||
+	    coop_map_put(&keeper->tokens, (uint64_t)row->id, token) < 0) {
+		if (token)
+			free(token->label);
+		free(token);
+		return -ENOMEM;
+	}
+	token->agent = agent;
+	token->id = row->id;
+	memcpy(token->hash, row->hash, sizeof token->hash);
+	token->created_at = row->created_at;
+	token->expires_at = row->expires_at;
+	coop_list_add(&agent->tokens, &token->in_agent);
+	agent->token_count++;
+	return 0;
+}
+
+static void end_connections(struct coop_keeper *keeper, int64_t token, const char *why)
+{
+	COOP_LIST_EACH(&keeper->connections, link)
+	{
+		struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
+		if (conn->token == token)
+			coop_conn_retire(conn, why);
+	}
+}
+
+void coop_token_drop(struct coop_token *token)
+{
+	struct coop_keeper *keeper = token->agent->keeper;
+
+	(void)coop_map_remove(&keeper->tokens, (uint64_t)token->id);
+	coop_list_remove(&token->in_agent);
+	token->agent->token_count--;
+	end_connections(keeper, token->id, "the token is not valid any more");
+	free(token->label);
+	free(token);
+}
+
+void coop_token_drop_all(struct coop_agent *agent)
+{
+	while (!coop_list_empty(&agent->tokens))
+		coop_token_drop(COOP_LIST_ITEM(agent->tokens.next, struct coop_token, in_agent));
+}
+
+int coop_token_hash(const struct coop_keeper *keeper, const char *text, uint8_t ret[COOP_HASH_SIZE])
+{
+	return coop_secret_hash(keeper->secret, PURPOSE, text, strlen(text), ret);
+}
+
+/* The number in coop_<id>_<secret>, and where the secret begins; 0 if it does not look like one. */
+static uint64_t token_id(const char *text, const char **ret_secret)
+{
+	char *end;
+
+	if (strncmp(text, "coop_", 5) != 0 || text[5] < '1' || text[5] > '9')
+		return 0;
+	errno = 0;
+	uint64_t id = strtoull(text + 5, &end, 10);
+	if (errno || *end != '_' || id > INT64_MAX)
+		return 0;
+	*ret_secret = end + 1;
+	return id;
+}
+
+/* An unknown one takes as long as a wrong one. */
+static const struct coop_token *check_token(const struct coop_keeper *keeper, const char *text)
+{
+	const char *secret = text;
+	uint64_t id = token_id(text, &secret);
+	const struct coop_token *token = id ? coop_map_get(&keeper->tokens, id) : NULL;
+	uint8_t hash[COOP_HASH_SIZE], nothing[COOP_HASH_SIZE] = {0};
+
+	if (coop_token_hash(keeper, secret, hash) < 0)
+		return NULL;
+	bool same = coop_hash_equal(hash, token ? token->hash : nothing);
+	bool expired = token && token->expires_at && token->expires_at <= coop_clock_wall_ms();
+	return token && same && !expired ? token : NULL;
+}
+
+void coop_op_login_invalid(struct coop_request *request, const struct coop_err *err)
+{
+	struct coop_conn *conn = request->conn;
+
+	(void)err;
+	if (!conn->token && !conn->used)
+		(void)coop_conn_become(conn, NULL);
+}
+
+void coop_op_login(struct coop_request *request)
+{
+	struct coop_conn *conn = request->conn;
+	struct coop_err err = {0};
+	struct coop_jsonw w;
+
+	if (conn->token || (conn->used && conn->agent)) {
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op",
+				     "a connection logs in once, before it does anything but look");
+		coop_request_fail(request, &err);
+		return;
+	}
+	const struct coop_token *token =
+		check_token(request->keeper, coop_arg_string(request->args, "token", ""));
+	if (coop_conn_become(conn, token) < 0) {
+		coop_request_no_memory(request);
+		return;
+	}
+	if (!token) {
+		(void)coop_err_set(&err, COOP_PERMISSION_DENIED, "the token is not valid");
+		coop_request_fail(request, &err);
+		return;
+	}
+	coop_request_result(request, &w);
+	coop_jsonw_string(&w, "principal", token->agent->principal->name);
+	coop_jsonw_string(&w, "agent", token->agent->path);
+	coop_jsonw_bool(&w, "operator", false);
+	coop_request_end(request, &w);
+}
