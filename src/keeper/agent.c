@@ -32,6 +32,7 @@ static struct coop_principal *new_principal(struct coop_keeper *keeper, const ch
 		free(principal);
 		return NULL;
 	}
+	coop_list_init(&principal->processes);
 	coop_list_init(&principal->receipts);
 	coop_list_add(&keeper->principals, &principal->in_keeper);
 	return principal;
@@ -161,8 +162,9 @@ bool coop_agent_valid_name(const char *name)
 	static const char letters[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
+	/* "self" is how lists call the caller. */
 	return *name && strlen(name) <= COOP_AGENT_NAME_MAX && !strchr("._-", *name) &&
-	       name[strspn(name, letters)] == 0;
+	       name[strspn(name, letters)] == 0 && strcmp(name, "self") != 0;
 }
 
 bool coop_agent_valid_path(const char *path)

@@ -23,11 +23,12 @@ struct coop_process;
 struct coop_principal {
 	struct coop_link in_keeper;
 	char *name;
-	struct coop_agent *first;  /* NULL once it is removed */
-	unsigned agents;           /* structs that point here */
-	unsigned live;             /* processes */
-	unsigned retained;         /* finished persistent records */
-	struct coop_link receipts; /* oldest first */
+	struct coop_agent *first;   /* NULL once it is removed */
+	unsigned agents;            /* structs that point here */
+	unsigned live;              /* processes */
+	unsigned retained;          /* finished persistent records */
+	struct coop_link processes; /* all of them, in the order of their start */
+	struct coop_link receipts;  /* oldest first */
 	unsigned receipt_count;
 	uint64_t receipts_dropped;
 	uint64_t spool_bytes;

@@ -158,6 +158,13 @@ void coop_eviction_recount(struct coop_keeper *keeper)
 {
 	keeper->registry.surplus = 0;
 	keeper->untrimmed = true;
+	/* Removed ones are in no tree any more. */
+	COOP_LIST_EACH(&keeper->crowded, link)
+	{
+		struct coop_agent *agent = COOP_LIST_ITEM(link, struct coop_agent, in_crowded);
+		if (agent->removed)
+			note(agent, 0);
+	}
 	COOP_LIST_EACH(&keeper->principals, link)
 	{
 		struct coop_agent *first =

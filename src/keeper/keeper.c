@@ -312,7 +312,7 @@ void coop_keeper_check_idle(struct coop_keeper *keeper)
 	}
 	bool idle = keeper->on_demand && keeper->conf.settings.idle_exit_ms &&
 		    registry->live == 0 && registry->finished_count == 0 &&
-		    keeper->connection_count == 0;
+		    keeper->session_count == 0 && keeper->connection_count == 0;
 	if (idle == keeper->idle_armed)
 		return;
 	keeper->idle_armed = idle;

@@ -67,7 +67,7 @@ struct coop_keeper {
 	unsigned agent_count;
 	struct coop_map tokens;   /* by id */
 	struct coop_link crowded; /* agents with more finished records than they may keep */
-	uint64_t last_session;
+	unsigned session_count;
 	struct coop_link subscribers;
 	uint64_t
 		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */

@@ -173,14 +173,14 @@ void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err)
 /* The ends of before its time, in the order of the starts, as far as there is room. */
 static bool replay(struct coop_subscriber *subscriber)
 {
-	struct coop_keeper *keeper = subscriber->request->keeper;
 	struct coop_conn *conn = subscriber->request->conn;
 	bool any = false;
 	struct coop_jsonw w;
 
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(&conn->agent->principal->processes, link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
 		if (process->n <= subscriber->replayed)
 			continue;
 		if (!coop_conn_has_room(conn))

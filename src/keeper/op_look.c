@@ -67,9 +67,10 @@ void coop_op_list(struct coop_request *request)
 	coop_eviction_trim(keeper);
 	coop_request_result(request, &w);
 	coop_jsonw_array(&w, "processes");
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(&viewer->principal->processes, link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
 		if ((start && process->n <= start->n) || !matches(process, viewer, args))
 			continue;
 		more = left-- == 0 || coop_buf_size(w.out) - request->mark > ANSWER_MAX;

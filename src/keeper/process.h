@@ -107,8 +107,9 @@ struct coop_process {
 	struct coop_link in_all;       /* registry, start order */
 	struct coop_link in_unsettled; /* registry: ended, and may have left somebody behind */
 	struct coop_link in_agent;     /* finished, and may become a receipt */
-	struct coop_link in_receipts;  /* the principal's */
-	struct coop_link in_session;   /* ends with it */
+	struct coop_link in_principal;
+	struct coop_link in_receipts; /* the principal's */
+	struct coop_link in_session;  /* ends with it */
 	uint64_t n;
 	char id[40];
 

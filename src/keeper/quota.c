@@ -112,12 +112,24 @@ int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err)
 		      "finished persistent processes (release some)");
 }
 
+/* Gives up one finished record below `level`, the agent's own first. */
+static bool make_room(struct coop_agent *agent, struct coop_agent *level)
+{
+	if (coop_eviction_one(agent))
+		return true;
+	for (struct coop_agent *other = NULL; (other = coop_agent_next(level, other));) {
+		if (coop_eviction_one(other))
+			return true;
+	}
+	return false;
+}
+
 int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err)
 {
-	for (const struct coop_agent *level = agent; level; level = level->parent) {
+	for (struct coop_agent *level = agent; level; level = level->parent) {
 		int64_t limit = level->settings.max_buffer_bytes;
 		while (limit >= 0 && level->buffer_bytes + bytes > (uint64_t)limit) {
-			if (coop_eviction_one(agent))
+			if (make_room(agent, level))
 				continue;
 			int r = refuse(err, COOP_QUOTA, "buffer", limit,
 				       (int64_t)level->buffer_bytes, "bytes for output");

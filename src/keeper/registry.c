@@ -126,6 +126,14 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 			    "no id can be given: the state folder cannot be written to");
 }
 
+uint64_t coop_registry_number(struct coop_keeper *keeper)
+{
+	uint64_t n = keeper->registry.next_n++;
+
+	reserve_ahead(keeper);
+	return n;
+}
+
 int coop_registry_add(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;
@@ -137,6 +145,7 @@ int coop_registry_add(struct coop_process *process)
 	(void)snprintf(process->id, sizeof process->id, "psh-0-%llu",
 		       (unsigned long long)process->n);
 	coop_list_add(&registry->all, &process->in_all);
+	coop_list_add(&process->agent->principal->processes, &process->in_principal);
 	(void)coop_process_ref(process);
 	coop_quota_count(process, 1, 0);
 	reserve_ahead(keeper);
@@ -151,6 +160,7 @@ int coop_registry_add_receipt(struct coop_process *process)
 	if (coop_map_put(&registry->by_n, process->n, process) < 0)
 		return -ENOMEM;
 	coop_list_add(&registry->all, &process->in_all);
+	coop_list_add(&process->agent->principal->processes, &process->in_principal);
 	(void)coop_process_ref(process);
 	coop_eviction_receipt(process);
 	return 0;
@@ -249,6 +259,7 @@ void coop_registry_remove(struct coop_process *process)
 	(void)coop_map_remove(&registry->by_n, process->n);
 	coop_registry_clear_pid(process);
 	coop_list_remove(&process->in_all);
+	coop_list_remove(&process->in_principal);
 	if (!process->receipt)
 		coop_quota_count(process, process->told ? 0 : -1, process->told ? -1 : 0);
 	leave(process);

@@ -73,6 +73,8 @@ void coop_session_drop(struct coop_session *session)
 		coop_list_remove(session->processes.next);
 	coop_list_remove(&session->in_agent);
 	session->agent->session_count--;
+	session->agent->keeper->session_count--;
+	coop_keeper_check_idle(session->agent->keeper);
 	coop_agent_unref(session->agent);
 	uv_close((uv_handle_t *)&session->timer, on_closed);
 }
@@ -153,7 +155,9 @@ static struct coop_session *new_session(struct coop_agent *agent, const json_t *
 		return NULL;
 	}
 	session->agent = coop_agent_ref(agent);
-	session->n = ++agent->keeper->last_session;
+	session->n = coop_registry_number(agent->keeper);
+	agent->keeper->session_count++;
+	coop_keeper_check_idle(agent->keeper);
 	session->created_at = coop_clock_wall_ms();
 	session->max_lifetime_ms = coop_arg_int(args, "max_lifetime_ms", 0);
 	if (session->max_lifetime_ms)
@@ -174,16 +178,19 @@ void coop_op_session_new(struct coop_request *request)
 {
 	struct coop_agent *agent = request->conn->agent;
 	int64_t limit = request->keeper->conf.settings.max_sessions;
-	struct coop_err err;
+	struct coop_err err = {0};
 	struct coop_jsonw w;
 
-	if (agent->session_count >= limit) {
-		(void)coop_err_set(&err, COOP_QUOTA,
-				   "the limit of %lld sessions of this agent is reached",
-				   (long long)limit);
+	int r = coop_registry_admit(request->keeper, &err);
+	if (r == 0 && agent->session_count >= limit) {
+		r = coop_err_set(&err, COOP_QUOTA,
+				 "the limit of %lld sessions of this agent is reached",
+				 (long long)limit);
 		coop_err_detail(&err, "scope", "sessions");
 		coop_err_detail_int(&err, "limit", limit);
 		coop_err_detail_int(&err, "in_use", agent->session_count);
+	}
+	if (r < 0) {
 		coop_request_fail(request, &err);
 		return;
 	}

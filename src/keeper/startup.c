@@ -1,6 +1,5 @@
 #include "keeper/startup.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,41 +18,37 @@
 #include "records/secret.h"
 #include "records/store.h"
 
-static struct coop_agent *by_row(const struct coop_keeper *keeper, int64_t id)
-{
-	COOP_LIST_EACH(&keeper->principals, link)
-	{
-		struct coop_agent *first =
-			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
-		for (struct coop_agent *agent = NULL;
-		     first && (agent = coop_agent_next(first, agent));) {
-			if (agent->id == id)
-				return agent;
-		}
-	}
-	return NULL;
-}
+/* What is being read, and what was found wrong with it. */
+struct loading {
+	struct coop_keeper *keeper;
+	struct coop_map agents; /* by row */
+	struct coop_err *err;
+};
 
 static int load_agent(void *user, const struct coop_store_agent *row)
 {
-	struct coop_keeper *keeper = user;
-	struct coop_agent *parent = row->parent ? by_row(keeper, row->parent) : NULL, *agent;
+	struct loading *loading = user;
+	struct coop_agent *parent = row->parent
+					    ? coop_map_get(&loading->agents, (uint64_t)row->parent)
+					    : NULL,
+			  *agent;
 	struct coop_agent_settings settings;
-	struct coop_err err;
 	json_t *json = json_loads(row->settings, 0, NULL);
 
 	coop_agent_settings_init(&settings);
-	/* A workspace root that is gone is no reason to forget the agent; nothing can be started there. */
-	if (json && coop_agent_settings_restore(json, row->path, &settings, &err) < 0)
-		coop_log(COOP_LOG_WARN, "settings of an agent cannot be read agent=%s error=\"%s\"",
-			 row->path, err.message);
-	int r = !json || (row->parent && !parent) ? -EBADMSG
-						  : coop_agent_new(keeper, row->principal, parent,
-								   row->name, &settings, &agent);
+	int r = json ? coop_agent_settings_restore(json, row->path, &settings, loading->err) : -1;
 	json_decref(json);
-	if (r < 0) {
+	/* An agent whose limits cannot be read must not come back without any. */
+	if (r < 0 || (row->parent && !parent))
+		return coop_err_set(loading->err, COOP_UNAVAILABLE,
+				    "records.db: the settings of agent %.200s cannot be read: put "
+				    "the file back from a copy, or move it away to begin a new one",
+				    row->path);
+	if (coop_agent_new(loading->keeper, row->principal, parent, row->name, &settings, &agent) <
+		    0 ||
+	    coop_map_put(&loading->agents, (uint64_t)row->id, agent) < 0) {
 		coop_agent_settings_clear(&settings);
-		return r;
+		return coop_err_no_memory(loading->err);
 	}
 	agent->id = row->id;
 	agent->created_at = row->created_at;
@@ -62,18 +57,18 @@ static int load_agent(void *user, const struct coop_store_agent *row)
 
 static int load_token(void *user, const struct coop_store_token *row)
 {
-	struct coop_keeper *keeper = user;
-	struct coop_agent *agent = by_row(keeper, row->agent);
+	struct loading *loading = user;
+	struct coop_agent *agent = coop_map_get(&loading->agents, (uint64_t)row->agent);
 
-	return agent ? coop_token_load(agent, row) : 0;
+	return agent && coop_token_load(agent, row) < 0 ? coop_err_no_memory(loading->err) : 0;
 }
 
 static int load_receipt(void *user, const struct coop_store_process *row)
 {
-	struct coop_keeper *keeper = user;
-	struct coop_agent *owner = by_row(keeper, row->agent);
+	struct loading *loading = user;
+	struct coop_agent *owner = coop_map_get(&loading->agents, (uint64_t)row->agent);
 
-	return owner ? coop_archive_restore(owner, row) : 0;
+	return owner && coop_archive_restore(owner, row) < 0 ? coop_err_no_memory(loading->err) : 0;
 }
 
 /* The user's own first agent; with a database its row is made when the keeper starts for the first time. */
@@ -108,35 +103,67 @@ static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 	return 0;
 }
 
-/* The processes of earlier keepers. */
-static int load_past(struct coop_keeper *keeper, int64_t now, struct coop_err *err)
+/* Tokens are good with the key alone that they were made with. Another one must not go unnoticed. */
+static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 {
-	uint64_t most = (uint64_t)keeper->conf.settings.max_receipts;
-	int r = coop_store_lose(keeper->store, now, COOP_ARCHIVE_LOST, err);
+	uint8_t hash[COOP_HASH_SIZE];
+	char *known = NULL, text[COOP_HASH_TEXT];
+	int r = coop_secret_hash(keeper->secret, "key", "", 0, hash);
 
-	return r < 0 ? r : coop_store_each_receipt(keeper->store, most, load_receipt, keeper, err);
+	if (r < 0)
+		return coop_err_no_memory(err);
+	coop_hash_format(hash, text);
+	r = coop_store_get_meta(keeper->store, "key", &known, err);
+	if (r == 0 && known && strcmp(known, text) != 0)
+		r = coop_err_set(err, COOP_UNAVAILABLE,
+				 "%.300s/key is not the key that records.db was made with: put it "
+				 "back, or move both away to begin anew",
+				 keeper->state_dir);
+	else if (r == 0 && !known)
+		r = coop_store_set_meta(keeper->store, "key", text, err);
+	free(known);
+	return r;
+}
+
+static int load_rows(struct loading *loading, int64_t now)
+{
+	struct coop_keeper *keeper = loading->keeper;
+	struct coop_store *store = keeper->store;
+	struct coop_err *err = loading->err, own = {0};
+	uint64_t last = 0;
+	int r = coop_store_each_agent(store, load_agent, loading, &own);
+
+	if (r == 0)
+		r = coop_store_each_token(store, load_token, loading, &own);
+	if (r == 0 && keeper->recording)
+		r = coop_store_lose(store, now, COOP_ARCHIVE_LOST, &own);
+	if (r == 0 && keeper->recording)
+		r = coop_store_each_receipt(store, (uint64_t)keeper->conf.settings.max_receipts,
+					    load_receipt, loading, &own);
+	if (r == 0)
+		r = coop_store_last_n(store, &last, &own);
+	/* What a row was refused for says more than that the walk was ended. */
+	if (r < 0 && !err->code)
+		*err = own;
+	/* The counter's own file may have been lost: a number is never given twice all the same. */
+	if (r == 0 && keeper->registry.next_n <= last)
+		r = coop_registry_skip(keeper, last, err);
+	return r;
 }
 
 static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *err)
 {
-	struct coop_store *store;
-	uint64_t last = 0;
-	int r = coop_store_open(keeper->state_dir, &store, err);
+	struct loading loading = {.keeper = keeper, .err = err};
+	int r = coop_store_open(keeper->state_dir, &keeper->store, err);
 
 	if (r < 0)
 		return r;
-	keeper->store = store;
 	keeper->recording = keeper->conf.records;
-	r = coop_store_each_agent(store, load_agent, keeper, err);
+	err->code = COOP_OK;
+	r = check_key(keeper, err);
 	if (r == 0)
-		r = coop_store_each_token(store, load_token, keeper, err);
-	if (r == 0 && keeper->recording)
-		r = load_past(keeper, now, err);
-	if (r == 0)
-		r = coop_store_last_n(store, &last, err);
-	/* The counter's own file may have been lost: a number is never given twice all the same. */
-	if (r == 0 && keeper->registry.next_n <= last)
-		r = coop_registry_skip(keeper, last, err);
+		r = load_rows(&loading, now);
+	coop_map_clear(&loading.agents);
 	return r;
 }
 

@@ -115,7 +115,7 @@ void coop_op_login(struct coop_request *request)
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 
-	if (conn->token || (conn->used && conn->agent)) {
+	if (conn->token || conn->request_count > 1 || (conn->used && conn->agent)) {
 		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op",
 				     "a connection logs in once, before it does anything but look");
 		coop_request_fail(request, &err);

@@ -18,7 +18,7 @@
 /* The operator's first, then from the top of the tree down to the agent. */
 static size_t collect(const struct coop_agent *agent, const struct coop_policy **ret)
 {
-	const struct coop_agent *chain[COOP_AGENT_DEPTH_MAX];
+	const struct coop_agent *chain[COOP_AGENT_DEPTH_MAX] = {0};
 	size_t depth = 0, count = 0;
 
 	ret[count++] = agent->keeper->conf.policy;

@@ -259,6 +259,17 @@ class BufferTest(QuotaCase):
         self.assertEqual(self.count_marks(), 0)
 
 
+    def test_b083_finished_ones_of_brothers_make_room(self):
+        """Where the bound is that of an agent above, what its other agents have finished may go, too."""
+        self.keeper.agent("main/a", max_buffer_bytes=4 * RING)
+        first, second = self.keeper.agent("main/a/x"), self.keeper.agent("main/a/y")
+        done = [self.finish(first, f"head -c {RING} /dev/zero", ring_bytes=RING, stderr="merged")["id"] for _ in range(4)]
+        procs.wait_until(lambda: self.buffer_use("a") == 4 * RING, "all is kept")
+        self.assert_alive(second, self.start(second, ring_bytes=RING)["id"])
+        receipts = [first.call("status", id=process)["process"]["receipt"] for process in done]
+        self.assertEqual(receipts.count(True), 2, receipts)
+
+
 class GrantTest(QuotaCase):
     def test_b084_persistent_needs_a_grant(self):
         """main on the user's socket has it; an agent has it only if given, also another principal's main."""

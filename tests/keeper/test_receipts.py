@@ -35,7 +35,9 @@ class CapTest(AgentCase):
             ids.append(record["id"])
             # One after the other, so that the order of their ends is known.
             procs.wait_until(lambda pid=record["pid"]: procs.stat(pid) is None, "it has ended and was reaped")
-        self.settled(path, full)
+        # Looking at the agent shows no record to anybody.
+        wanted = {"running": 0, "finished": full}.items()
+        procs.wait_until(lambda: wanted <= self.client.call("agent_show", agent=path)["agent"]["use"].items(), "they are settled")
         return ids
 
     def test_b119_seventy_two_of_sixty_four(self):
