@@ -249,8 +249,9 @@ static void write_next(struct coop_keeper *keeper)
 	struct coop_journal *journal = &keeper->journal;
 	unsigned taken = 0;
 
-	if (journal->busy || coop_list_empty(&journal->waiting))
+	if (journal->busy || (coop_list_empty(&journal->waiting) && !journal->last_word))
 		return;
+	journal->last_word = false;
 	struct batch *batch = coop_mem_zalloc(sizeof *batch);
 	if (!batch)
 		return; /* the next entry, or the timer, tries again */
@@ -357,6 +358,9 @@ void coop_journal_forget(struct coop_process *process)
 
 void coop_journal_flush(struct coop_keeper *keeper)
 {
-	if (keeper->recording)
-		write_next(keeper);
+	if (!keeper->store)
+		return;
+	/* The audit's end is noted also where nothing else is left to write. */
+	keeper->journal.last_word = keeper->audit != NULL;
+	write_next(keeper);
 }

@@ -24,6 +24,7 @@ struct coop_journal {
 	uint64_t since_prune;
 	uint64_t began;   /* the last batch */
 	bool busy;        /* a batch is with the helper thread */
+	bool last_word;   /* one more batch, even if nothing waits */
 	bool failing;     /* the last batch was not written; it is tried again by the timer */
 	char error[160];  /* why */
 	uv_timer_t retry; /* the next batch */

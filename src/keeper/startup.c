@@ -1,5 +1,6 @@
 #include "keeper/startup.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,28 @@ static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 	return 0;
 }
 
+static int lost_key(const char *dir, struct coop_err *err)
+{
+	return coop_err_set(err, COOP_UNAVAILABLE,
+			    "%.300s/key is not there, or not the key that records.db was made "
+			    "with: put it back, or move both away to begin anew",
+			    dir);
+}
+
+/* A database without its key: a new one would make all tokens worthless in silence. */
+static int open_secret(struct coop_keeper *keeper, const char *dir, struct coop_err *err)
+{
+	char key[4200], database[4200];
+
+	if (dir) {
+		(void)snprintf(key, sizeof key, "%s/key", dir);
+		(void)snprintf(database, sizeof database, "%s/records.db", dir);
+		if (access(key, F_OK) < 0 && errno == ENOENT && access(database, F_OK) == 0)
+			return lost_key(dir, err);
+	}
+	return coop_secret_open(dir, &keeper->secret, err);
+}
+
 /* Tokens are good with the key alone that they were made with. Another one must not go unnoticed. */
 static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 {
@@ -115,10 +138,7 @@ static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 	coop_hash_format(hash, text);
 	r = coop_store_get_meta(keeper->store, "key", &known, err);
 	if (r == 0 && known && strcmp(known, text) != 0)
-		r = coop_err_set(err, COOP_UNAVAILABLE,
-				 "%.300s/key is not the key that records.db was made with: put it "
-				 "back, or move both away to begin anew",
-				 keeper->state_dir);
+		r = lost_key(keeper->state_dir, err);
 	else if (r == 0 && !known)
 		r = coop_store_set_meta(keeper->store, "key", text, err);
 	free(known);
@@ -231,7 +251,7 @@ int coop_startup(struct coop_keeper *keeper, struct coop_err *err)
 	const struct coop_settings *settings = &keeper->conf.settings;
 	const char *dir = *keeper->state_dir ? keeper->state_dir : NULL;
 	int64_t now = coop_clock_wall_ms();
-	int r = coop_secret_open(dir, &keeper->secret, err);
+	int r = open_secret(keeper, dir, err);
 
 	if (r == 0 && dir)
 		r = load_store(keeper, now, err);

@@ -115,6 +115,18 @@ class ChainTest(RecordsCase):
         self.keeper = self.start_keeper(self.settings)
         self.client = self.keeper.clients[0]
         self.assertFalse(self.verify()["good"])
+        # It stays known: further lines would otherwise cover it.
+        self.ended(self.spawn("true")["id"])
+        self.shut_down()
+        self.keeper = self.start_keeper(self.settings)
+        self.client = self.keeper.clients[0]
+        self.assertFalse(self.verify()["good"])
+
+    def test_b130_refusal_at_the_end_is_missed_too(self):
+        """A last line that belongs to no process is missed as well when it is gone."""
+        with self.refused("invalid_input"):
+            self.client.call("spawn", argv=[])
+        self.test_b130_cut_while_the_keeper_was_away()
 
     def test_b130_torn_line(self):
         """A line that was cut in the middle, as by a loss of power, stops nothing: the keeper starts, goes on, and says so."""

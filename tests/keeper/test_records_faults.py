@@ -135,6 +135,20 @@ class DamageTest(RecordsCase):
         key.chmod(0o600)
         self.works_again(self.database.read_bytes())
 
+    def test_another_key(self):
+        """Tokens are good with their key alone: a lost or exchanged one is told of, not replaced by a new one in silence."""
+        key = self.place.state / "key"
+        old = key.read_bytes()
+        key.unlink()
+        self.refuses_to_start(str(key), "put it back")
+        self.assertFalse(key.exists())
+        key.touch(0o600)
+        key.write_bytes(b"x" * 32)
+        self.refuses_to_start(str(key), "put it back")
+        key.write_bytes(old)
+        key.chmod(0o600)
+        self.start_keeper()
+
     @unittest.skipUnless(ROOT, NEEDS_ROOT)
     def test_read_only_state_folder(self):
         """A state folder that cannot be written: one line that names it, nothing changed."""
