@@ -8,20 +8,18 @@
 
 #include "base/clock.h"
 #include "base/frame.h"
-#include "base/jsonclamp.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/follow.h"
+#include "keeper/intake.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/notices.h"
-#include "keeper/ops.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
 #include "keeper/token.h"
 
 #define READ_SIZE 65536u
-#define FLAGS (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
 /* A follower adds frames while less than this waits to be sent. */
 #define FILL_TARGET (512u << 10)
 
@@ -93,8 +91,7 @@ bool coop_conn_has_room(const struct coop_conn *conn)
 	return !conn->closing && coop_buf_size(&conn->out) < FILL_TARGET;
 }
 
-/* Whether more requests may be taken: a client that does not read its answers, or has enough open, waits. */
-static bool wants_input(const struct coop_conn *conn)
+bool coop_conn_wants_input(const struct coop_conn *conn)
 {
 	return !conn->closing && conn->request_count < COOP_CONN_REQUESTS_MAX &&
 	       coop_buf_size(&conn->out) < COOP_CONN_UNREAD_MAX;
@@ -102,7 +99,7 @@ static bool wants_input(const struct coop_conn *conn)
 
 static void update_interest(struct coop_conn *conn)
 {
-	int wanted = (wants_input(conn) ? UV_READABLE : 0) |
+	int wanted = (coop_conn_wants_input(conn) ? UV_READABLE : 0) |
 		     (coop_buf_size(&conn->out) ? UV_WRITABLE : 0);
 
 	/* Even when nothing is wanted, a client that goes away must be noticed. */
@@ -290,8 +287,6 @@ static bool send_out(struct coop_conn *conn)
 	return true;
 }
 
-static void take_frames(struct coop_conn *conn);
-
 void coop_conn_flush(struct coop_conn *conn)
 {
 	bool more = true;
@@ -299,7 +294,7 @@ void coop_conn_flush(struct coop_conn *conn)
 	coop_list_remove(&conn->in_dirty);
 	/* Requests that waited for room in this connection. */
 	if (coop_buf_size(&conn->in))
-		take_frames(conn);
+		coop_intake(conn);
 	while (more) {
 		/* A full output hides that followers have more: they are asked again once it is sent. */
 		bool full = coop_buf_size(&conn->out) >= FILL_TARGET;
@@ -318,176 +313,8 @@ void coop_conn_flush(struct coop_conn *conn)
 	}
 	update_interest(conn);
 	/* There is room again, and what waited for it is here already: no event will tell of it. */
-	if (conn->held && wants_input(conn))
+	if (conn->held && coop_conn_wants_input(conn))
 		coop_conn_touch(conn);
-}
-
-static void dispatch(struct coop_request *request)
-{
-	struct coop_err err = {0};
-
-	request->conn->collecting = NULL;
-	if (request->op->right >= COOP_RIGHT_USE)
-		request->conn->used = true;
-	if (coop_ops_allowed(request, &err) == 0 &&
-	    coop_schema_check(request->op->args, request->args, &err) == 0) {
-		request->op->handle(request);
-		return;
-	}
-	if (request->op->refused)
-		request->op->refused(request, &err);
-	coop_request_fail(request, &err);
-}
-
-static bool is_open(const struct coop_conn *conn, uint64_t id)
-{
-	COOP_LIST_EACH(&conn->requests, link)
-	{
-		if (COOP_LIST_ITEM(link, struct coop_request, in_conn)->id == id)
-			return true;
-	}
-	return false;
-}
-
-static void on_request(struct coop_conn *conn, json_t *frame)
-{
-	json_int_t id = json_integer_value(json_object_get(frame, "id"));
-	const char *name = json_string_value(json_object_get(frame, "op"));
-	const json_t *data = json_object_get(frame, "data");
-	struct coop_err err = {0};
-
-	if (id < 1 || id > COOP_JSON_INT_MAX || is_open(conn, (uint64_t)id) || !name ||
-	    (data && (!json_is_integer(data) || json_integer_value(data) < 0))) {
-		coop_conn_fatal(conn, "invalid_input",
-				"a request needs an unused id from 1 to 2^53-1 and an op; data is "
-				"a byte count");
-		return;
-	}
-	struct coop_request *request = coop_mem_zalloc(sizeof *request);
-	if (!request) {
-		coop_conn_fatal(conn, "internal", "the keeper is out of memory");
-		return;
-	}
-	request->keeper = conn->keeper;
-	request->conn = conn;
-	request->id = (uint64_t)id;
-	if (!json_is_null(json_object_get(frame, "args")))
-		request->args = json_incref(json_object_get(frame, "args"));
-	request->data_size = (size_t)json_integer_value(data);
-	request->op = coop_ops_find(name);
-	coop_list_add(&conn->requests, &request->in_conn);
-	conn->request_count++;
-	if (!request->op) {
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op",
-				     "there is no operation named %.60s", name);
-	} else if (request->data_size > request->op->data_max) {
-		(void)coop_err_field(&err, COOP_TOO_LARGE, "data",
-				     request->op->data_max ? "%s takes at most %zu bytes"
-							   : "%s takes no bytes",
-				     request->op->name, request->op->data_max);
-	} else if (request->data_size && !(request->data = coop_mem_alloc(request->data_size))) {
-		(void)coop_err_no_memory(&err);
-	}
-	if (err.code) {
-		conn->discard = request->data_size;
-		conn->discard_id = request->id;
-		coop_request_fail(request, &err);
-	} else if (request->data_size) {
-		conn->collecting = request;
-	} else {
-		dispatch(request);
-	}
-}
-
-static void on_cancel(struct coop_conn *conn, uint64_t id)
-{
-	struct coop_err err;
-
-	COOP_LIST_EACH(&conn->requests, link)
-	{
-		struct coop_request *request = COOP_LIST_ITEM(link, struct coop_request, in_conn);
-		if (request->id != id)
-			continue;
-		if (request->on_drop)
-			request->on_drop(request);
-		(void)coop_err_set(&err, COOP_CANCELLED, "the request was cancelled");
-		coop_request_fail(request, &err);
-		return;
-	}
-}
-
-static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
-{
-	json_error_t fault;
-
-	if (conn->collecting || conn->discard) {
-		coop_conn_fatal(conn, "invalid_input",
-				"a request came before the bytes of the one before it");
-		return;
-	}
-	unsigned long failures = coop_mem_failures();
-	json_t *json = json_loadb((const char *)frame->bytes, frame->size, FLAGS, &fault);
-	if (!json && json_error_code(&fault) == json_error_numeric_overflow) {
-		/* The bytes are ours, in the input buffer. */
-		coop_jsonclamp((char *)(uintptr_t)frame->bytes, frame->size);
-		json = json_loadb((const char *)frame->bytes, frame->size, FLAGS, &fault);
-	}
-	if (coop_mem_failures() != failures) {
-		/* jansson goes on after a failed allocation, with characters missing: such a request must not be carried out. */
-		coop_conn_fatal(conn, "internal", "the keeper is out of memory");
-	} else if (!json) {
-		coop_conn_fatal(conn, "invalid_input", "a JSON frame is not valid JSON");
-	} else if (!json_is_object(json)) {
-		coop_conn_fatal(conn, "invalid_input", "a JSON frame is not an object");
-	} else if (json_is_integer(json_object_get(json, "cancel"))) {
-		on_cancel(conn, (uint64_t)json_integer_value(json_object_get(json, "cancel")));
-	} else {
-		on_request(conn, json);
-	}
-	json_decref(json);
-}
-
-static void on_data(struct coop_conn *conn, const struct coop_frame *frame)
-{
-	struct coop_request *request = conn->collecting;
-
-	if (conn->discard && frame->request == conn->discard_id && frame->size <= conn->discard) {
-		conn->discard -= frame->size;
-	} else if (!request || frame->request != request->id ||
-		   frame->size > request->data_size - request->data_have) {
-		coop_conn_fatal(conn, "invalid_input", "data came that no request announced");
-	} else {
-		memcpy(request->data + request->data_have, frame->bytes, frame->size);
-		request->data_have += frame->size;
-		if (request->data_have == request->data_size)
-			dispatch(request);
-	}
-}
-
-static void take_frames(struct coop_conn *conn)
-{
-	struct coop_frame frame;
-	const char *why;
-	size_t used;
-
-	if (conn->taking)
-		return;
-	conn->taking = true;
-	while (wants_input(conn)) {
-		int r = coop_frame_parse(coop_buf_front(&conn->in), coop_buf_size(&conn->in),
-					 &frame, &used, &why);
-		if (r < 0)
-			coop_conn_fatal(conn, r == -EMSGSIZE ? "too_large" : "invalid_input", why);
-		if (r <= 0)
-			break;
-		if (frame.kind == COOP_FRAME_JSON)
-			on_json(conn, &frame);
-		else
-			on_data(conn, &frame);
-		coop_buf_consume(&conn->in, used);
-	}
-	conn->taking = false;
-	conn->held = !wants_input(conn) && coop_buf_size(&conn->in);
 }
 
 /* Returns false when the client is gone. */
@@ -514,7 +341,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 			coop_conn_close(conn);
 			return;
 		}
-		take_frames(conn);
+		coop_intake(conn);
 	} else if (status < 0 || (events & UV_DISCONNECT)) {
 		coop_conn_close(conn);
 		return;

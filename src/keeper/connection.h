@@ -58,6 +58,9 @@ void coop_conn_retire(struct coop_conn *conn, const char *why);
 /* Whether something that need not be sent may be added to its output. */
 bool coop_conn_has_room(const struct coop_conn *conn);
 
+/* Whether more requests may be taken: a client that does not read its answers, or has enough open, waits. */
+bool coop_conn_wants_input(const struct coop_conn *conn);
+
 /* Something was added to conn->out, or a follower has something: it is sent before the loop sleeps. */
 void coop_conn_touch(struct coop_conn *conn);
 

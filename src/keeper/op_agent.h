@@ -7,6 +7,12 @@
 struct coop_agent;
 struct coop_request;
 
+/* Where paths start: the caller, or for the operator another principal's first agent. NULL with the error filled. */
+struct coop_agent *coop_op_agent_base(const struct coop_request *request, struct coop_err *err);
+
+/* Answers with the agent as it is now. */
+void coop_op_agent_answer(struct coop_request *request, const struct coop_agent *agent);
+
 /* The agent that the arguments `principal` and `agent` mean; without the latter the caller's own, or the principal's first. NULL with the error
  * filled. */
 struct coop_agent *coop_op_agent_named(struct coop_request *request, struct coop_err *err);

@@ -270,6 +270,17 @@ class BufferTest(QuotaCase):
         self.assertEqual(receipts.count(True), 2, receipts)
 
 
+    def test_b083_nothing_goes_for_nothing(self):
+        """A spawn that cannot fit, and a question what a spawn would do, turn no finished record into a receipt."""
+        who = self.keeper.agent("main/a", max_buffer_bytes=4 * RING)
+        done = [self.finish(who, f"head -c {RING} /dev/zero", ring_bytes=RING, stderr="merged")["id"] for _ in range(3)]
+        live = self.start(who, ring_bytes=RING, stderr="merged")["id"]
+        self.assert_refused(who, "quota", "spawn", argv=self.marking(), ring_bytes=2 * RING)
+        self.assertEqual(who.call("check", argv=self.marking(), ring_bytes=RING)["status"], "allowed")
+        self.assertEqual([who.call("status", id=process)["process"]["receipt"] for process in done], [False] * 3)
+        self.assert_alive(who, live)
+
+
 class GrantTest(QuotaCase):
     def test_b084_persistent_needs_a_grant(self):
         """main on the user's socket has it; an agent has it only if given, also another principal's main."""

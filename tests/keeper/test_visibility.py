@@ -240,6 +240,12 @@ class DescendantsTest(AgentCase):
         self.assertEqual(self.status(process)["end_evidence"]["agent"], "main/child")
         self.assertEqual(self.ids(self.client, include_finished=True, agent="child"), [process])
 
+    def test_b072_looks_from_above_do_not_keep_it_alive(self):
+        """Only its owner's calls restart the idle clock: it ends although an agent above asks for it all the time."""
+        process = self.start(self.keeper.agent("main/child"), idle_timeout_ms=700)["id"]
+        wait_until(lambda: self.status(process)["exit"], "it ends", interval=0.05)
+        self.assertEqual(self.status(process)["end_cause"], "idle")
+
     def test_b078_parent_does_not_touch_a_childs_process(self):
         """Signals, kills, writes and releases from above, at any depth, are not_owner; the process lives on, untouched."""
         who = self.family()

@@ -1,0 +1,374 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/schema.h"
+#include "keeper/agent.h"
+#include "keeper/change.h"
+#include "keeper/connection.h"
+#include "keeper/eviction.h"
+#include "keeper/keeper.h"
+#include "keeper/op_agent.h"
+#include "keeper/party.h"
+#include "keeper/process.h"
+#include "keeper/request.h"
+#include "keeper/session.h"
+#include "keeper/token.h"
+
+/* What the three kinds have in common. The arguments live as long as the request; the rest is the change's own. */
+struct agent_change {
+	struct coop_change change;
+	struct coop_agent
+		*agent; /* a reference: the parent of a new one, or the one that changes */
+	char *name, *principal, *path; /* of a new one */
+	struct coop_agent_settings settings;
+	char *settings_text; /* the same as JSON */
+	int64_t id, at;
+	int64_t *ids; /* to be removed */
+	size_t id_count;
+	uint64_t grace_ms;
+};
+
+static void drop(struct coop_change *change)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+
+	coop_agent_unref(mine->agent);
+	coop_agent_settings_clear(&mine->settings);
+	free(mine->settings_text);
+	free(mine->name);
+	free(mine->principal);
+	free(mine->path);
+	free(mine->ids);
+	free(mine);
+}
+
+/* Begins a change of that kind; takes nothing over on failure. */
+static struct agent_change *new_change(struct coop_request *request, const struct coop_change *kind)
+{
+	struct agent_change *mine = coop_mem_zalloc(sizeof *mine);
+
+	if (!mine) {
+		coop_request_no_memory(request);
+		return NULL;
+	}
+	mine->change = *kind;
+	mine->change.drop = drop;
+	mine->change.job.request = request;
+	coop_agent_settings_init(&mine->settings);
+	return mine;
+}
+
+static int settings_to_text(struct agent_change *mine, struct coop_err *err)
+{
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+
+	coop_agent_settings_write(&mine->settings, &w, NULL);
+	if (w.failed || coop_buf_append(&out, "", 1) < 0) {
+		coop_buf_clear(&out);
+		return coop_err_no_memory(err);
+	}
+	mine->settings_text = (char *)out.data;
+	return 0;
+}
+
+/* Not a word to the caller of what is not below it: an agent that went meanwhile is as one that never was. */
+static int still_there(const struct agent_change *mine, struct coop_err *err)
+{
+	return mine->agent && mine->agent->removed ? coop_agent_none(err) : 0;
+}
+
+static int check_add(struct coop_change *change, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	struct coop_keeper *keeper = change->job.keeper;
+	const json_t *args = change->job.request->args;
+	int64_t limit = keeper->conf.settings.max_agents;
+	struct coop_err unused;
+	int r = still_there(mine, err);
+
+	if (r < 0)
+		return r;
+	if (mine->agent ? coop_agent_find(mine->agent, mine->path, &unused) != NULL
+			: coop_principal_find(keeper, mine->principal) != NULL)
+		return coop_err_field(err, COOP_EXISTS, "agent", "that agent is there already");
+	if (keeper->agent_count >= limit) {
+		r = coop_err_set(err, COOP_QUOTA, "the limit of %lld agents is reached",
+				 (long long)limit);
+		coop_err_detail(err, "scope", "agents");
+		coop_err_detail_int(err, "limit", limit);
+		return r;
+	}
+	r = coop_agent_settings_read(args, NULL, mine->path, &mine->settings, err);
+	if (r == 0 && mine->agent)
+		r = coop_agent_settings_narrow(&mine->settings, args, mine->agent, err);
+	return r < 0 ? r : settings_to_text(mine, err);
+}
+
+static int write_add(struct coop_change *change, struct coop_store *store, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	struct coop_store_agent row = {
+		.parent = mine->agent ? mine->agent->id : 0,
+		.principal = mine->agent ? mine->agent->principal->name : mine->principal,
+		.name = mine->name,
+		.path = mine->path,
+		.settings = mine->settings_text,
+		.created_at = mine->at,
+	};
+
+	return coop_store_add_agent(store, &row, &mine->id, err);
+}
+
+static int make_add(struct coop_change *change, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	struct coop_keeper *keeper = change->job.keeper;
+	struct coop_agent *agent;
+
+	if (coop_agent_new(keeper, mine->principal, mine->agent, mine->name, &mine->settings,
+			   &agent) < 0)
+		return coop_err_no_memory(err);
+	agent->id = keeper->store ? mine->id : ++keeper->last_row;
+	agent->created_at = mine->at;
+	struct coop_request *request = coop_job_release(&change->job);
+	if (request)
+		coop_op_agent_answer(request, agent);
+	return 0;
+}
+
+/* The operator makes a new principal by adding its first agent. */
+static bool makes_principal(const struct coop_request *request)
+{
+	const char *principal = coop_arg_string(request->args, "principal", NULL);
+
+	return principal && request->conn->is_operator &&
+	       strcmp(principal, request->conn->agent->principal->name) != 0 &&
+	       !strcmp(coop_arg_string(request->args, "agent", ""), COOP_AGENT_FIRST);
+}
+
+static int place_new(struct coop_request *request, struct agent_change *mine, struct coop_err *err)
+{
+	const char *text = coop_arg_string(request->args, "agent", ""), *name = text;
+	const char *principal = coop_arg_string(request->args, "principal", "");
+	struct coop_agent *base;
+
+	mine->at = coop_clock_wall_ms();
+	if (makes_principal(request)) {
+		/* The names of users are not to be had. */
+		if (!coop_agent_valid_name(principal))
+			return coop_err_field(err, COOP_INVALID_INPUT, "principal",
+					      "a principal's name is made as an agent's");
+		mine->principal = coop_mem_strdup(principal);
+		mine->path = coop_mem_strdup(text);
+	} else {
+		base = coop_op_agent_base(request, err);
+		struct coop_agent *parent =
+			base ? coop_agent_find_parent(base, text, &name, err) : NULL;
+		if (!parent)
+			return -1;
+		mine->agent = coop_agent_ref(parent);
+		mine->path = coop_agent_join(parent, name);
+	}
+	mine->name = coop_mem_strdup(name);
+	return mine->name && mine->path && (mine->agent || mine->principal)
+		       ? 0
+		       : coop_err_no_memory(err);
+}
+
+void coop_op_agent_add(struct coop_request *request)
+{
+	static const struct coop_change kind = {
+		.check = check_add, .write = write_add, .make = make_add};
+	struct agent_change *mine = new_change(request, &kind);
+	struct coop_err err;
+
+	if (!mine)
+		return;
+	if (place_new(request, mine, &err) < 0) {
+		drop(&mine->change);
+		coop_request_fail(request, &err);
+		return;
+	}
+	coop_change_begin(request->keeper, &mine->change);
+}
+
+static int check_set(struct coop_change *change, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	struct coop_agent *agent = mine->agent;
+	int r = still_there(mine, err);
+
+	if (r == 0)
+		r = coop_agent_settings_read(change->job.request->args, &agent->settings,
+					     agent->path, &mine->settings, err);
+	if (r == 0 && agent->parent)
+		r = coop_agent_settings_narrow(&mine->settings, change->job.request->args,
+					       agent->parent, err);
+	return r < 0 ? r : settings_to_text(mine, err);
+}
+
+static int write_set(struct coop_change *change, struct coop_store *store, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+
+	return coop_store_set_agent(store, mine->agent->id, mine->settings_text, err);
+}
+
+static int make_set(struct coop_change *change, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	struct coop_agent_settings old = mine->agent->settings;
+
+	(void)err;
+	mine->agent->settings = mine->settings;
+	mine->settings = old;
+	coop_eviction_recount(mine->agent->keeper);
+	struct coop_request *request = coop_job_release(&change->job);
+	if (request)
+		coop_op_agent_answer(request, mine->agent);
+	return 0;
+}
+
+/* An agent changes what is below it, never itself; the operator also other principals' first. */
+static int may_change(const struct coop_request *request, const struct coop_agent *agent,
+		      struct coop_err *err)
+{
+	if (agent != request->conn->agent)
+		return 0;
+	return coop_err_set(err, COOP_PERMISSION_DENIED,
+			    request->conn->is_operator
+				    ? "the settings of main are in coop.conf, and it stays"
+				    : "an agent cannot change or remove itself");
+}
+
+void coop_op_agent_set(struct coop_request *request)
+{
+	static const struct coop_change kind = {
+		.check = check_set, .write = write_set, .make = make_set};
+	struct coop_err err;
+	struct coop_agent *agent = coop_op_agent_named(request, &err);
+
+	if (!agent || may_change(request, agent, &err) < 0) {
+		coop_request_fail(request, &err);
+		return;
+	}
+	struct agent_change *mine = new_change(request, &kind);
+	if (!mine)
+		return;
+	mine->agent = coop_agent_ref(agent);
+	coop_change_begin(request->keeper, &mine->change);
+}
+
+static int check_remove(struct coop_change *change, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	size_t count = 0;
+	int r = still_there(mine, err);
+
+	if (r < 0)
+		return r;
+	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(mine->agent, agent));)
+		count++;
+	mine->ids = coop_mem_alloc(count * sizeof *mine->ids);
+	if (!mine->ids)
+		return coop_err_no_memory(err);
+	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(mine->agent, agent));)
+		mine->ids[mine->id_count++] = agent->id;
+	return 0;
+}
+
+static int write_remove(struct coop_change *change, struct coop_store *store, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < mine->id_count; i++)
+		r = coop_store_remove_agent(store, mine->ids[i], coop_clock_wall_ms(), err);
+	return r;
+}
+
+/* Everything of theirs that could start or hold something. */
+static void retire(struct coop_agent *top)
+{
+	struct coop_keeper *keeper = top->keeper;
+
+	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(top, agent));) {
+		coop_token_drop_all(agent);
+		coop_session_drop_all(agent);
+	}
+	COOP_LIST_EACH(&keeper->connections, link)
+	{
+		struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
+		if (conn->agent && coop_agent_sees(top, conn->agent))
+			coop_conn_retire(conn, "the agent has been removed");
+	}
+}
+
+static void answer_removed(struct coop_party *party)
+{
+	struct coop_jsonw w;
+
+	if (!party->request)
+		return;
+	coop_request_result(party->request, &w);
+	coop_jsonw_uint(&w, "agents", party->agents);
+	coop_jsonw_uint(&w, "ended", party->ended);
+	coop_jsonw_uint(&w, "survivors", party->survivors);
+	coop_request_end(party->request, &w);
+}
+
+static int make_remove(struct coop_change *change, struct coop_err *err)
+{
+	struct agent_change *mine = (struct agent_change *)change;
+	struct coop_keeper *keeper = change->job.keeper;
+	struct coop_request *request = coop_job_release(&change->job);
+	struct coop_kill_order order = {
+		.cause = COOP_CAUSE_OWNER_RETIRED,
+		.evidence = {.request = "agent_remove"},
+		.grace_ms = mine->grace_ms,
+	};
+	struct coop_party *party = coop_party_new(request, answer_removed);
+
+	if (!party) {
+		/* It is on disk already: a keeper that starts again has it no more. */
+		if (request)
+			coop_request_no_memory(request);
+		return 0;
+	}
+	(void)err;
+	party->agents = (unsigned)mine->id_count;
+	if (request)
+		order.evidence.agent = request->conn->agent->path;
+	retire(mine->agent);
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (!process->receipt && coop_agent_sees(mine->agent, process->agent))
+			coop_party_add(party, process, &order);
+	}
+	coop_agent_detach(mine->agent);
+	coop_party_wait(party);
+	return 0;
+}
+
+void coop_op_agent_remove(struct coop_request *request)
+{
+	static const struct coop_change kind = {
+		.check = check_remove, .write = write_remove, .make = make_remove};
+	struct coop_err err;
+	struct coop_agent *agent = coop_op_agent_named(request, &err);
+
+	if (!agent || may_change(request, agent, &err) < 0) {
+		coop_request_fail(request, &err);
+		return;
+	}
+	struct agent_change *mine = new_change(request, &kind);
+	if (!mine)
+		return;
+	mine->agent = coop_agent_ref(agent);
+	mine->grace_ms = (uint64_t)coop_arg_int(request->args, "grace_ms", 0);
+	coop_change_begin(request->keeper, &mine->change);
+}

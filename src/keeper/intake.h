@@ -1,0 +1,10 @@
+/* What a client sends: frames into requests, and requests to their operations. */
+#ifndef COOP_KEEPER_INTAKE_H
+#define COOP_KEEPER_INTAKE_H
+
+struct coop_conn;
+
+/* Takes the whole frames that have arrived, as far as the connection has room for their answers. */
+void coop_intake(struct coop_conn *conn);
+
+#endif
