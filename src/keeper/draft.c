@@ -180,10 +180,8 @@ static int take_streams(struct coop_draft *draft)
 		process->streams[i].overflow = (enum coop_overflow)overflow;
 		process->streams[i].ring.limit = (size_t)ring;
 	}
-	return draft->dry ? 0
-			  : coop_quota_buffer(draft->agent,
-					      (uint64_t)ring * (unsigned)process->stream_count,
-					      draft->err);
+	return coop_quota_buffer(draft->agent, (uint64_t)ring * (unsigned)process->stream_count,
+				 draft->err);
 }
 
 static int check_stdin(struct coop_draft *draft)

@@ -23,7 +23,6 @@ struct coop_draft {
 	struct coop_session *session; /* NULL: the default one */
 	int cwd_fd;
 	bool cwd_missing;
-	bool dry; /* nothing will be started: nothing makes room for it */
 	struct coop_err *err;
 };
 

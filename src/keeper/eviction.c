@@ -104,6 +104,22 @@ bool coop_eviction_one(struct coop_agent *agent)
 	return evict_from(&agent->told) || evict_from(&agent->untold);
 }
 
+uint64_t coop_eviction_bytes(const struct coop_agent *agent)
+{
+	const struct coop_link *const lists[] = {&agent->told, &agent->untold};
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		COOP_LIST_EACH(lists[i], link)
+		{
+			struct coop_process *process =
+				COOP_LIST_ITEM(link, struct coop_process, in_agent);
+			bytes += may_go(process) ? process->buffer_charge : 0;
+		}
+	}
+	return bytes;
+}
+
 static void drop_receipts(struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(&keeper->principals, link)

@@ -5,6 +5,7 @@
 #define COOP_KEEPER_EVICTION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct coop_agent;
 struct coop_keeper;
@@ -20,6 +21,9 @@ void coop_eviction_receipt(struct coop_process *process);
 
 /* Turns one finished record of the agent into a receipt, if there is one that may go. */
 bool coop_eviction_one(struct coop_agent *agent);
+
+/* How much memory for output those hold that may go. */
+uint64_t coop_eviction_bytes(const struct coop_agent *agent);
 
 /* Applies the caps. Whoever shows counts or lists calls it first, so that the caps are never seen exceeded. */
 void coop_eviction_trim(struct coop_keeper *keeper);

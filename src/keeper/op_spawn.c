@@ -54,6 +54,7 @@ static int start(struct coop_draft *draft)
 		coop_process_not_started(process);
 		return coop_err_no_memory(draft->err);
 	}
+	coop_quota_make_room(process->agent, bytes);
 	coop_quota_charge(process, bytes);
 	if (draft->session)
 		coop_session_add(draft->session, process);
@@ -130,7 +131,6 @@ void coop_op_check(struct coop_request *request)
 	verdict.action = COOP_ACTION_ALLOW;
 	verdict.count = 0;
 	draft.cwd_fd = -1;
-	draft.dry = true;
 	draft.agent = coop_op_agent_named(request, &err);
 	int r = draft.agent ? coop_draft_fill(&draft) : -1;
 	if (r == 0)

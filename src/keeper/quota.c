@@ -112,8 +112,41 @@ int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err)
 		      "finished persistent processes (release some)");
 }
 
+/* What finished records at and below `level` hold and could give up. */
+static uint64_t could_go(struct coop_agent *level)
+{
+	uint64_t bytes = 0;
+
+	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(level, agent));)
+		bytes += coop_eviction_bytes(agent);
+	return bytes;
+}
+
+/* By how much `level` would be over its limit with so many bytes more. */
+static uint64_t excess(const struct coop_agent *level, uint64_t bytes)
+{
+	int64_t limit = level->settings.max_buffer_bytes;
+	uint64_t wanted = level->buffer_bytes + bytes;
+
+	return limit < 0 || wanted <= (uint64_t)limit ? 0 : wanted - (uint64_t)limit;
+}
+
+int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err)
+{
+	for (struct coop_agent *level = agent; level; level = level->parent) {
+		uint64_t over = excess(level, bytes);
+		if (!over || over <= could_go(level))
+			continue;
+		int r = refuse(err, COOP_QUOTA, "buffer", level->settings.max_buffer_bytes,
+			       (int64_t)level->buffer_bytes, "bytes for output");
+		coop_err_detail_int(err, "needed", (long long)bytes);
+		return r;
+	}
+	return 0;
+}
+
 /* Gives up one finished record below `level`, the agent's own first. */
-static bool make_room(struct coop_agent *agent, struct coop_agent *level)
+static bool give_up(struct coop_agent *agent, struct coop_agent *level)
 {
 	if (coop_eviction_one(agent))
 		return true;
@@ -124,20 +157,12 @@ static bool make_room(struct coop_agent *agent, struct coop_agent *level)
 	return false;
 }
 
-int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err)
+void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
 {
 	for (struct coop_agent *level = agent; level; level = level->parent) {
-		int64_t limit = level->settings.max_buffer_bytes;
-		while (limit >= 0 && level->buffer_bytes + bytes > (uint64_t)limit) {
-			if (make_room(agent, level))
-				continue;
-			int r = refuse(err, COOP_QUOTA, "buffer", limit,
-				       (int64_t)level->buffer_bytes, "bytes for output");
-			coop_err_detail_int(err, "needed", (long long)bytes);
-			return r;
-		}
+		while (excess(level, bytes) && give_up(agent, level))
+			;
 	}
-	return 0;
 }
 
 void coop_quota_charge(struct coop_process *process, uint64_t bytes)

@@ -17,8 +17,11 @@ int coop_quota_running(struct coop_agent *agent, struct coop_err *err);
 /* Whether it may start a persistent one. */
 int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err);
 
-/* Whether there is room for so many bytes of output more; finished records of the agent go for it if need be. */
+/* Whether there is room for so many bytes of output more, or could be if finished records went. Changes nothing. */
 int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err);
+
+/* Lets finished records go until there is that room. */
+void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes);
 
 /* From now on the process counts with so many bytes. */
 void coop_quota_charge(struct coop_process *process, uint64_t bytes);
