@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/schema.h"
@@ -28,6 +29,7 @@ struct agent_change {
 	int64_t *ids; /* to be removed */
 	size_t id_count;
 	uint64_t grace_ms;
+	struct coop_party *party; /* of a removal: made before anything is written */
 };
 
 static void drop(struct coop_change *change)
@@ -41,6 +43,7 @@ static void drop(struct coop_change *change)
 	free(mine->principal);
 	free(mine->path);
 	free(mine->ids);
+	free(mine->party);
 	free(mine);
 }
 
@@ -85,7 +88,7 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	struct agent_change *mine = (struct agent_change *)change;
 	struct coop_keeper *keeper = change->job.keeper;
 	const json_t *args = change->job.request->args;
-	int64_t limit = keeper->conf.settings.max_agents;
+	int64_t limit = coop_op_agent_share(change->job.request, keeper->conf.settings.max_agents);
 	struct coop_err unused;
 	int r = still_there(mine, err);
 
@@ -262,6 +265,19 @@ void coop_op_agent_set(struct coop_request *request)
 	coop_change_begin(request->keeper, &mine->change);
 }
 
+static void answer_removed(struct coop_party *party)
+{
+	struct coop_jsonw w;
+
+	if (!party->request)
+		return;
+	coop_request_result(party->request, &w);
+	coop_jsonw_uint(&w, "agents", party->agents);
+	coop_jsonw_uint(&w, "ended", party->ended);
+	coop_jsonw_uint(&w, "survivors", party->survivors);
+	coop_request_end(party->request, &w);
+}
+
 static int check_remove(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
@@ -273,7 +289,8 @@ static int check_remove(struct coop_change *change, struct coop_err *err)
 	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(mine->agent, agent));)
 		count++;
 	mine->ids = coop_mem_alloc(count * sizeof *mine->ids);
-	if (!mine->ids)
+	mine->party = coop_party_new(NULL, answer_removed);
+	if (!mine->ids || !mine->party)
 		return coop_err_no_memory(err);
 	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(mine->agent, agent));)
 		mine->ids[mine->id_count++] = agent->id;
@@ -295,29 +312,16 @@ static void retire(struct coop_agent *top)
 {
 	struct coop_keeper *keeper = top->keeper;
 
-	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(top, agent));) {
-		coop_token_drop_all(agent);
-		coop_session_drop_all(agent);
-	}
 	COOP_LIST_EACH(&keeper->connections, link)
 	{
 		struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
 		if (conn->agent && coop_agent_sees(top, conn->agent))
 			coop_conn_retire(conn, "the agent has been removed");
 	}
-}
-
-static void answer_removed(struct coop_party *party)
-{
-	struct coop_jsonw w;
-
-	if (!party->request)
-		return;
-	coop_request_result(party->request, &w);
-	coop_jsonw_uint(&w, "agents", party->agents);
-	coop_jsonw_uint(&w, "ended", party->ended);
-	coop_jsonw_uint(&w, "survivors", party->survivors);
-	coop_request_end(party->request, &w);
+	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(top, agent));) {
+		coop_token_drop_all(agent);
+		coop_session_drop_all(agent);
+	}
 }
 
 static int make_remove(struct coop_change *change, struct coop_err *err)
@@ -330,15 +334,10 @@ static int make_remove(struct coop_change *change, struct coop_err *err)
 		.evidence = {.request = "agent_remove"},
 		.grace_ms = mine->grace_ms,
 	};
-	struct coop_party *party = coop_party_new(request, answer_removed);
+	struct coop_party *party = COOP_TAKE_PTR(mine->party);
 
-	if (!party) {
-		/* It is on disk already: a keeper that starts again has it no more. */
-		if (request)
-			coop_request_no_memory(request);
-		return 0;
-	}
 	(void)err;
+	coop_party_for(party, request);
 	party->agents = (unsigned)mine->id_count;
 	if (request)
 		order.evidence.agent = request->conn->agent->path;

@@ -340,6 +340,7 @@ int coop_conf_load(const char *path, const char *const *overrides, struct coop_c
 	}
 	for (; r == 0 && overrides && *overrides; overrides++)
 		r = coop_settings_set(&conf.settings, *overrides, err);
+	conf.present = text != NULL;
 	free(text);
 	if (r < 0) {
 		coop_conf_clear(&conf);

@@ -19,6 +19,7 @@ struct coop_conf {
 	struct coop_policy *policy; /* the operator's level; never NULL once loaded */
 	struct coop_env_rules env;
 	bool records, audit; /* whether they are kept; looked at when the keeper starts only */
+	bool present;        /* there was a file */
 };
 
 /* Where it is: COOP_CONF; else for root /etc/coop/coop.conf, else $XDG_CONFIG_HOME/coop/coop.conf or ~/.config/coop/coop.conf.

@@ -14,7 +14,7 @@ extern const struct coop_field coop_fields_spawn[], coop_fields_list[], coop_fie
 	coop_fields_login[], coop_fields_agents[], coop_fields_agent_list[],
 	coop_fields_agent_show[], coop_fields_agent_add[], coop_fields_agent_remove[],
 	coop_fields_token_new[], coop_fields_token_revoke[], coop_fields_history[],
-	coop_fields_follow_events[], coop_fields_audit_tail[];
+	coop_fields_follow_events[], coop_fields_audit_tail[], coop_fields_audit_verify[];
 
 extern const struct coop_field coop_results_process[], coop_results_processes[],
 	coop_results_status[], coop_results_wait[], coop_results_read[], coop_results_follow[],

@@ -310,6 +310,12 @@ const struct coop_field coop_fields_follow_events[] = {
 	END,
 };
 
+const struct coop_field coop_fields_audit_verify[] = {
+	BOOL("acknowledge",
+	     "forget what was missing when a keeper started, with a line that says so"),
+	END,
+};
+
 const struct coop_field coop_fields_audit_tail[] = {
 	INT("count", 1, 10000, "so many lines; default 50"),
 	END,

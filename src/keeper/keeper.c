@@ -68,11 +68,30 @@ static void on_stop(uv_signal_t *handle, int number)
 	coop_keeper_shutdown(keeper, 5000, NULL);
 }
 
+static int load_again(const struct coop_keeper *keeper, struct coop_conf *ret, struct coop_err *err)
+{
+	struct coop_conf fresh;
+	int r = coop_conf_load(keeper->conf_path, keeper->overrides, &fresh, err);
+
+	if (r < 0)
+		return r;
+	/* Rules that vanish are no rules that were taken back. */
+	if (keeper->conf.present && !fresh.present) {
+		coop_conf_clear(&fresh);
+		return coop_err_field(
+			err, COOP_INVALID_INPUT, "configuration",
+			"%.300s is not there any more; empty it to take back what it said",
+			keeper->conf_path);
+	}
+	*ret = fresh;
+	return 0;
+}
+
 int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err)
 {
 	struct coop_conf fresh;
 
-	if (coop_conf_load(keeper->conf_path, keeper->overrides, &fresh, err) < 0) {
+	if (load_again(keeper, &fresh, err) < 0) {
 		(void)snprintf(keeper->conf_error, sizeof keeper->conf_error, "%s", err->message);
 		coop_log(COOP_LOG_ERROR, "configuration not loaded, the old one holds error=\"%s\"",
 			 err->message);
@@ -86,7 +105,8 @@ int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err)
 		coop_audit_limit(keeper->audit, (uint64_t)fresh.settings.audit_max_bytes,
 				 (unsigned)fresh.settings.audit_files);
 	coop_eviction_recount(keeper);
-	coop_log(COOP_LOG_INFO, "configuration loaded path=%s", keeper->conf_path);
+	coop_log(COOP_LOG_INFO, "configuration loaded path=%s",
+		 fresh.present ? keeper->conf_path : "none");
 	return 0;
 }
 

@@ -203,6 +203,10 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 		redirect_stdio(keeper);
 	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING,
 		 getpid(), *keeper->socket_path ? keeper->socket_path : "private");
+	/* Not before: a daemon's log is open from here on. */
+	if (*keeper->audit_fault)
+		coop_log(COOP_LOG_ERROR, "the audit is not whole fault=\"%s\"",
+			 keeper->audit_fault);
 	report(ready, "ready");
 	coop_keeper_run(keeper);
 	/* The orderly end is under way; a late signal must not make it a death by signal. */

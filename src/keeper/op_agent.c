@@ -37,6 +37,11 @@ struct coop_agent *coop_op_agent_named(struct coop_request *request, struct coop
 	return base && text ? coop_agent_find(base, text, err) : base;
 }
 
+int64_t coop_op_agent_share(const struct coop_request *request, int64_t limit)
+{
+	return request->conn->is_operator ? limit : limit - (limit + 7) / 8;
+}
+
 void coop_op_agent_answer(struct coop_request *request, const struct coop_agent *agent)
 {
 	struct coop_jsonw w;

@@ -2,6 +2,8 @@
 #ifndef COOP_KEEPER_OP_AGENT_H
 #define COOP_KEEPER_OP_AGENT_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 struct coop_agent;
@@ -9,6 +11,9 @@ struct coop_request;
 
 /* Where paths start: the caller, or for the operator another principal's first agent. NULL with the error filled. */
 struct coop_agent *coop_op_agent_base(const struct coop_request *request, struct coop_err *err);
+
+/* How much of a limit that all share the caller may use up: an eighth is left to the operator. */
+int64_t coop_op_agent_share(const struct coop_request *request, int64_t limit);
 
 /* Answers with the agent as it is now. */
 void coop_op_agent_answer(struct coop_request *request, const struct coop_agent *agent);

@@ -120,10 +120,11 @@ static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w
 	coop_jsonw_end(w);
 	write_disk(w, "audit", keeper->audit != NULL, keeper->audit_error, keeper->audit_lost);
 	coop_jsonw_uint(w, "last", anchor.last);
+	coop_jsonw_string(w, "fault", *keeper->audit_fault ? keeper->audit_fault : NULL);
 	coop_jsonw_end(w);
 	coop_jsonw_begin(w, "configuration");
-	coop_jsonw_string(w, "path", *keeper->conf_path ? keeper->conf_path : NULL);
-	coop_jsonw_time(w, "loaded_at", keeper->conf_loaded_at);
+	coop_jsonw_string(w, "path", keeper->conf.present ? keeper->conf_path : NULL);
+	coop_jsonw_time(w, "loaded_at", keeper->conf.present ? keeper->conf_loaded_at : 0);
 	coop_jsonw_string(w, "error", *keeper->conf_error ? keeper->conf_error : NULL);
 	coop_jsonw_end(w);
 }

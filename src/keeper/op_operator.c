@@ -1,10 +1,12 @@
 #include "keeper/op_operator.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
@@ -27,6 +29,7 @@ struct question {
 	struct coop_jsonw w;
 	uint64_t rows;
 	bool more, known;
+	bool forget;    /* the fault that was noted */
 	uint64_t count; /* lines of the audit */
 	unsigned tries;
 	struct coop_audit_anchor anchor, then;
@@ -230,6 +233,11 @@ static void run_verify(struct coop_job *job)
 {
 	struct question *question = (struct question *)job;
 
+	if (question->forget && job->keeper->store) {
+		job->result = coop_store_set_meta(job->keeper->store, "audit_fault", "", &job->err);
+		if (job->result < 0)
+			return;
+	}
 	job->result = coop_audit_verify(job->keeper->state_dir, &question->anchor, true,
 					&question->report);
 	/* A chain that was made anew as a whole is good in itself, but not the one that an earlier keeper left. */
@@ -280,15 +288,47 @@ static void verify_done(struct coop_job *job)
 	free_question(question);
 }
 
+/* The line comes first: nothing is forgotten without a trace. */
+static int acknowledge(struct coop_keeper *keeper, struct coop_err *err)
+{
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+	uint64_t seq;
+
+	coop_jsonw_string(&w, "kind", "acknowledged");
+	coop_jsonw_string(&w, "fault", keeper->audit_fault);
+	int r = w.failed || coop_buf_append(&out, "", 1) < 0
+			? -ENOMEM
+			: coop_audit_append(keeper->audit, coop_clock_wall_ms(),
+					    (const char *)coop_buf_front(&out), &seq);
+	coop_buf_clear(&out);
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s",
+				    strerror(-r));
+	*keeper->audit_fault = 0;
+	/* What the earlier keeper noted is what was not there. */
+	keeper->audit_then = (struct coop_audit_anchor){0};
+	return 0;
+}
+
 void coop_op_audit_verify(struct coop_request *request)
 {
+	struct coop_err err;
+
 	if (no_audit(request) < 0)
 		return;
+	bool forget =
+		coop_arg_bool(request->args, "acknowledge", false) && *request->keeper->audit_fault;
+	if (forget && acknowledge(request->keeper, &err) < 0) {
+		coop_request_fail(request, &err);
+		return;
+	}
 	struct question *question = coop_mem_zalloc(sizeof *question);
 	if (question) {
 		coop_audit_anchor(request->keeper->audit, &question->anchor);
 		question->then = request->keeper->audit_then;
 		question->then.first = 0; /* the beginning may have been rotated away since */
+		question->forget = forget;
 	}
 	ask(request, question, run_verify, verify_done);
 }
@@ -304,6 +344,6 @@ void coop_op_reload(struct coop_request *request)
 		return;
 	}
 	coop_request_result(request, &w);
-	coop_jsonw_string(&w, "path", *keeper->conf_path ? keeper->conf_path : NULL);
+	coop_jsonw_string(&w, "path", keeper->conf.present ? keeper->conf_path : NULL);
 	coop_request_end(request, &w);
 }

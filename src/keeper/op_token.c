@@ -30,10 +30,12 @@ static int check_new(struct coop_change *change, struct coop_err *err)
 {
 	struct making *making = (struct making *)change;
 	struct coop_keeper *keeper = change->job.keeper;
-	int64_t limit = keeper->conf.settings.max_tokens;
+	int64_t limit = coop_op_agent_share(change->job.request, keeper->conf.settings.max_tokens);
 
 	if (making->agent->removed)
 		return coop_agent_none(err);
+	if ((int64_t)keeper->tokens.used >= limit)
+		coop_token_drop_expired(keeper);
 	if ((int64_t)keeper->tokens.used < limit)
 		return 0;
 	int r = coop_err_set(err, COOP_QUOTA, "the limit of %lld tokens is reached",
@@ -131,6 +133,7 @@ void coop_op_token_list(struct coop_request *request)
 		coop_request_fail(request, &err);
 		return;
 	}
+	coop_token_drop_expired(request->keeper);
 	coop_request_result(request, &w);
 	coop_jsonw_array(&w, "tokens");
 	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(top, agent));) {

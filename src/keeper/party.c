@@ -21,13 +21,18 @@ struct coop_party *coop_party_new(struct coop_request *request,
 
 	if (!party)
 		return NULL;
-	party->request = request;
 	party->done = done;
+	coop_party_for(party, request);
+	return party;
+}
+
+void coop_party_for(struct coop_party *party, struct coop_request *request)
+{
+	party->request = request;
 	if (request) {
 		request->state = party;
 		request->on_drop = detach;
 	}
-	return party;
 }
 
 void coop_party_add(struct coop_party *party, struct coop_process *process,

@@ -26,6 +26,9 @@ struct coop_party_member {
 struct coop_party *coop_party_new(struct coop_request *request,
 				  void (*done)(struct coop_party *party));
 
+/* Gives one that was made without a request its request, or NULL. */
+void coop_party_for(struct coop_party *party, struct coop_request *request);
+
 /* Ends one more. Without memory it is ended all the same if possible, and not waited for. */
 void coop_party_add(struct coop_party *party, struct coop_process *process,
 		    const struct coop_kill_order *order);

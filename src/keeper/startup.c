@@ -154,6 +154,8 @@ static int load_rows(struct loading *loading, int64_t now)
 	int r = coop_store_each_agent(store, load_agent, loading, &own);
 
 	if (r == 0)
+		r = coop_store_forget_tokens(store, now, &own);
+	if (r == 0)
 		r = coop_store_each_token(store, load_token, loading, &own);
 	if (r == 0 && keeper->recording)
 		r = coop_store_lose(store, now, COOP_ARCHIVE_LOST, &own);
@@ -208,6 +210,23 @@ static bool compare_ends(struct coop_keeper *keeper, char *ret, size_t size)
 	return true;
 }
 
+/* Compares with what was noted (NULL: nothing was). */
+static bool find_fault(struct coop_keeper *keeper, const char *noted)
+{
+	struct coop_audit_anchor now;
+
+	if (noted)
+		return coop_audit_anchor_parse(noted, &keeper->audit_then) == 0 &&
+		       compare_ends(keeper, keeper->audit_fault, sizeof keeper->audit_fault);
+	coop_audit_anchor(keeper->audit, &now);
+	if (now.last == 0)
+		return false;
+	(void)snprintf(keeper->audit_fault, sizeof keeper->audit_fault,
+		       "records.db was missing when the keeper started: agents, tokens and the "
+		       "past are gone, and maybe lines of the audit");
+	return true;
+}
+
 /* A fault that was seen once stays known: with the next line the ends look well again. */
 static int check_ends(struct coop_keeper *keeper, struct coop_err *err)
 {
@@ -217,14 +236,14 @@ static int check_ends(struct coop_keeper *keeper, struct coop_err *err)
 
 	if (r == 0)
 		r = coop_store_get_meta(keeper->store, "audit_fault", &fault, err);
+	if (fault && !*fault) {
+		free(fault);
+		fault = NULL;
+	}
 	if (r == 0 && fault)
 		(void)snprintf(keeper->audit_fault, sizeof keeper->audit_fault, "%s", fault);
-	if (r == 0 && noted && coop_audit_anchor_parse(noted, &keeper->audit_then) == 0 && !fault &&
-	    compare_ends(keeper, keeper->audit_fault, sizeof keeper->audit_fault)) {
-		coop_log(COOP_LOG_ERROR, "the audit is not whole fault=\"%s\"",
-			 keeper->audit_fault);
+	if (r == 0 && !fault && find_fault(keeper, noted))
 		r = coop_store_set_meta(keeper->store, "audit_fault", keeper->audit_fault, err);
-	}
 	coop_audit_anchor(keeper->audit, &now);
 	coop_audit_anchor_format(&now, text);
 	if (r == 0)

@@ -47,16 +47,19 @@ static void end_connections(struct coop_keeper *keeper, int64_t token, const cha
 	}
 }
 
-void coop_token_drop(struct coop_token *token)
+static void forget(struct coop_token *token)
 {
-	struct coop_keeper *keeper = token->agent->keeper;
-
-	(void)coop_map_remove(&keeper->tokens, (uint64_t)token->id);
+	(void)coop_map_remove(&token->agent->keeper->tokens, (uint64_t)token->id);
 	coop_list_remove(&token->in_agent);
 	token->agent->token_count--;
-	end_connections(keeper, token->id, "the token is not valid any more");
 	free(token->label);
 	free(token);
+}
+
+void coop_token_drop(struct coop_token *token)
+{
+	end_connections(token->agent->keeper, token->id, "the token is not valid any more");
+	forget(token);
 }
 
 void coop_token_drop_all(struct coop_agent *agent)
@@ -68,6 +71,31 @@ void coop_token_drop_all(struct coop_agent *agent)
 int coop_token_hash(const struct coop_keeper *keeper, const char *text, uint8_t ret[COOP_HASH_SIZE])
 {
 	return coop_secret_hash(keeper->secret, PURPOSE, text, strlen(text), ret);
+}
+
+static void drop_expired(struct coop_agent *agent, int64_t now)
+{
+	COOP_LIST_EACH(&agent->tokens, link)
+	{
+		struct coop_token *token = COOP_LIST_ITEM(link, struct coop_token, in_agent);
+		/* Connections that use it end by their own clocks, and not in the middle of a request of theirs. */
+		if (token->expires_at && token->expires_at <= now)
+			forget(token);
+	}
+}
+
+void coop_token_drop_expired(struct coop_keeper *keeper)
+{
+	int64_t now = coop_clock_wall_ms();
+
+	COOP_LIST_EACH(&keeper->principals, link)
+	{
+		struct coop_agent *first =
+			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
+		for (struct coop_agent *agent = NULL;
+		     first && (agent = coop_agent_next(first, agent));)
+			drop_expired(agent, now);
+	}
 }
 
 /* The number in coop_<id>_<secret>, and where the secret begins; 0 if it does not look like one. */

@@ -29,6 +29,9 @@ int coop_token_load(struct coop_agent *agent, const struct coop_store_token *row
 /* Out of the keeper: nobody can log in with it any more, and connections that did, end. */
 void coop_token_drop(struct coop_token *token);
 
+/* Drops those of all agents that have expired. */
+void coop_token_drop_expired(struct coop_keeper *keeper);
+
 /* Drops all tokens of an agent. */
 void coop_token_drop_all(struct coop_agent *agent);
 

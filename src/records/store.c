@@ -30,6 +30,8 @@ static const char *const texts[SQL_COUNT] = {
 	[SQL_ADD_TOKEN] = "INSERT INTO tokens (id, agent, label, hash, created_at, expires_at, "
 			  "revoked_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 	[SQL_REVOKE_TOKEN] = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at = 0",
+	[SQL_EXPIRE_TOKENS] = "DELETE FROM tokens WHERE revoked_at <> 0 OR "
+			      "(expires_at <> 0 AND expires_at <= ?1)",
 	[SQL_FORGET_TOKENS] = "DELETE FROM tokens WHERE agent NOT IN (SELECT id FROM agents)",
 	[SQL_COUNT_REMOVED] = "SELECT count(*) FROM agents WHERE removed_at <> 0",
 	/* Those above an agent that is still named stay too: history finds its rows through them. */

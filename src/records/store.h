@@ -98,6 +98,9 @@ int coop_store_add_token(struct coop_store *store, const struct coop_store_token
 			 int64_t *ret_id, struct coop_err *err);
 int coop_store_revoke_token(struct coop_store *store, int64_t id, int64_t at, struct coop_err *err);
 
+/* Deletes tokens that are revoked, or expired at `now`. */
+int coop_store_forget_tokens(struct coop_store *store, int64_t now, struct coop_err *err);
+
 /* Small texts under a key. get: *ret is the caller's to free, NULL if there is none. */
 int coop_store_set_meta(struct coop_store *store, const char *key, const char *text,
 			struct coop_err *err);

@@ -158,3 +158,11 @@ int coop_store_forget_agents(struct coop_store *store, struct coop_err *err)
 		r = coop_store_run(store, store->statements[SQL_FORGET_TOKENS], err);
 	return r;
 }
+
+int coop_store_forget_tokens(struct coop_store *store, int64_t now, struct coop_err *err)
+{
+	sqlite3_stmt *statement = store->statements[SQL_EXPIRE_TOKENS];
+
+	(void)sqlite3_bind_int64(statement, 1, now);
+	return coop_store_run(store, statement, err);
+}

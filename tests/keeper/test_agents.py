@@ -126,6 +126,29 @@ class IdentityTest(AgentCase):
         self.assertEqual(self.connect().answer("login", {"token": token}), unknown)
         self.assert_alive(self.client, process)
 
+    def test_expired_tokens_make_room(self):
+        """They are listed no more, count for nothing, and are not there after a restart either."""
+        keeper = self.start_keeper({"max_tokens": 2})
+        client = keeper.clients[0]
+        for _ in range(2):
+            client.call("token_new", expires_in_ms=1)
+        procs.wait_until(lambda: client.call("token_list")["tokens"] == [], "they expire")
+        kept = [client.call("token_new")["id"] for _ in range(2)]
+        self.assertEqual([token["id"] for token in client.call("token_list")["tokens"]], kept)
+        self.assertEqual(self.refusal(client, "token_new").code, "quota")
+
+    def test_some_room_is_the_operators(self):
+        """An agent cannot use up what the operator needs to add agents and tokens."""
+        keeper = self.start_keeper({"max_agents": 8, "max_tokens": 8})
+        agent = keeper.agent("main/a")
+        for number in range(20):
+            for op, args in (("token_new", {}), ("agent_add", {"agent": f"x{number}"})):
+                agent.answer(op, args)
+        self.assertEqual(self.refusal(agent, "token_new").code, "quota")
+        self.assertEqual(self.refusal(agent, "agent_add", agent="more").code, "quota")
+        keeper.clients[0].call("token_new")
+        keeper.clients[0].call("agent_add", agent="b")
+
     def test_revoking_ends_its_connections_only(self):
         """Those that logged in with that token end, with what was ephemeral on them; others of the same agent stay."""
         self.client.call("agent_add", agent="main/tester")
@@ -293,7 +316,7 @@ class RemovalTest(AgentCase):
             self.assertEqual((record["end_evidence"]["agent"], record["end_evidence"]["request"]), ("main", "agent_remove"))
             self.assertIn("at", record["end_evidence"])
             self.assertEqual(self.output(trees[name][1]), b"ready\n")
-            who[name].until_closed()
+            self.assertEqual(who[name].until_closed()["message"], "the agent has been removed")
         self.assertEqual((self.status(ended)["exit"]["code"], self.output(ended)), (6, b"text\n"))
         for name in ("main", "b", "alice", "alice/a"):
             self.assert_alive(who[name], trees[name][1])

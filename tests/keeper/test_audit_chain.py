@@ -122,6 +122,31 @@ class ChainTest(RecordsCase):
         self.client = self.keeper.clients[0]
         self.assertFalse(self.verify()["good"])
 
+    def test_b130_a_fault_at_start_is_told_until_acknowledged(self):
+        """Log and info tell it; acknowledging it leaves a line, and the chain is good from there on, also for the next keeper."""
+        self.test_b130_cut_while_the_keeper_was_away()
+        fault = self.client.call("info")["audit"]["fault"]
+        self.assertIn("missing", fault)
+        self.assertIn(fault, self.place.log_tail())
+        self.assertTrue(self.client.call("audit_verify", acknowledge=True)["good"])
+        self.assertEqual((self.audit_lines()[-1]["kind"], self.audit_lines()[-1]["fault"]), ("acknowledged", fault))
+        self.assertIsNone(self.client.call("info")["audit"]["fault"])
+        self.shut_down()
+        self.keeper = self.start_keeper(self.settings)
+        self.client = self.keeper.clients[0]
+        self.assertTrue(self.verify()["good"])
+
+    def test_b130_a_lost_database_is_told(self):
+        """Without it nobody knows how long the audit was; agents and tokens are gone with it. That is no new beginning in silence."""
+        self.ended(self.spawn("true")["id"])
+        self.shut_down()
+        for path in self.place.state.glob("records.db*"):
+            path.unlink()
+        self.keeper = self.start_keeper(self.settings)
+        self.client = self.keeper.clients[0]
+        self.assertIn("records.db was missing", self.client.call("info")["audit"]["fault"])
+        self.assertFalse(self.verify()["good"])
+
     def test_b130_refusal_at_the_end_is_missed_too(self):
         """A last line that belongs to no process is missed as well when it is gone."""
         with self.refused("invalid_input"):

@@ -6,7 +6,10 @@ import signal
 
 from lib import procs
 from lib.client import KeeperError
+from lib.place import Place
 from lib.records import LABELS, ROOT, SECRET, RecordsCase
+
+ORDINARY = 12345  # a user that is nobody else
 
 # Key: a value as one may write it, and what info shows of it.
 SETTINGS = {
@@ -268,6 +271,30 @@ class ReloadTest(RecordsCase):
             self.write_conf("[keeper]\nmax_events = 100\n[policy]\ndenied_commands = cat\n")
             self.client.call("reload")
             self.assertIsNone(self.client.call("info")["configuration"]["error"])
+
+    def test_a_file_that_vanishes_takes_no_rule_back(self):
+        """Without COOP_CONF a file need not be there; but one that was, and is not any more, is a fault: its rules stay."""
+        # Root's file is below /etc; an ordinary user's is where a test can put it.
+        place = Place(ORDINARY if ROOT else None)
+        home = place.dir / "config"
+        path = home / "coop" / "coop.conf"
+        path.parent.mkdir(parents=True)
+        home.chmod(0o755)
+        self.write_conf("[policy]\ndenied_commands = cat\n", path)
+        path.chmod(0o644)
+        keeper = self.start_keeper(
+            place=place, env={"COOP_CONF": "", "XDG_CONFIG_HOME": str(home)}, before_exec=place.become_owner if ROOT else None)
+        client = keeper.clients[0]
+        self.assertEqual(client.call("info")["configuration"]["path"], str(path))
+        path.unlink()
+        with self.refused("invalid_input"):
+            client.call("reload")
+        self.assertEqual(client.call("check", argv=["cat"])["status"], "blocked")
+        self.assertIn(str(path), client.call("info")["configuration"]["error"])
+        self.write_conf("", path)
+        path.chmod(0o644)
+        client.call("reload")
+        self.assertEqual(client.call("check", argv=["cat"])["status"], "allowed")
 
     def test_rules_of_a_new_file(self):
         """Policy and limits hold for what is asked from then on; what runs goes on, also over a lower limit."""
