@@ -59,25 +59,27 @@ char *coop_agent_join(const struct coop_agent *parent, const char *name)
 	return path;
 }
 
-int coop_agent_new(struct coop_keeper *keeper, const char *principal, struct coop_agent *parent,
-		   const char *name, struct coop_agent_settings *settings, struct coop_agent **ret)
+struct coop_agent *coop_agent_make(struct coop_keeper *keeper, const char *principal,
+				   struct coop_agent *parent, const char *name,
+				   struct coop_agent_settings *settings)
 {
 	struct coop_agent *agent = coop_mem_zalloc(sizeof *agent);
 
 	if (!agent || !(agent->path = coop_agent_join(parent, name))) {
 		free(agent);
-		return -1;
+		return NULL;
 	}
 	agent->principal = parent ? parent->principal : new_principal(keeper, principal);
 	if (!agent->principal) {
 		free(agent->path);
 		free(agent);
-		return -1;
+		return NULL;
 	}
 	agent->keeper = keeper;
 	agent->refs = 1;
 	agent->name = agent->path + strlen(agent->path) - strlen(name);
 	agent->created_at = coop_clock_wall_ms();
+	agent->removed = true; /* until it is entered */
 	agent->settings = *settings;
 	coop_agent_settings_init(settings);
 	coop_list_init(&agent->children);
@@ -86,15 +88,19 @@ int coop_agent_new(struct coop_keeper *keeper, const char *principal, struct coo
 	coop_list_init(&agent->sessions);
 	coop_list_init(&agent->tokens);
 	agent->principal->agents++;
-	if (parent) {
+	if (parent)
 		agent->parent = coop_agent_ref(parent);
-		coop_list_add(&parent->children, &agent->in_parent);
-	} else {
+	return agent;
+}
+
+void coop_agent_enter(struct coop_agent *agent)
+{
+	agent->removed = false;
+	if (agent->parent)
+		coop_list_add(&agent->parent->children, &agent->in_parent);
+	else
 		agent->principal->first = agent;
-	}
-	keeper->agent_count++;
-	*ret = agent;
-	return 0;
+	agent->keeper->agent_count++;
 }
 
 struct coop_agent *coop_agent_ref(struct coop_agent *agent)

@@ -30,7 +30,6 @@ struct coop_principal {
 	struct coop_link processes; /* all of them, in the order of their start */
 	struct coop_link receipts;  /* oldest first */
 	unsigned receipt_count;
-	uint64_t receipts_dropped;
 	uint64_t spool_bytes;
 };
 
@@ -50,6 +49,7 @@ struct coop_agent {
 	/* What it and all below it use. */
 	unsigned live, finished;
 	uint64_t buffer_bytes;
+	uint64_t receipts_dropped;
 
 	/* Its own finished records that may become receipts: those whose end it has been told, and the others; oldest first. */
 	struct coop_link told, untold;
@@ -60,10 +60,13 @@ struct coop_agent {
 	unsigned session_count, token_count;
 };
 
-/* A new agent in the tree, which holds it; the caller holds nothing. `parent` NULL makes the principal, too, which must not be
- * there. Takes the settings over. 0 or -ENOMEM: the settings are still the caller's. */
-int coop_agent_new(struct coop_keeper *keeper, const char *principal, struct coop_agent *parent,
-		   const char *name, struct coop_agent_settings *settings, struct coop_agent **ret);
+/* A new agent that is in no tree yet; the caller holds it. `parent` NULL makes the principal, too, which must not be there. Takes
+ * the settings over. NULL without memory: the settings are still the caller's. */
+struct coop_agent *coop_agent_make(struct coop_keeper *keeper, const char *principal,
+				   struct coop_agent *parent, const char *name,
+				   struct coop_agent_settings *settings);
+/* Puts it into its tree, which takes over the caller's hold. */
+void coop_agent_enter(struct coop_agent *agent);
 struct coop_agent *coop_agent_ref(struct coop_agent *agent);
 void coop_agent_unref(struct coop_agent *agent); /* NULL is fine */
 

@@ -17,11 +17,14 @@
 #include "keeper/session.h"
 #include "keeper/token.h"
 
+#define SETTINGS_MAX 65536u /* bytes as JSON, workspace roots and policy included */
+
 /* What the three kinds have in common. The arguments live as long as the request; the rest is the change's own. */
 struct agent_change {
 	struct coop_change change;
 	struct coop_agent
 		*agent; /* a reference: the parent of a new one, or the one that changes */
+	struct coop_agent *fresh;      /* a new one, until it is entered */
 	char *name, *principal, *path; /* of a new one */
 	struct coop_agent_settings settings;
 	char *settings_text; /* the same as JSON */
@@ -36,6 +39,7 @@ static void drop(struct coop_change *change)
 {
 	struct agent_change *mine = (struct agent_change *)change;
 
+	coop_agent_unref(mine->fresh);
 	coop_agent_unref(mine->agent);
 	coop_agent_settings_clear(&mine->settings);
 	free(mine->settings_text);
@@ -73,6 +77,12 @@ static int settings_to_text(struct agent_change *mine, struct coop_err *err)
 		coop_buf_clear(&out);
 		return coop_err_no_memory(err);
 	}
+	if (coop_buf_size(&out) > SETTINGS_MAX) {
+		coop_buf_clear(&out);
+		return coop_err_field(err, COOP_TOO_LARGE, "policy",
+				      "the settings of an agent have at most %u bytes",
+				      SETTINGS_MAX);
+	}
 	mine->settings_text = (char *)out.data;
 	return 0;
 }
@@ -107,7 +117,14 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	r = coop_agent_settings_read(args, NULL, mine->path, &mine->settings, err);
 	if (r == 0 && mine->agent)
 		r = coop_agent_settings_narrow(&mine->settings, args, mine->agent, err);
-	return r < 0 ? r : settings_to_text(mine, err);
+	if (r == 0)
+		r = settings_to_text(mine, err);
+	if (r < 0)
+		return r;
+	/* Before anything is written: what is on disk must not fail to be made. */
+	mine->fresh =
+		coop_agent_make(keeper, mine->principal, mine->agent, mine->name, &mine->settings);
+	return mine->fresh ? 0 : coop_err_no_memory(err);
 }
 
 static int write_add(struct coop_change *change, struct coop_store *store, struct coop_err *err)
@@ -129,13 +146,12 @@ static int make_add(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
 	struct coop_keeper *keeper = change->job.keeper;
-	struct coop_agent *agent;
+	struct coop_agent *agent = COOP_TAKE_PTR(mine->fresh);
 
-	if (coop_agent_new(keeper, mine->principal, mine->agent, mine->name, &mine->settings,
-			   &agent) < 0)
-		return coop_err_no_memory(err);
+	(void)err;
 	agent->id = keeper->store ? mine->id : ++keeper->last_row;
 	agent->created_at = mine->at;
+	coop_agent_enter(agent);
 	struct coop_request *request = coop_job_release(&change->job);
 	if (request)
 		coop_op_agent_answer(request, agent);
@@ -341,13 +357,14 @@ static int make_remove(struct coop_change *change, struct coop_err *err)
 	party->agents = (unsigned)mine->id_count;
 	if (request)
 		order.evidence.agent = request->conn->agent->path;
-	retire(mine->agent);
+	/* First: that is why they end, not that their connections do. */
 	COOP_LIST_EACH(&keeper->registry.all, link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		if (!process->receipt && coop_agent_sees(mine->agent, process->agent))
 			coop_party_add(party, process, &order);
 	}
+	retire(mine->agent);
 	coop_agent_detach(mine->agent);
 	coop_party_wait(party);
 	return 0;

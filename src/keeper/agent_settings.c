@@ -13,6 +13,8 @@
 #include "keeper/agent.h"
 #include "policy/policy.h"
 
+#define SOURCE_MAX 96u
+
 void coop_agent_settings_init(struct coop_agent_settings *settings)
 {
 	*settings = (struct coop_agent_settings){
@@ -87,14 +89,22 @@ static int read_workspace(const json_t *roots, bool resolved, char ***ret, struc
 	return 0;
 }
 
+/* What explanations call the rules of an agent. */
+static void name_source(const char *path, char ret[SOURCE_MAX])
+{
+	(void)snprintf(ret, SOURCE_MAX, "agent %.80s", path);
+}
+
 static int copy(const struct coop_agent_settings *from, const char *path,
 		struct coop_agent_settings *to, struct coop_err *err)
 {
 	size_t count = 0;
 	struct coop_buf text = {0};
 	struct coop_jsonw w = {.out = &text};
+	char source[SOURCE_MAX];
 	int r = 0;
 
+	name_source(path, source);
 	*to = *from;
 	to->workspace = NULL;
 	to->policy = NULL;
@@ -112,7 +122,7 @@ static int copy(const struct coop_agent_settings *from, const char *path,
 	json_t *json = w.failed ? NULL
 				: json_loadb((const char *)coop_buf_front(&text),
 					     coop_buf_size(&text), 0, NULL);
-	r = json ? coop_policy_from_json(json, path, &to->policy, err) : coop_err_no_memory(err);
+	r = json ? coop_policy_from_json(json, source, &to->policy, err) : coop_err_no_memory(err);
 	json_decref(json);
 	coop_buf_clear(&text);
 	return r;
@@ -138,7 +148,7 @@ static void read_flag(const json_t *args, const char *name, bool *value)
 static int read_lists(const json_t *args, const char *path, bool resolved,
 		      struct coop_agent_settings *settings, struct coop_err *err)
 {
-	char source[96];
+	char source[SOURCE_MAX];
 	int r = 0;
 
 	if (json_object_get(args, "workspace")) {
@@ -152,7 +162,7 @@ static int read_lists(const json_t *args, const char *path, bool resolved,
 		coop_policy_free(settings->policy);
 		settings->policy = NULL;
 	}
-	(void)snprintf(source, sizeof source, "agent %.80s", path);
+	name_source(path, source);
 	if (r == 0 && coop_arg(args, "policy"))
 		r = coop_policy_from_json(coop_arg(args, "policy"), source, &settings->policy, err);
 	return r;
@@ -229,19 +239,20 @@ int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const
 		buffer = coop_agent_effective_buffer(parent),
 		finished = coop_agent_max_finished(parent);
 
-	if (settings->max_running > running)
+	if (coop_arg(args, "max_running") && settings->max_running > running)
 		return too_wide("max_running", running, err);
-	if (buffer >= 0 && settings->max_buffer_bytes > buffer)
+	if (buffer >= 0 && coop_arg(args, "max_buffer_bytes") &&
+	    settings->max_buffer_bytes > buffer)
 		return too_wide("max_buffer_bytes", buffer, err);
-	if (settings->max_finished > finished)
+	if (coop_arg(args, "max_finished") && settings->max_finished > finished)
 		return too_wide("max_finished", finished, err);
-	if (settings->persistent && !coop_agent_may_persist(parent))
+	if (coop_arg_bool(args, "persistent", false) && !coop_agent_may_persist(parent))
 		return coop_err_field(err, COOP_INVALID_INPUT, "persistent",
 				      "persistent cannot be granted: the parent has no such grant");
 	if (json_is_false(json_object_get(args, "restricted")) && coop_agent_restricted(parent))
 		return coop_err_field(err, COOP_INVALID_INPUT, "restricted",
 				      "restricted cannot be taken away: the parent is restricted");
-	return narrow_workspace(settings->workspace, parent, err);
+	return coop_arg(args, "workspace") ? narrow_workspace(settings->workspace, parent, err) : 0;
 }
 
 static void write_number(struct coop_jsonw *w, const char *name, int64_t value)

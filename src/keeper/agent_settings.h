@@ -38,7 +38,8 @@ int coop_agent_settings_read(const json_t *args, const struct coop_agent_setting
 int coop_agent_settings_restore(const json_t *json, const char *path,
 				struct coop_agent_settings *ret, struct coop_err *err);
 
-/* Nothing may be wider than what the parent has, nor be asked to be (`args`): 0, or the error filled. */
+/* Nothing that `args` give may be wider than what the parent has: 0, or the error filled. What was given before and is wider than
+ * the parent has now does no harm: all that is above holds anyway. */
 int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const json_t *args,
 			       const struct coop_agent *parent, struct coop_err *err);
 

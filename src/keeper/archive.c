@@ -16,6 +16,11 @@
 #include "keeper/session.h"
 
 #define MS 1000000u
+/* What is known of one that has not ended. */
+#define RUNNING                                                                         \
+	"{\"state\":\"running\",\"duration_ms\":null,\"exit\":null,\"end_cause\":null," \
+	"\"end_evidence\":null,\"bytes\":null,\"events\":null,\"cpu_usage_ns\":null,"   \
+	"\"memory_peak_bytes\":null}"
 
 static char *text_of(struct coop_buf *out, const struct coop_jsonw *w)
 {
@@ -25,12 +30,15 @@ static char *text_of(struct coop_buf *out, const struct coop_jsonw *w)
 	return NULL;
 }
 
+/* Both texts hold the members of a row of `history` as it is shown, so that nothing has to be parsed to show it. */
 char *coop_archive_about(const struct coop_process *process)
 {
 	const struct coop_labels *labels = &process->labels;
+	char session[COOP_SESSION_TEXT];
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
 
+	coop_session_format(process->session_n, session);
 	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_string(&w, "tag", labels->tag);
 	coop_jsonw_string(&w, "label", labels->label);
@@ -38,17 +46,17 @@ char *coop_archive_about(const struct coop_process *process)
 	coop_jsonw_string(&w, "why", labels->why);
 	coop_jsonw_string(&w, "task", labels->task);
 	coop_jsonw_string(&w, "call_id", labels->call_id);
-	coop_jsonw_uint(&w, "session", process->session_n);
+	coop_jsonw_string(&w, "session", *session ? session : NULL);
 	coop_jsonw_raw(&w, "argv", labels->argv_json);
 	coop_jsonw_bool(&w, "argv_truncated", labels->truncated);
 	coop_jsonw_string(&w, "command", labels->command);
-	coop_jsonw_bool(&w, "shell", labels->shell);
+	coop_jsonw_string(&w, "mode", labels->shell ? "shell" : "argv");
 	coop_jsonw_string(&w, "cwd", labels->cwd);
-	coop_jsonw_bool(&w, "pty", process->pty);
-	coop_jsonw_bool(&w, "merged", process->merged);
-	coop_jsonw_int(&w, "lease", process->lease);
+	coop_jsonw_string(&w, "kind", process->pty ? "pty" : "pipe");
+	coop_jsonw_string(&w, "stderr_mode", coop_record_stderr_mode(process));
+	coop_jsonw_string(&w, "lease", coop_choices_lease[process->lease]);
 	coop_jsonw_int(&w, "pid", process->pid);
-	coop_jsonw_uint(&w, "audit", process->audit_seq);
+	coop_record_write_audit(process->audit_seq, &w);
 	coop_jsonw_end(&w);
 	return text_of(&out, &w);
 }
@@ -59,18 +67,19 @@ char *coop_archive_outcome(const struct coop_process *process)
 	struct coop_jsonw w = {.out = &out};
 
 	coop_jsonw_begin(&w, NULL);
-	coop_jsonw_string(&w, "cause", coop_cause_name(process->end.cause));
-	coop_jsonw_int(&w, "status", process->end.wait_status);
+	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
 	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / MS);
-	coop_record_write_evidence(process, &w, "evidence");
+	coop_record_write_exit(process->end.wait_status, process->end.cause, &w);
+	coop_jsonw_string(&w, "end_cause", coop_cause_name(process->end.cause));
+	coop_record_write_evidence(process, &w, "end_evidence");
 	coop_jsonw_begin(&w, "bytes");
 	for (int i = 0; i < process->stream_count; i++)
 		coop_jsonw_uint(&w, coop_stream_name(process->streams[i].number),
 				process->streams[i].ring.end);
 	coop_jsonw_end(&w);
 	coop_jsonw_uint(&w, "events", process->exit_cursor);
-	coop_jsonw_uint(&w, "cpu_ns", process->usage.cpu_ns);
-	coop_jsonw_uint(&w, "peak", process->usage.peak_bytes);
+	coop_jsonw_uint(&w, "cpu_usage_ns", process->usage.cpu_ns);
+	coop_jsonw_uint(&w, "memory_peak_bytes", process->usage.peak_bytes);
 	coop_jsonw_end(&w);
 	return text_of(&out, &w);
 }
@@ -89,13 +98,29 @@ static bool copy(const json_t *json, const char *name, char **ret)
 	return !text || *ret;
 }
 
+/* The number behind a prefix: "ses-3", "aud-17". 0 if there is none. */
+static uint64_t numbered(const json_t *json, const char *name, const char *prefix)
+{
+	const char *text = json_string_value(json_object_get(json, name));
+	size_t size = strlen(prefix);
+
+	return text && !strncmp(text, prefix, size) ? strtoull(text + size, NULL, 10) : 0;
+}
+
+static bool says(const json_t *json, const char *name, const char *word)
+{
+	const char *text = json_string_value(json_object_get(json, name));
+
+	return text && !strcmp(text, word);
+}
+
 static bool restore_labels(struct coop_labels *labels, const json_t *about)
 {
 	char *argv = json_dumps(json_object_get(about, "argv"), JSON_COMPACT);
 
 	labels->argv_json = argv;
 	labels->env_names = coop_mem_strdup("[]");
-	labels->shell = json_is_true(json_object_get(about, "shell"));
+	labels->shell = says(about, "mode", "shell");
 	labels->truncated = json_is_true(json_object_get(about, "argv_truncated"));
 	return argv && labels->env_names && copy(about, "tag", &labels->tag) &&
 	       copy(about, "label", &labels->label) && copy(about, "alias", &labels->alias) &&
@@ -121,18 +146,19 @@ static void restore_end(struct coop_process *process, const json_t *outcome, int
 {
 	struct coop_end *end = &process->end;
 
-	end->wait_status = (int)number(outcome, "status");
-	end->cause = coop_cause_parse(json_string_value(json_object_get(outcome, "cause")));
+	const json_t *evidence = json_object_get(outcome, "end_evidence");
+
+	end->wait_status = (int)number(evidence, "wait_status");
+	end->cause = coop_cause_parse(json_string_value(json_object_get(outcome, "end_cause")));
 	end->ended_at = ended_at;
 	process->started = 1;
 	end->ended = 1 + (uint64_t)number(outcome, "duration_ms") * MS;
 	process->state = WIFSIGNALED(end->wait_status) ? COOP_STATE_SIGNALED : COOP_STATE_EXITED;
-	process->archived_evidence =
-		json_dumps(json_object_get(outcome, "evidence"), JSON_COMPACT | JSON_ENCODE_ANY);
+	process->archived_evidence = json_dumps(evidence, JSON_COMPACT | JSON_ENCODE_ANY);
 	process->exit_cursor = (uint64_t)number(outcome, "events");
 	process->index.first = process->index.next = process->exit_cursor;
-	process->usage.cpu_ns = (uint64_t)number(outcome, "cpu_ns");
-	process->usage.peak_bytes = (uint64_t)number(outcome, "peak");
+	process->usage.cpu_ns = (uint64_t)number(outcome, "cpu_usage_ns");
+	process->usage.peak_bytes = (uint64_t)number(outcome, "memory_peak_bytes");
 	process->reaped = process->told = process->receipt = process->childless = true;
 	process->owner_told = true;
 }
@@ -143,12 +169,15 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 	process->n = row->n;
 	process->pid = (pid_t)number(about, "pid");
 	process->started_at = row->started_at;
-	process->session_n = (uint64_t)number(about, "session");
-	process->audit_seq = (uint64_t)number(about, "audit");
-	process->pty = json_is_true(json_object_get(about, "pty"));
-	process->merged = json_is_true(json_object_get(about, "merged"));
-	process->lease = (enum coop_lease)number(about, "lease");
-	if (strlen(row->id) >= sizeof process->id || process->lease > COOP_LEASE_PERSISTENT)
+	process->session_n = numbered(about, "session", "ses-");
+	process->audit_seq = numbered(about, "audit_id", "aud-");
+	process->pty = says(about, "kind", "pty");
+	process->merged = says(about, "stderr_mode", "merged");
+	for (int lease = 0; coop_choices_lease[lease]; lease++) {
+		if (says(about, "lease", coop_choices_lease[lease]))
+			process->lease = (enum coop_lease)lease;
+	}
+	if (strlen(row->id) >= sizeof process->id)
 		return false;
 	(void)strcpy(process->id, row->id);
 	restore_streams(process, json_object_get(outcome, "bytes"));
@@ -174,64 +203,21 @@ int coop_archive_restore(struct coop_agent *owner, const struct coop_store_proce
 	return r;
 }
 
-static void write_member(struct coop_jsonw *w, const char *name, const json_t *json)
+/* The members of an object's text go into the object that is being written. */
+static void write_members(struct coop_jsonw *w, const char *object)
 {
-	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+	size_t size = strlen(object);
 
-	if (text)
-		coop_jsonw_raw(w, name, text);
-	else
-		coop_jsonw_null(w, name);
-	free(text);
-}
-
-static void write_about(const json_t *about, struct coop_jsonw *w)
-{
-	static const char *const same[] = {"tag",     "label",   "alias", "why",
-					   "task",    "call_id", "argv",  "argv_truncated",
-					   "command", "cwd",     "pid"};
-	int64_t lease = number(about, "lease");
-	char text[32];
-
-	for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
-		write_member(w, same[i], json_object_get(about, same[i]));
-	coop_session_format((uint64_t)number(about, "session"), text);
-	coop_jsonw_string(w, "session", *text ? text : NULL);
-	coop_jsonw_string(w, "mode",
-			  json_is_true(json_object_get(about, "shell")) ? "shell" : "argv");
-	coop_jsonw_string(w, "kind", json_is_true(json_object_get(about, "pty")) ? "pty" : "pipe");
-	coop_jsonw_string(w, "lease",
-			  lease >= 0 && lease <= COOP_LEASE_PERSISTENT ? coop_choices_lease[lease]
-								       : NULL);
-	coop_record_write_audit((uint64_t)number(about, "audit"), w);
-}
-
-static void write_outcome(const struct coop_store_process *row, const json_t *outcome,
-			  struct coop_jsonw *w)
-{
-	int status = (int)number(outcome, "status");
-	const char *cause = json_string_value(json_object_get(outcome, "cause"));
-
-	coop_jsonw_string(w, "state",
-			  !outcome              ? "running"
-			  : WIFSIGNALED(status) ? "signaled"
-						: "exited");
-	coop_jsonw_time(w, "ended_at", row->ended_at);
-	write_member(w, "duration_ms", json_object_get(outcome, "duration_ms"));
-	if (outcome)
-		coop_record_write_exit(status, coop_cause_parse(cause), w);
-	else
-		coop_jsonw_null(w, "exit");
-	coop_jsonw_string(w, "end_cause", cause);
-	write_member(w, "end_evidence", json_object_get(outcome, "evidence"));
-	write_member(w, "bytes", json_object_get(outcome, "bytes"));
+	if (size <= 2)
+		return;
+	if (coop_buf_append(w->out, ",", 1) < 0 ||
+	    coop_buf_append(w->out, object + 1, size - 2) < 0)
+		w->failed = true;
 }
 
 void coop_archive_write(const struct coop_store_process *row, int64_t viewer_id,
 			struct coop_jsonw *w)
 {
-	json_t *about = json_loads(row->about, 0, NULL),
-	       *outcome = row->outcome ? json_loads(row->outcome, 0, NULL) : NULL;
 	const char *slash = strrchr(row->agent_path, '/');
 
 	coop_jsonw_begin(w, NULL);
@@ -246,10 +232,9 @@ void coop_archive_write(const struct coop_store_process *row, int64_t viewer_id,
 						  : row->agent_path);
 	coop_jsonw_string(w, "agent_path", row->agent_path);
 	coop_jsonw_time(w, "started_at", row->started_at);
-	write_about(about, w);
-	write_outcome(row, outcome, w);
+	coop_jsonw_time(w, "ended_at", row->ended_at);
 	coop_jsonw_bool(w, "released", row->released);
+	write_members(w, row->about);
+	write_members(w, row->outcome ? row->outcome : RUNNING);
 	coop_jsonw_end(w);
-	json_decref(about);
-	json_decref(outcome);
 }

@@ -1,12 +1,12 @@
 #include "keeper/change.h"
 
+#include <string.h>
+
 #include "keeper/keeper.h"
 #include "keeper/request.h"
 #include "records/store.h"
 
-static void next(struct coop_keeper *keeper);
-
-/* Over: with an error, that is the answer. */
+/* Over: with an error, that is the answer. Then it is the next one's turn. */
 static void finish(struct coop_keeper *keeper, struct coop_change *change, int result,
 		   const struct coop_err *err)
 {
@@ -16,8 +16,9 @@ static void finish(struct coop_keeper *keeper, struct coop_change *change, int r
 		coop_request_fail(request, err);
 	change->drop(change);
 	keeper->changing = false;
-	next(keeper);
 }
+
+static void go_on(struct coop_keeper *keeper);
 
 static void run(struct coop_job *job)
 {
@@ -41,24 +42,21 @@ static void done(struct coop_job *job)
 	int r = job->result;
 
 	if (r < 0)
+		/* Where it is, is not every agent's business. */
 		(void)coop_err_set(&err, COOP_UNAVAILABLE, "the database cannot be written to: %s",
-				   job->err.message);
+				   strerror(-r));
 	else
 		r = change->make(change, &err);
-	finish(job->keeper, change, r, &err);
+	struct coop_keeper *keeper = job->keeper;
+	finish(keeper, change, r, &err);
+	go_on(keeper);
 }
 
-static void next(struct coop_keeper *keeper)
+static void begin(struct coop_keeper *keeper, struct coop_change *change)
 {
 	struct coop_err err = {0};
-
-	if (keeper->changing || coop_list_empty(&keeper->changes))
-		return;
-	struct coop_change *change =
-		COOP_LIST_ITEM(keeper->changes.next, struct coop_change, in_keeper);
-	coop_list_remove(&change->in_keeper);
-	keeper->changing = true;
 	int r = change->check(change, &err);
+
 	if (r == 0 && keeper->store) {
 		change->job.run = run;
 		change->job.done = done;
@@ -68,6 +66,18 @@ static void next(struct coop_keeper *keeper)
 	if (r == 0)
 		r = change->make(change, &err);
 	finish(keeper, change, r, &err);
+}
+
+/* Whatever is refused at once makes room for the next, in a loop: there may be thousands. */
+static void go_on(struct coop_keeper *keeper)
+{
+	while (!keeper->changing && !coop_list_empty(&keeper->changes)) {
+		struct coop_change *change =
+			COOP_LIST_ITEM(keeper->changes.next, struct coop_change, in_keeper);
+		coop_list_remove(&change->in_keeper);
+		keeper->changing = true;
+		begin(keeper, change);
+	}
 }
 
 /* It goes before its turn: nothing happens. */
@@ -86,5 +96,5 @@ void coop_change_begin(struct coop_keeper *keeper, struct coop_change *change)
 	change->job.request->state = change;
 	change->job.request->on_drop = forget;
 	coop_list_add(&keeper->changes, &change->in_keeper);
-	next(keeper);
+	go_on(keeper);
 }

@@ -20,6 +20,7 @@
 #include "keeper/token.h"
 
 #define READ_SIZE 65536u
+#define RETIRE_MS 2000
 /* A follower adds frames while less than this waits to be sent. */
 #define FILL_TARGET (512u << 10)
 
@@ -43,6 +44,27 @@ static void on_timer_closed(uv_handle_t *handle)
 static void on_expired(uv_timer_t *timer)
 {
 	coop_conn_retire(timer->data, "the token has expired");
+}
+
+static void on_overdue(uv_timer_t *timer)
+{
+	coop_conn_close(timer->data);
+}
+
+/* What was to end with the connection ends. */
+static void end_leases(struct coop_conn *conn)
+{
+	static const struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END,
+						     .grace_ms = 5000};
+
+	COOP_LIST_EACH(&conn->leases, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_lease);
+		coop_list_remove(&process->in_lease);
+		if (coop_kill_begin(process, &order) < 0)
+			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
+				 process->id);
+	}
 }
 
 static int watch_expiry(struct coop_conn *conn, int64_t expires_at)
@@ -71,7 +93,22 @@ int coop_conn_become(struct coop_conn *conn, const struct coop_token *token)
 		return -ENOMEM;
 	conn->agent = coop_agent_ref(token->agent);
 	conn->token = token->id;
+	conn->expires_at = token->expires_at;
 	return 0;
+}
+
+/* Clients that do not read what they are told are not waited for. */
+static void close_soon(struct coop_conn *conn)
+{
+	if (!conn->expiry) {
+		conn->expiry = coop_mem_zalloc(sizeof *conn->expiry);
+		if (!conn->expiry)
+			return; /* then it ends when the client has read, or goes */
+		(void)uv_timer_init(&conn->keeper->loop, conn->expiry);
+		conn->expiry->data = conn;
+	}
+	uv_update_time(&conn->keeper->loop);
+	(void)uv_timer_start(conn->expiry, on_overdue, RETIRE_MS, 0);
 }
 
 void coop_conn_retire(struct coop_conn *conn, const char *why)
@@ -83,7 +120,9 @@ void coop_conn_retire(struct coop_conn *conn, const char *why)
 		coop_request_drop(
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
 	conn->collecting = NULL;
+	end_leases(conn);
 	coop_conn_fatal(conn, "permission_denied", why);
+	close_soon(conn);
 }
 
 bool coop_conn_has_room(const struct coop_conn *conn)
@@ -199,23 +238,13 @@ void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
 
 void coop_conn_close(struct coop_conn *conn)
 {
-	static const struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END,
-						     .grace_ms = 5000};
-
 	if (conn->gone)
 		return;
 	conn->gone = true;
 	while (!coop_list_empty(&conn->requests))
 		coop_request_drop(
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
-	COOP_LIST_EACH(&conn->leases, link)
-	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_lease);
-		coop_list_remove(&process->in_lease);
-		if (coop_kill_begin(process, &order) < 0)
-			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
-				 process->id);
-	}
+	end_leases(conn);
 	if (conn->expiry)
 		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
 	coop_list_remove(&conn->in_dirty);

@@ -24,6 +24,7 @@ struct coop_conn {
 	struct coop_link in_keeper;
 	struct coop_agent *agent; /* that it acts as, a reference; NULL: a token was refused */
 	int64_t token;            /* that it has logged in with; 0: none */
+	int64_t expires_at;       /* the token, by the wall clock; 0: never */
 	bool is_operator;         /* the user's own, who has shown no token */
 	bool used;                /* it has done more than look */
 	uv_timer_t *expiry;       /* of the token, or NULL */

@@ -45,7 +45,7 @@ void coop_eviction_add(struct coop_process *process)
 
 void coop_eviction_told(struct coop_process *process)
 {
-	if (!process->in_agent.next || process->receipt)
+	if (!process->in_agent.next)
 		return;
 	coop_list_remove(&process->in_agent);
 	coop_list_add(&process->agent->told, &process->in_agent);
@@ -80,9 +80,9 @@ void coop_eviction_receipt(struct coop_process *process)
 }
 
 /* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
-static bool may_go(struct coop_process *process)
+bool coop_eviction_may_go(struct coop_process *process)
 {
-	return !process->readers && !process->kill &&
+	return process->in_agent.next && !process->readers && !process->kill &&
 	       !coop_orphans_may_be_left(process->keeper, process);
 }
 
@@ -91,7 +91,7 @@ static bool evict_from(struct coop_link *list)
 	COOP_LIST_EACH(list, link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_agent);
-		if (!may_go(process))
+		if (!coop_eviction_may_go(process))
 			continue;
 		coop_process_shed(process);
 		return true;
@@ -99,25 +99,16 @@ static bool evict_from(struct coop_link *list)
 	return false;
 }
 
-bool coop_eviction_one(struct coop_agent *agent)
+static bool evict_one(struct coop_agent *agent)
 {
 	return evict_from(&agent->told) || evict_from(&agent->untold);
 }
 
-uint64_t coop_eviction_bytes(const struct coop_agent *agent)
+static void drop_receipt(struct coop_process *process)
 {
-	const struct coop_link *const lists[] = {&agent->told, &agent->untold};
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < 2; i++) {
-		COOP_LIST_EACH(lists[i], link)
-		{
-			struct coop_process *process =
-				COOP_LIST_ITEM(link, struct coop_process, in_agent);
-			bytes += may_go(process) ? process->buffer_charge : 0;
-		}
-	}
-	return bytes;
+	for (struct coop_agent *agent = process->agent; agent; agent = agent->parent)
+		agent->receipts_dropped++;
+	coop_registry_remove(process);
 }
 
 static void drop_receipts(struct coop_keeper *keeper)
@@ -127,10 +118,8 @@ static void drop_receipts(struct coop_keeper *keeper)
 		struct coop_principal *principal =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper);
 		while (principal->receipt_count > keeper->conf.settings.max_receipts) {
-			principal->receipts_dropped++;
-			keeper->registry.receipts_dropped++;
-			coop_registry_remove(COOP_LIST_ITEM(principal->receipts.next,
-							    struct coop_process, in_receipts));
+			drop_receipt(COOP_LIST_ITEM(principal->receipts.next, struct coop_process,
+						    in_receipts));
 		}
 	}
 }
@@ -141,7 +130,7 @@ void coop_eviction_trim(struct coop_keeper *keeper)
 	COOP_LIST_EACH(&keeper->crowded, link)
 	{
 		struct coop_agent *agent = COOP_LIST_ITEM(link, struct coop_agent, in_crowded);
-		while (surplus(agent) && coop_eviction_one(agent))
+		while (surplus(agent) && evict_one(agent))
 			;
 	}
 	drop_receipts(keeper);

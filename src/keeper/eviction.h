@@ -19,11 +19,8 @@ void coop_eviction_told(struct coop_process *process);
 void coop_eviction_remove(struct coop_process *process);
 void coop_eviction_receipt(struct coop_process *process);
 
-/* Turns one finished record of the agent into a receipt, if there is one that may go. */
-bool coop_eviction_one(struct coop_agent *agent);
-
-/* How much memory for output those hold that may go. */
-uint64_t coop_eviction_bytes(const struct coop_agent *agent);
+/* Whether it is finished, and nothing keeps it from becoming a receipt. */
+bool coop_eviction_may_go(struct coop_process *process);
 
 /* Applies the caps. Whoever shows counts or lists calls it first, so that the caps are never seen exceeded. */
 void coop_eviction_trim(struct coop_keeper *keeper);

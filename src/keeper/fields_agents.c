@@ -65,7 +65,8 @@ static const struct coop_field agent_fields[] = {
 };
 
 const struct coop_field coop_results_agent[] = {OF("agent", OBJECT, agent_fields), END};
-const struct coop_field coop_results_agents[] = {OF("agents", OBJECTS, agent_fields), END};
+const struct coop_field coop_results_agents[] = {OF("agents", OBJECTS, agent_fields),
+						 ALWAYS("more", BOOL), END};
 
 const struct coop_field coop_results_removed[] = {ALWAYS("agents", INT), ALWAYS("ended", INT),
 						  ALWAYS("survivors", INT), END};

@@ -249,7 +249,8 @@ const struct coop_field coop_fields_login[] = {
 
 const struct coop_field coop_fields_agents[] = {AGENT("this one and below"), PRINCIPAL, END};
 
-const struct coop_field coop_fields_agent_list[] = {PRINCIPAL, END};
+const struct coop_field coop_fields_agent_list[] = {
+	PRINCIPAL, STRING("after", AGENT_MAX, "go on after this one"), END};
 
 const struct coop_field coop_fields_agent_show[] = {AGENT_NEEDED, PRINCIPAL, END};
 

@@ -253,8 +253,10 @@ static void write_next(struct coop_keeper *keeper)
 		return;
 	journal->last_word = false;
 	struct batch *batch = coop_mem_zalloc(sizeof *batch);
-	if (!batch)
-		return; /* the next entry, or the timer, tries again */
+	if (!batch) {
+		(void)uv_timer_start(&journal->retry, on_retry, RETRY_MS, 0);
+		return;
+	}
 	(void)uv_timer_stop(&journal->retry);
 	note_anchor(keeper, batch);
 	while (!coop_list_empty(&journal->waiting) && taken++ < BATCH_MAX) {

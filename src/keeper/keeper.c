@@ -16,6 +16,7 @@
 #include "keeper/eviction.h"
 #include "keeper/kill.h"
 #include "keeper/listener.h"
+#include "keeper/op_operator.h"
 #include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/reap.h"
@@ -205,6 +206,7 @@ static void before_sleep(uv_prepare_t *handle)
 	}
 	coop_kill_round(keeper);
 	coop_eviction_trim_soon(keeper);
+	coop_questions_go_on(keeper);
 	if (keeper->stopping && !keeper->finished && nothing_to_wait_for(keeper))
 		finish_shutdown(keeper);
 	flush(keeper);
@@ -269,6 +271,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->principals);
 	coop_list_init(&keeper->crowded);
 	coop_list_init(&keeper->changes);
+	coop_list_init(&keeper->questions);
 	coop_list_init(&keeper->subscribers);
 	keeper->started_at = coop_clock_wall_ms();
 	keeper->listen_fd = -1;
@@ -406,8 +409,11 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);
 	(void)uv_idle_stop(&keeper->busy);
-	if (!finish_disk_jobs(keeper))
+	if (!finish_disk_jobs(keeper)) {
+		coop_log(COOP_LOG_ERROR, "the disk is not waited for records_lost=%u",
+			 keeper->journal.count);
 		return false;
+	}
 	coop_journal_free(keeper);
 	for (int i = 0; i < 8; i++)
 		(void)uv_run(&keeper->loop, UV_RUN_NOWAIT);

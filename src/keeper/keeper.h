@@ -49,10 +49,12 @@ struct coop_keeper {
 	struct coop_audit_anchor audit_then; /* its ends as an earlier keeper noted them */
 	char audit_fault[160]; /* what was missing when a keeper started; "": nothing */
 	struct coop_journal journal;
-	struct coop_link changes; /* struct coop_change that wait for their turn */
-	bool changing;            /* one has it */
-	int64_t last_row;         /* numbers of agents and tokens where there is no database */
-	unsigned disk_jobs;       /* that the helper thread has not finished */
+	struct coop_link changes;   /* struct coop_change that wait for their turn */
+	bool changing;              /* one has it */
+	struct coop_link questions; /* to the disk, that wait for their turn */
+	bool asking;                /* one has it */
+	int64_t last_row;           /* numbers of agents and tokens where there is no database */
+	unsigned disk_jobs;         /* that the helper thread has not finished */
 	int listen_fd, lock_fd, spare_fd, null_fd;
 	uv_poll_t listen_poll;
 	bool listening;
@@ -68,6 +70,7 @@ struct coop_keeper {
 	struct coop_map tokens;   /* by id */
 	struct coop_link crowded; /* agents with more finished records than they may keep */
 	unsigned session_count;
+	uint64_t last_session, session_end; /* numbers that this keeper may give; 0: no end */
 	struct coop_link subscribers;
 	uint64_t
 		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */

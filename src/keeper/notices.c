@@ -21,7 +21,7 @@ static bool wants(const struct coop_subscriber *subscriber, const struct coop_ag
 	const struct coop_request *request = subscriber->request;
 	const struct coop_agent *viewer = request->conn->agent;
 
-	return coop_agent_sees(viewer, owner) &&
+	return viewer && coop_agent_sees(viewer, owner) &&
 	       coop_agent_matches(viewer, owner, coop_arg_string(request->args, "agent", NULL));
 }
 
@@ -177,6 +177,9 @@ static bool replay(struct coop_subscriber *subscriber)
 	bool any = false;
 	struct coop_jsonw w;
 
+	/* A connection that is ending may act as nobody. */
+	if (!conn->agent)
+		return false;
 	COOP_LIST_EACH(&conn->agent->principal->processes, link)
 	{
 		struct coop_process *process =

@@ -8,6 +8,8 @@
 #include "keeper/keeper.h"
 #include "keeper/request.h"
 
+#define ANSWER_MAX (6u << 20)
+
 static int no_principal(struct coop_err *err)
 {
 	return coop_err_field(err, COOP_INVALID_INPUT, "principal", "there is no such principal");
@@ -64,18 +66,25 @@ void coop_op_agent_show(struct coop_request *request)
 
 void coop_op_agent_list(struct coop_request *request)
 {
+	const char *after = coop_arg_string(request->args, "after", NULL);
 	struct coop_err err;
-	struct coop_agent *base = coop_op_agent_base(request, &err);
+	struct coop_agent *base = coop_op_agent_base(request, &err),
+			  *agent = base && after ? coop_agent_find(base, after, &err) : NULL;
+	bool more = false;
 	struct coop_jsonw w;
 
-	if (!base) {
+	if (!base || (after && !agent)) {
 		coop_request_fail(request, &err);
 		return;
 	}
 	coop_request_result(request, &w);
 	coop_jsonw_array(&w, "agents");
-	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(base, agent));)
-		coop_agent_write(agent, &w, NULL);
+	while (!more && (agent = coop_agent_next(base, agent))) {
+		more = coop_buf_size(w.out) - request->mark > ANSWER_MAX;
+		if (!more)
+			coop_agent_write(agent, &w, NULL);
+	}
 	coop_jsonw_array_end(&w);
+	coop_jsonw_bool(&w, "more", more);
 	coop_request_end(request, &w);
 }

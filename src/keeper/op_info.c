@@ -68,7 +68,7 @@ static void write_counts(struct coop_keeper *keeper, const struct coop_agent *vi
 	coop_jsonw_uint(w, "live", viewer->live);
 	coop_jsonw_uint(w, "finished", viewer->finished);
 	coop_jsonw_uint(w, "receipts", receipts);
-	coop_jsonw_uint(w, "receipts_dropped", viewer->principal->receipts_dropped);
+	coop_jsonw_uint(w, "receipts_dropped", viewer->receipts_dropped);
 	coop_jsonw_uint(w, "strays", keeper->tree.strays);
 	coop_jsonw_end(w);
 }

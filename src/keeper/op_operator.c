@@ -23,6 +23,7 @@
 /* A question to the disk: what was asked, and what was found. */
 struct question {
 	struct coop_job job;
+	struct coop_link in_keeper; /* until its turn has come */
 	struct coop_store_query query;
 	char path[1024];
 	struct coop_buf found; /* JSON text, elements separated by commas */
@@ -42,6 +43,33 @@ static void free_question(struct question *question)
 	free(question);
 }
 
+/* One at a time is with the helper thread, so that what must be written is never far behind; and none whose client does not
+ * take the answers that it has. */
+void coop_questions_go_on(struct coop_keeper *keeper)
+{
+	if (keeper->asking)
+		return;
+	COOP_LIST_EACH(&keeper->questions, link)
+	{
+		struct question *question = COOP_LIST_ITEM(link, struct question, in_keeper);
+		if (!coop_conn_has_room(question->job.request->conn))
+			continue;
+		coop_list_remove(&question->in_keeper);
+		keeper->asking = true;
+		coop_job_begin(keeper, &question->job);
+		return;
+	}
+}
+
+/* It goes before its turn. */
+static void forget(struct coop_request *request)
+{
+	struct question *question = request->state;
+
+	coop_list_remove(&question->in_keeper);
+	free_question(question);
+}
+
 /* Begins one, or answers the request that there is no memory. */
 static void ask(struct coop_request *request, struct question *question,
 		void (*run)(struct coop_job *job), void (*done)(struct coop_job *job))
@@ -53,7 +81,10 @@ static void ask(struct coop_request *request, struct question *question,
 	question->job.request = request;
 	question->job.run = run;
 	question->job.done = done;
-	coop_job_begin(request->keeper, &question->job);
+	request->state = question;
+	request->on_drop = forget;
+	coop_list_add(&request->keeper->questions, &question->in_keeper);
+	coop_questions_go_on(request->keeper);
 }
 
 /* Answers with the list that was found, or with the error; true if the caller has to add to the answer and end it. */
@@ -62,6 +93,7 @@ static bool begin_answer(struct question *question, const char *name, struct coo
 {
 	struct coop_request *request = coop_job_release(&question->job);
 
+	question->job.keeper->asking = false;
 	if (request && (question->job.result < 0 || question->w.failed ||
 			coop_buf_append(&question->found, "", 1) < 0)) {
 		if (question->job.result < 0)
@@ -102,8 +134,10 @@ static void run_history(struct coop_job *job)
 	job->result = coop_store_history(job->keeper->store, &question->query, on_row, question,
 					 &job->err);
 	coop_jsonw_array_end(&question->w);
+	/* Where the database is, is not every agent's business. */
 	if (job->result < 0)
-		job->err.code = COOP_UNAVAILABLE;
+		(void)coop_err_set(&job->err, COOP_UNAVAILABLE, "the database cannot be read: %s",
+				   strerror(-job->result));
 	else if (question->query.path && !question->known && !question->rows)
 		job->result = coop_agent_none(&job->err);
 }

@@ -120,6 +120,10 @@ void coop_op_token_new(struct coop_request *request)
 	making->row.created_at = coop_clock_wall_ms();
 	if (lifetime)
 		making->row.expires_at = making->row.created_at + lifetime;
+	/* A token that expires makes none that lasts longer. */
+	int64_t own = request->conn->expires_at;
+	if (own && (!lifetime || making->row.expires_at > own))
+		making->row.expires_at = own;
 	coop_change_begin(request->keeper, &making->change);
 }
 

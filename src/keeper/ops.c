@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "keeper/connection.h"
 #include "keeper/fields.h"
 #include "keeper/follow.h"
@@ -133,6 +134,9 @@ int coop_ops_allowed(const struct coop_request *request, struct coop_err *err)
 	if (!conn->agent)
 		return coop_err_set(err, COOP_PERMISSION_DENIED,
 				    "this connection acts as no agent: log in first");
+	/* The wall clock may have been set: the connection's own one does not notice. */
+	if (conn->expires_at && conn->expires_at <= coop_clock_wall_ms())
+		return coop_err_set(err, COOP_PERMISSION_DENIED, "the token has expired");
 	if (request->op->right == COOP_RIGHT_MANAGE && !conn->is_operator)
 		return coop_err_set(err, COOP_PERMISSION_DENIED,
 				    "%s is for the operator: the keeper's user, without a token",

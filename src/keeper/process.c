@@ -283,14 +283,13 @@ void coop_process_failed(struct coop_process *process, int exit_code)
 	coop_process_settle(process);
 }
 
-/* From now on it counts with what it holds, unless descendants may still add to it. */
-static void recharge(struct coop_process *process)
+void coop_process_recharge(struct coop_process *process)
 {
 	uint64_t held = 0;
 
 	for (int i = 0; i < process->stream_count; i++)
 		held += process->streams[i].ring.capacity;
-	if (!process->removed && streams_ended(process))
+	if (process->told && !process->removed && !process->receipt && streams_ended(process))
 		coop_quota_charge(process, held);
 }
 
@@ -315,7 +314,7 @@ static void tell(struct coop_process *process)
 				   coop_clock_now() +
 					   (uint64_t)process->limits.exit_retention_ms * MS);
 	coop_registry_finished(process);
-	recharge(process);
+	coop_process_recharge(process);
 	/* What was never started and leaves no record is nobody's news. */
 	if (process->end.cause != COOP_CAUSE_SPAWN_FAILED || process->record_failure) {
 		coop_journal_ended(process);

@@ -210,6 +210,9 @@ void coop_process_touch(struct coop_process *process);
 void coop_process_reader_begin(struct coop_process *process);
 void coop_process_reader_end(struct coop_process *process);
 
+/* The last of the streams of an ended process has ended: from now on it counts with what it holds. */
+void coop_process_recharge(struct coop_process *process);
+
 /* Its owner has been told of the end. */
 void coop_process_owner_told(struct coop_process *process);
 

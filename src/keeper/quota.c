@@ -112,13 +112,19 @@ int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err)
 		      "finished persistent processes (release some)");
 }
 
-/* What finished records at and below `level` hold and could give up. */
-static uint64_t could_go(struct coop_agent *level)
+/* What finished records at and below `level`, of removed agents too, hold and could give up. */
+static uint64_t could_go(const struct coop_agent *level)
 {
 	uint64_t bytes = 0;
 
-	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(level, agent));)
-		bytes += coop_eviction_bytes(agent);
+	COOP_LIST_EACH(&level->principal->processes, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+		if (process->buffer_charge && coop_agent_sees(level, process->agent) &&
+		    coop_eviction_may_go(process))
+			bytes += process->buffer_charge;
+	}
 	return bytes;
 }
 
@@ -145,23 +151,33 @@ int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err 
 	return 0;
 }
 
-/* Gives up one finished record below `level`, the agent's own first. */
-static bool give_up(struct coop_agent *agent, struct coop_agent *level)
+/* The one that goes first: the agent's own before others', then those that their owner has been told of, then the oldest. */
+static struct coop_process *first_to_go(const struct coop_agent *agent,
+					const struct coop_agent *level)
 {
-	if (coop_eviction_one(agent))
-		return true;
-	for (struct coop_agent *other = NULL; (other = coop_agent_next(level, other));) {
-		if (coop_eviction_one(other))
-			return true;
+	struct coop_process *best = NULL;
+	int best_rank = 4;
+
+	COOP_LIST_EACH(&level->principal->processes, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+		int rank = 2 * (process->agent != agent) + !process->owner_told;
+		if (rank < best_rank && process->buffer_charge &&
+		    coop_agent_sees(level, process->agent) && coop_eviction_may_go(process)) {
+			best = process;
+			best_rank = rank;
+		}
 	}
-	return false;
+	return best;
 }
 
 void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
 {
 	for (struct coop_agent *level = agent; level; level = level->parent) {
-		while (excess(level, bytes) && give_up(agent, level))
-			;
+		struct coop_process *process;
+		while (excess(level, bytes) && (process = first_to_go(agent, level)))
+			coop_process_shed(process);
 	}
 }
 

@@ -181,16 +181,20 @@ static void write_stream(const struct coop_stream *stream, struct coop_jsonw *w)
 	coop_jsonw_end(w);
 }
 
+const char *coop_record_stderr_mode(const struct coop_process *process)
+{
+	if (process->pty)
+		return NULL;
+	return process->merged ? "merged" : "separate";
+}
+
 static void write_output(const struct coop_process *process, struct coop_jsonw *w)
 {
 	coop_jsonw_begin(w, "streams");
 	for (int i = 0; i < process->stream_count; i++)
 		write_stream(&process->streams[i], w);
 	coop_jsonw_end(w);
-	coop_jsonw_string(w, "stderr_mode",
-			  process->pty      ? NULL
-			  : process->merged ? "merged"
-					    : "separate");
+	coop_jsonw_string(w, "stderr_mode", coop_record_stderr_mode(process));
 	coop_jsonw_begin(w, "events");
 	coop_jsonw_uint(w, "first", process->index.first);
 	coop_jsonw_uint(w, "next", process->told ? process->exit_cursor + 1 : process->index.next);

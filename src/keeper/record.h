@@ -25,6 +25,8 @@ void coop_record_write_exit(int wait_status, enum coop_cause cause, struct coop_
 void coop_record_write_evidence(const struct coop_process *process, struct coop_jsonw *w,
 				const char *name);
 void coop_record_write_audit(uint64_t seq, struct coop_jsonw *w);
+/* separate, merged; NULL for a terminal. */
+const char *coop_record_stderr_mode(const struct coop_process *process);
 
 /* Whether a filter (a session's id, "default", NULL for all) means its session. */
 bool coop_record_in_session(const struct coop_process *process, const char *filter);

@@ -126,14 +126,6 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 			    "no id can be given: the state folder cannot be written to");
 }
 
-uint64_t coop_registry_number(struct coop_keeper *keeper)
-{
-	uint64_t n = keeper->registry.next_n++;
-
-	reserve_ahead(keeper);
-	return n;
-}
-
 int coop_registry_add(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;

@@ -21,8 +21,7 @@ struct coop_registry {
 	struct coop_link unsettled; /* ended records that may have left descendants; few */
 	unsigned unsettled_count;
 	unsigned live, finished_count, receipts;
-	int64_t surplus; /* finished records above their agents' caps */
-	uint64_t receipts_dropped;
+	int64_t surplus;             /* finished records above their agents' caps */
 	uint64_t told_count;         /* ends that have been told, ever */
 	uint64_t next_n, reserved_n; /* ids below reserved_n are taken on disk */
 	bool reserving;
@@ -36,9 +35,6 @@ int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_er
 
 /* Whether anything can be started at all: 0, or the error filled. Limits are the quota's affair. */
 int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err);
-
-/* The next number, never given again, not even after a restart. Only after coop_registry_admit. */
-uint64_t coop_registry_number(struct coop_keeper *keeper);
 
 /* Adds a process under a new number, taking a reference. 0 or -ENOMEM. */
 int coop_registry_add(struct coop_process *process);

@@ -101,8 +101,10 @@ void coop_request_fail_details(struct coop_request *request, const struct coop_e
 	bool sent = end_frame(request, &w);
 	free_request(request);
 	/* A client must not wait for an answer that will never come. */
-	if (!sent)
+	if (!sent) {
 		conn->closing = true;
+		coop_conn_touch(conn);
+	}
 }
 
 void coop_request_no_memory(struct coop_request *request)
@@ -122,8 +124,10 @@ void coop_request_event(struct coop_request *request, const char *event,
 
 void coop_request_event_end(struct coop_request *request, struct coop_jsonw *writer)
 {
-	if (!end_frame(request, writer))
-		request->conn->closing = true;
+	if (end_frame(request, writer))
+		return;
+	request->conn->closing = true;
+	coop_conn_touch(request->conn);
 }
 
 int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset,

@@ -155,7 +155,7 @@ static struct coop_session *new_session(struct coop_agent *agent, const json_t *
 		return NULL;
 	}
 	session->agent = coop_agent_ref(agent);
-	session->n = coop_registry_number(agent->keeper);
+	session->n = ++agent->keeper->last_session;
 	agent->keeper->session_count++;
 	coop_keeper_check_idle(agent->keeper);
 	session->created_at = coop_clock_wall_ms();
@@ -177,12 +177,16 @@ static struct coop_session *new_session(struct coop_agent *agent, const json_t *
 void coop_op_session_new(struct coop_request *request)
 {
 	struct coop_agent *agent = request->conn->agent;
-	int64_t limit = request->keeper->conf.settings.max_sessions;
+	const struct coop_keeper *keeper = request->keeper;
+	int64_t limit = keeper->conf.settings.max_sessions;
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 
-	int r = coop_registry_admit(request->keeper, &err);
-	if (r == 0 && agent->session_count >= limit) {
+	int r = 0;
+	if (keeper->session_end && keeper->last_session >= keeper->session_end) {
+		r = coop_err_set(&err, COOP_UNAVAILABLE,
+				 "this keeper has no number left for a session: restart it");
+	} else if (agent->session_count >= limit) {
 		r = coop_err_set(&err, COOP_QUOTA,
 				 "the limit of %lld sessions of this agent is reached",
 				 (long long)limit);

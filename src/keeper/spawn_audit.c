@@ -14,9 +14,10 @@
 #include "keeper/record.h"
 #include "keeper/request.h"
 
-#define WORDS_MAX 65536u /* bytes of argv in a line */
-#define NAME_MAX_SHOWN 128
-#define TEXT_MAX_SHOWN 4096
+/* Lines are short, so that nobody washes the audit away with long ones. */
+#define WORDS_MAX 8192u     /* bytes of argv */
+#define NAME_MAX_SHOWN 128u /* of a variable's name; longer ones are left out */
+#define TEXT_MAX_SHOWN 2048 /* of a word, a command line, a path */
 
 static void write_cut(struct coop_jsonw *w, const char *name, const char *text, int max)
 {
@@ -42,6 +43,8 @@ static void write_argv(const json_t *args, struct coop_jsonw *w)
 		written += strlen(word) + 1;
 	}
 	coop_jsonw_array_end(w);
+	if (written >= WORDS_MAX)
+		coop_jsonw_bool(w, "argv_truncated", true);
 	if (json_string_value(json_object_get(args, "command")))
 		write_cut(w, "command", json_string_value(json_object_get(args, "command")),
 			  TEXT_MAX_SHOWN);
@@ -63,7 +66,6 @@ static void write_hash(const struct coop_keeper *keeper, const char *name, const
 
 static void write_env(const struct coop_keeper *keeper, const json_t *env, struct coop_jsonw *w)
 {
-	char shown[NAME_MAX_SHOWN + 1];
 	const char *name;
 	json_t *value;
 
@@ -71,10 +73,10 @@ static void write_env(const struct coop_keeper *keeper, const json_t *env, struc
 	json_object_foreach((json_t *)(uintptr_t)env, name, value)
 	{
 		/* What is no name of a variable is not repeated: who knows what it is. */
-		if (!json_is_string(value) || !coop_env_valid_name(name))
+		if (!json_is_string(value) || !coop_env_valid_name(name) ||
+		    strlen(name) > NAME_MAX_SHOWN)
 			continue;
-		(void)snprintf(shown, sizeof shown, "%.*s", NAME_MAX_SHOWN, name);
-		coop_jsonw_begin(w, shown);
+		coop_jsonw_begin(w, name);
 		coop_jsonw_bool(w, "present", true);
 		coop_jsonw_bool(w, "redacted", true);
 		write_hash(keeper, "value_sha256", json_string_value(value),

@@ -19,6 +19,8 @@
 #include "records/secret.h"
 #include "records/store.h"
 
+#define SESSIONS_EACH 1000000u
+
 /* What is being read, and what was found wrong with it. */
 struct loading {
 	struct coop_keeper *keeper;
@@ -37,20 +39,26 @@ static int load_agent(void *user, const struct coop_store_agent *row)
 	json_t *json = json_loads(row->settings, 0, NULL);
 
 	coop_agent_settings_init(&settings);
+	/* Its parent was removed: so is it. */
+	if (row->parent && !parent) {
+		json_decref(json);
+		return 0;
+	}
 	int r = json ? coop_agent_settings_restore(json, row->path, &settings, loading->err) : -1;
 	json_decref(json);
 	/* An agent whose limits cannot be read must not come back without any. */
-	if (r < 0 || (row->parent && !parent))
+	if (r < 0)
 		return coop_err_set(loading->err, COOP_UNAVAILABLE,
 				    "records.db: the settings of agent %.200s cannot be read: put "
 				    "the file back from a copy, or move it away to begin a new one",
 				    row->path);
-	if (coop_agent_new(loading->keeper, row->principal, parent, row->name, &settings, &agent) <
-		    0 ||
-	    coop_map_put(&loading->agents, (uint64_t)row->id, agent) < 0) {
+	agent = coop_agent_make(loading->keeper, row->principal, parent, row->name, &settings);
+	if (!agent || coop_map_put(&loading->agents, (uint64_t)row->id, agent) < 0) {
+		coop_agent_unref(agent);
 		coop_agent_settings_clear(&settings);
 		return coop_err_no_memory(loading->err);
 	}
+	coop_agent_enter(agent);
 	agent->id = row->id;
 	agent->created_at = row->created_at;
 	return 0;
@@ -88,8 +96,10 @@ static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 	}
 	coop_agent_settings_init(&settings);
 	settings.persistent = true;
-	if (coop_agent_new(keeper, name, NULL, COOP_AGENT_FIRST, &settings, &agent) < 0)
+	agent = coop_agent_make(keeper, name, NULL, COOP_AGENT_FIRST, &settings);
+	if (!agent)
 		return coop_err_no_memory(err);
+	coop_agent_enter(agent);
 	keeper->main = agent;
 	struct coop_store_agent row = {
 		.principal = name,
@@ -145,6 +155,20 @@ static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 	return r;
 }
 
+/* Numbers of sessions are never given twice: each keeper takes a share of them that nobody uses up. */
+static int take_sessions(struct coop_keeper *keeper, struct coop_err *err)
+{
+	char *text = NULL, next[24];
+	int r = coop_store_get_meta(keeper->store, "sessions", &text, err);
+
+	keeper->last_session = text ? strtoull(text, NULL, 10) : 0;
+	keeper->session_end = keeper->last_session + SESSIONS_EACH;
+	free(text);
+	(void)snprintf(next, sizeof next, "%llu",
+		       (unsigned long long)keeper->last_session + SESSIONS_EACH);
+	return r < 0 ? r : coop_store_set_meta(keeper->store, "sessions", next, err);
+}
+
 static int load_rows(struct loading *loading, int64_t now)
 {
 	struct coop_keeper *keeper = loading->keeper;
@@ -183,6 +207,8 @@ static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *
 	keeper->recording = keeper->conf.records;
 	err->code = COOP_OK;
 	r = check_key(keeper, err);
+	if (r == 0)
+		r = take_sessions(keeper, err);
 	if (r == 0)
 		r = load_rows(&loading, now);
 	coop_map_clear(&loading.agents);

@@ -276,6 +276,7 @@ static void reached_end(struct coop_stream *stream)
 	stream->drained = true;
 	if (!stream->process->told)
 		coop_stream_index_rest(stream);
+	coop_process_recharge(stream->process);
 }
 
 void coop_stream_read(struct coop_stream *stream)

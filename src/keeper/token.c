@@ -128,13 +128,21 @@ static const struct coop_token *check_token(const struct coop_keeper *keeper, co
 	return token && same && !expired ? token : NULL;
 }
 
+/* Whatever else it asked for was asked by somebody: that ends with it. */
+static void become_nobody(struct coop_conn *conn)
+{
+	(void)coop_conn_become(conn, NULL);
+	if (conn->request_count > 1)
+		coop_conn_fatal(conn, "permission_denied", "the token is not valid");
+}
+
 void coop_op_login_invalid(struct coop_request *request, const struct coop_err *err)
 {
 	struct coop_conn *conn = request->conn;
 
 	(void)err;
 	if (!conn->token && !conn->used)
-		(void)coop_conn_become(conn, NULL);
+		become_nobody(conn);
 }
 
 void coop_op_login(struct coop_request *request)

@@ -10,7 +10,7 @@ from lib.records import SECRET, RecordsCase, dumps
 
 ROW = (
     "id tag label alias why task call_id owner agent agent_path session argv argv_truncated command mode cwd kind lease pid state "
-    "started_at ended_at duration_ms exit end_cause end_evidence bytes released audit_id"
+    "started_at ended_at duration_ms exit end_cause end_evidence bytes events cpu_usage_ns memory_peak_bytes stderr_mode released audit_id"
 ).split()
 
 
@@ -31,7 +31,7 @@ class HistoryTest(RecordsCase):
         rows = {row["id"]: row for row in self.history()}
         row = rows[ended["id"]]
         self.assertEqual(set(row), set(ROW))
-        same = [name for name in ROW if name not in ("bytes", "released", "duration_ms", "agent")]
+        same = [name for name in ROW if name not in ("bytes", "released", "duration_ms", "agent", "events", "cpu_usage_ns", "memory_peak_bytes")]
         self.assertEqual({name: row[name] for name in same}, {name: ended[name] for name in same})
         self.assertEqual((row["bytes"], row["released"]), ({"stdout": 4, "stderr": 2}, False))
         live = rows[running["id"]]
