@@ -319,12 +319,22 @@ int64_t coop_agent_effective_running(const struct coop_agent *agent)
 	return limit;
 }
 
+int64_t coop_agent_max_buffer(const struct coop_agent *agent)
+{
+	int64_t all = agent->keeper->conf.settings.principal_buffer_bytes;
+	int64_t own = agent->settings.max_buffer_bytes;
+
+	if (agent->parent)
+		return own;
+	return own >= 0 ? least(own, all) : all;
+}
+
 int64_t coop_agent_effective_buffer(const struct coop_agent *agent)
 {
 	int64_t limit = -1;
 
 	for (; agent; agent = agent->parent) {
-		int64_t own = agent->settings.max_buffer_bytes;
+		int64_t own = coop_agent_max_buffer(agent);
 		if (own >= 0)
 			limit = limit < 0 ? own : least(limit, own);
 	}

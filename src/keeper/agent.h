@@ -108,9 +108,10 @@ struct coop_agent *coop_agent_next(struct coop_agent *top, const struct coop_age
 /* The limit in force for its own processes and those below; settings where it has none of its own. */
 int64_t coop_agent_max_running(const struct coop_agent *agent);
 int64_t coop_agent_max_finished(const struct coop_agent *agent);
+int64_t coop_agent_max_buffer(const struct coop_agent *agent); /* -1: none */
 /* The same over all above it, too. */
 int64_t coop_agent_effective_running(const struct coop_agent *agent);
-int64_t coop_agent_effective_buffer(const struct coop_agent *agent); /* -1: none */
+int64_t coop_agent_effective_buffer(const struct coop_agent *agent);
 bool coop_agent_may_persist(const struct coop_agent *agent);
 bool coop_agent_restricted(const struct coop_agent *agent);
 /* The nearest workspace roots at or above it, NULL-terminated; NULL: not bound. Those of all levels hold. */

@@ -8,10 +8,7 @@ static void write_effective(const struct coop_agent *agent, struct coop_jsonw *w
 
 	coop_jsonw_begin(w, "effective");
 	coop_jsonw_int(w, "max_running", coop_agent_effective_running(agent));
-	if (buffer < 0)
-		coop_jsonw_null(w, "max_buffer_bytes");
-	else
-		coop_jsonw_int(w, "max_buffer_bytes", buffer);
+	coop_jsonw_int(w, "max_buffer_bytes", buffer);
 	coop_jsonw_int(w, "max_finished", coop_agent_max_finished(agent));
 	coop_jsonw_bool(w, "persistent", coop_agent_may_persist(agent));
 	coop_jsonw_bool(w, "restricted", coop_agent_restricted(agent));

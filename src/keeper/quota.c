@@ -131,7 +131,7 @@ static uint64_t could_go(const struct coop_agent *level)
 /* By how much `level` would be over its limit with so many bytes more. */
 static uint64_t excess(const struct coop_agent *level, uint64_t bytes)
 {
-	int64_t limit = level->settings.max_buffer_bytes;
+	int64_t limit = coop_agent_max_buffer(level);
 	uint64_t wanted = level->buffer_bytes + bytes;
 
 	return limit < 0 || wanted <= (uint64_t)limit ? 0 : wanted - (uint64_t)limit;
@@ -143,7 +143,7 @@ int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err 
 		uint64_t over = excess(level, bytes);
 		if (!over || over <= could_go(level))
 			continue;
-		int r = refuse(err, COOP_QUOTA, "buffer", level->settings.max_buffer_bytes,
+		int r = refuse(err, COOP_QUOTA, "buffer", coop_agent_max_buffer(level),
 			       (int64_t)level->buffer_bytes, "bytes for output");
 		coop_err_detail_int(err, "needed", (long long)bytes);
 		return r;

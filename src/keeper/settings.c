@@ -45,6 +45,7 @@ static const struct {
 	ROW(max_sessions, plain, 256, 0, 1000000),
 	ROW(max_events, plain, 16384, 16, 1 << 24),
 	ROW(max_connections, plain, 4096, 1, 1000000),
+	ROW(principal_buffer_bytes, bytes, 4096LL * MIB, 4096, 1LL << 40),
 	ROW(spool_stream_bytes, bytes, 64LL * MIB, 4096, 1LL << 40),
 	ROW(spool_total_bytes, bytes, 1024LL * MIB, 4096, 1LL << 44),
 	ROW(idle_exit_ms, milliseconds, 300000, 0, 1000LL * HOUR_MS),

@@ -21,17 +21,18 @@ struct coop_settings {
 	int64_t max_sessions; /* per agent */
 	int64_t max_events;   /* numbered events kept per process */
 	int64_t max_connections;
-	int64_t spool_stream_bytes; /* spooled output per stream */
-	int64_t spool_total_bytes;  /* and of all streams of a principal together */
-	int64_t idle_exit_ms;       /* a keeper started on demand leaves after that; 0: never */
-	int64_t max_lifetime_ms;    /* ceiling, and default of a persistent process */
-	int64_t persistent_idle_ms; /* idle limit of a persistent process */
-	int64_t exit_retention_ms;  /* default */
-	int64_t min_retention_ms;   /* floor */
-	int64_t max_history;        /* ended processes that the database remembers */
-	int64_t audit_max_bytes;    /* size of one audit file */
-	int64_t audit_files;        /* full ones that stay */
-	uint64_t given;             /* bits of those that were set, in the table's order */
+	int64_t principal_buffer_bytes; /* memory for output of a principal */
+	int64_t spool_stream_bytes;     /* spooled output per stream */
+	int64_t spool_total_bytes;      /* and of all streams of a principal together */
+	int64_t idle_exit_ms;           /* a keeper started on demand leaves after that; 0: never */
+	int64_t max_lifetime_ms;        /* ceiling, and default of a persistent process */
+	int64_t persistent_idle_ms;     /* idle limit of a persistent process */
+	int64_t exit_retention_ms;      /* default */
+	int64_t min_retention_ms;       /* floor */
+	int64_t max_history;            /* ended processes that the database remembers */
+	int64_t audit_max_bytes;        /* size of one audit file */
+	int64_t audit_files;            /* full ones that stay */
+	uint64_t given;                 /* bits of those that were set, in the table's order */
 };
 
 void coop_settings_defaults(struct coop_settings *settings);

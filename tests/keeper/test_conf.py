@@ -25,6 +25,7 @@ SETTINGS = {
     "max_sessions": ("7", 7),
     "max_events": ("16", 16),
     "max_connections": ("50", 50),
+    "principal_buffer_bytes": ("2G", 2 << 30),
     "spool_stream_bytes": ("64K", 65536),
     "spool_total_bytes": ("2M", 2 << 20),
     "idle_exit_ms": ("1h", 3600000),

@@ -270,6 +270,18 @@ class BufferTest(QuotaCase):
         self.assertEqual(receipts.count(True), 2, receipts)
 
 
+    def test_b083_a_principals_agents_share_its_memory(self):
+        """However many agents one makes, their output together has a bound, and another principal has its own."""
+        keeper = self.start_keeper({"principal_buffer_bytes": 2 * RING})
+        first, second = keeper.agent("main/a"), keeper.agent("main/b")
+        keeper.clients[0].call("agent_add", agent="main", principal="alice")
+        token = keeper.clients[0].call("token_new", agent="main", principal="alice")["token"]
+        alice = keeper.connect().login(token)
+        for who in (first, second, alice, alice):
+            self.start(who, ring_bytes=RING, stderr="merged")
+        details = self.assert_refused(first, "quota", "spawn", argv=self.marking(), ring_bytes=RING, stderr="merged")
+        self.assertEqual((details["scope"], details["limit"], details["in_use"]), ("buffer", 2 * RING, 2 * RING))
+
     def test_b083_nothing_goes_for_nothing(self):
         """A spawn that cannot fit, and a question what a spawn would do, turn no finished record into a receipt."""
         who = self.keeper.agent("main/a", max_buffer_bytes=4 * RING)
