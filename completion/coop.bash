@@ -8,7 +8,7 @@ _coop_words() {
 	done < <(compgen -W "$1" -- "$2")
 }
 
-# Ids and tags (with -a those of finished processes too), from the JSON of ps: a member of a record is "id":"…" or "tag":"…". Looking does not start a keeper.
+# Ids and tags (with -a those of finished processes too), from the JSON of ps: a member of a record is "id":"…" or "tag":"…". ps -a may start a keeper, so it is not asked without one.
 _coop_ids() {
 	"$@" 2>/dev/null | grep -oE '"(id|tag)":"[^"\\]*"' | cut -d'"' -f4 | sort -u
 }
@@ -100,7 +100,7 @@ _coop_operand() {
 		fi
 		;;
 	stdin | stop | attach) _coop_words "$(_coop_ids "$coop" ps --json)" "$cur" ;;
-	status | logs | wait | kill | rm) _coop_words "$(_coop_ids "$coop" ps --json -a)" "$cur" ;;
+	status | logs | wait | kill | rm) _coop_words "$("$coop" info >/dev/null 2>&1 && _coop_ids "$coop" ps --json -a)" "$cur" ;;
 	'agent show' | 'agent set' | 'agent rm' | 'token new') _coop_words "$(_coop_members path "$coop" agent ls)" "$cur" ;;
 	'token revoke') _coop_words "$(_coop_members id "$coop" token ls)" "$cur" ;;
 	'session end') _coop_words "$(_coop_members id "$coop" session ls)" "$cur" ;;

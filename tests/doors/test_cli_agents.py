@@ -112,7 +112,7 @@ class AgentTest(AgentCase):
             (("history", "--since", "yesterday"), 2, "an age such as 2h"),
             (("history", "--limit", "0"), 2, "--limit: at least 1"),
             (("policy", "check"), 2, "which command?"),
-            (("policy", "check", "--agent", "nobody", "--", "true"), 1, "--agent: there is no such agent"),
+            (("policy", "check", "--agent", "nobody", "--", "true"), 1, "--agent nobody: there is no such agent"),
             (("audit", "tail", "-n", "0"), 1, "--count: at least 1"),
         ]
         for args, code, wanted in cases:
@@ -203,7 +203,7 @@ class TokenTest(AgentCase):
         self.assertEqual(self.out("ps", "-q", "--agent", "a"), self.out("ps", "-q", "--tag", "theirs"))
         self.assertNotIn(b"AGENT", self.out("ps", env=env))
         self.assertEqual(len(self.json("ps", env=env)), 1)
-        self.assertIn("another agent's", self.refusal("kill", "theirs", code=1))
+        self.assertIn("belongs to an agent below", self.refusal("kill", "theirs", code=1))
         info = self.out("info", env=env).decode()
         self.assertIn("main/a of uid:", info)
         self.assertNotIn("socket", info)

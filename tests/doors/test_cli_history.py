@@ -144,6 +144,22 @@ class AuditTest(HistoryCase):
         path.write_bytes(good)
         self.assertIn(b"good", self.out("audit", "verify"))
 
+    def test_fault_is_acknowledged(self):
+        """Lines that went while no keeper ran: verify, info and doctor say so, until it is acknowledged, which the audit shows."""
+        self.run_code(3)
+        self.coop("shutdown")
+        path = self.place.state / "audit.log"
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+        self.assertNotIn(": :", self.refusal("audit", "verify", code=1))
+        self.run_code(0)
+        self.assertRegex(self.refusal("audit", "verify", code=1), r"^coop: the audit is not whole: \S")
+        self.assertIn("not whole", self.out("info").decode())
+        self.assertRegex(self.out("doctor", code=None).decode(), r"(?m)^warn +audit +not whole")
+        self.assertIn(b"good", self.out("audit", "verify", "--acknowledge"))
+        self.assertIn(b"good", self.out("audit", "verify"))
+        self.assertNotIn("not whole", self.out("info").decode())
+        self.assertRegex(self.out("audit", "tail").decode(), r"(?m) acknowledged +- +\S")
+
     def test_b130_for_the_operator(self):
         """Other agents are refused."""
         env = self.agent("a")

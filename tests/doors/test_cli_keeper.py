@@ -67,6 +67,51 @@ class OnDemandTest(CliCase):
         self.assertEqual(self.json("info", code=1)["error"]["code"], "unreachable")
         self.assertFalse(self.place.socket.exists())
 
+    def test_earlier_processes_without_a_keeper(self):
+        """status, wait, logs and ps -a know what an earlier keeper ran; what ends something names coop history."""
+        process = self.detached("sleep", "300")
+        self.coop("shutdown", "--grace", "0s")
+        for verb in ("kill", "stop", "rm"):
+            self.assertIn("coop history", self.refusal(verb, process, code=1))
+        self.assertEqual(self.json("ps"), [])
+        self.assertFalse(self.place.socket.exists())
+        for args in (("ps", "-q", "-a"), ("ps", "-q", "--state", "signaled")):
+            self.assertEqual(self.json(*args), [process])
+            self.coop("shutdown")
+        self.assertEqual(self.json("status", process)["end_cause"], "shutdown")
+        self.coop("shutdown")
+        self.assertIn(process.encode(), self.out("wait", process, code=137))
+        self.coop("shutdown")
+        self.assertIn("no longer kept", self.refusal("logs", process, code=1))
+
+    def test_nothing_recorded(self):
+        """Where nothing was ever run they start no keeper."""
+        self.assertEqual(self.json("ps", "-a"), [])
+        for verb in ("status", "logs"):
+            self.assertIn("no keeper is running", self.refusal(verb, "psh-1-1", code=1))
+        self.refusal("wait", "psh-1-1", code=125)
+        self.assertFalse(self.place.socket.exists())
+
+    def test_token_without_a_keeper(self):
+        """Nobody can check the token: verbs that only look fail, too."""
+        env = {**self.env, "COOP_TOKEN": "coop_1_x"}
+        for args in (("ps",), ("ps", "-a"), ("gc",), ("session", "ls"), ("cancel", "x"), ("info",), ("kill", "x")):
+            with self.subTest(args=args):
+                self.assertIn("cannot be checked", self.refusal(*args, code=1, env=env))
+        self.assertFalse(self.place.socket.exists())
+
+    def test_lost(self):
+        """What a keeper that died leaves behind is lost: no code, no duration, and wait fails."""
+        process = self.detached("sleep", "300")
+        with self.client() as client:
+            info = client.call("info")
+        for pid in (info["guard_pid"], info["pid"]):
+            os.kill(pid, signal.SIGKILL)
+        procs.wait_until(lambda: not procs.alive(info["pid"]), "it is gone")
+        self.assertEqual(self.out("wait", process, code=125).decode(), f"{process}: lost\n")
+        self.assertRegex(self.out("status", process).decode(), r"(?s)^\S+: lost\n.*, found lost \S+\n")
+        self.assertRegex(self.out("ps", "-a").decode(), rf"(?m)^{process} +- +lost +- ")
+
     def test_stale_socket(self):
         """A socket file that nobody listens on is replaced."""
         self.coop("run", "true")

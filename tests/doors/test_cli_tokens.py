@@ -1,7 +1,9 @@
 """Acting as an agent by the command line: COOP_TOKEN and --token-file, good and bad, and several agents at once."""
 
+import json
 import os
 import threading
+import time
 
 from lib.cli import ONE_LINE, CliCase
 
@@ -172,6 +174,73 @@ class TokenTest(TokensCase):
         for name, data in {"no newline": good.encode(), "crlf": good.encode() + b"\r\n", "more lines": good.encode() + b"\nnote\n"}.items():
             with self.subTest(file=name):
                 self.coop("ps", "--token-file", self.token_file(data, "good"))
+
+    def test_token_by_a_pipe(self):
+        """A pipe that somebody writes to is read; a FIFO without a writer is refused soon."""
+        fifo = self.place.dir / "fifo"
+        os.mkfifo(fifo, 0o600)
+        self.assertIn(str(fifo), self.refusal("ps", "--token-file", fifo, code=1))
+        token = self.token()
+        read, write = os.pipe()
+        os.write(write, token.encode() + b"\n")
+        os.close(write)
+        self.coop("ps", "--token-file", f"/dev/fd/{read}", pass_fds=[read])
+        os.close(read)
+        looking = self.start("ps", "--token-file", fifo)
+        with open(fifo, "w") as file:
+            time.sleep(0.2)
+            file.write(token)
+        self.assertEqual(looking.wait(30), 0)
+
+    def foreground(self, *options):
+        """coop run as an agent whose only token has the number 1; waits until the command runs."""
+        self.coop("agent", "add", "a")
+        env = self.as_agent(self.token("a"))
+        process = self.start("run", *options, "--", "sh", "-c", "echo up; exec sleep 300", env=env)
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        return process
+
+    def words_of(self, process):
+        self.assertNotEqual(process.wait(30), 0)
+        text = process.stderr.read().decode()
+        self.assertRegex(text, ONE_LINE)
+        return text
+
+    def test_agent_removed_in_the_middle(self):
+        """coop run says that its agent was removed, and the command with it."""
+        process = self.foreground()
+        self.coop("agent", "rm", "a")
+        self.assertRegex(self.words_of(process), r"agent has been removed: psh-\S+ was ended with it")
+
+    def test_token_revoked_in_the_middle(self):
+        """coop run says that its token is not valid any more, and whether the command goes on."""
+        for lease, fate in (("ephemeral", "ends with this coop run"), ("awaited", "goes on")):
+            with self.subTest(lease=lease):
+                process = self.foreground("--lease", lease)
+                self.coop("token", "revoke", self.json_of_tokens()[0]["id"])
+                self.assertRegex(self.words_of(process), rf"not valid any more: psh-\S+ {fate}")
+                self.coop("agent", "rm", "a")
+
+    def json_of_tokens(self):
+        return json.loads(self.out("token", "ls", "--json"))
+
+    def test_refusals_in_plain_words(self):
+        """Nobody is told of --cwd who did not type it, of a variable twice, or of a limit without what was needed."""
+        self.coop("agent", "add", "a", "--workspace", self.place.dir, "--restricted")
+        env = self.as_agent(self.token("a"))
+        text = self.refusal("run", "--", "true", code=125, env=env, cwd="/")
+        self.assertIn("coop: the current folder leads out", text)
+        self.assertIn("coop: --cwd: leads out", self.refusal("run", "--cwd", "/", "--", "true", code=125, env=env))
+        text = self.refusal("run", "-e", "LD_PRELOAD=x", "--", "true", code=125, env=env, cwd=self.place.dir)
+        self.assertEqual(text.count("LD_PRELOAD"), 1, text)
+        self.coop("agent", "set", "a", "--max-buffer", "1M")
+        text = self.refusal("run", "--", "true", code=125, env=env, cwd=self.place.dir)
+        self.assertRegex(text, r"2\.0M are needed; coop run --ring SIZE asks for less")
+        mine = self.out("run", "-d", "--ring", "64K", "--", "sleep", "300", env=env, cwd=self.place.dir).decode().strip()
+        text = self.refusal("kill", mine, code=1)
+        self.assertNotIn("(", text)
+        self.assertIn("--principal nobody: ", self.refusal("token", "new", "--principal", "nobody", code=1))
+        self.assertIn("--env A: given twice", self.refusal("run", "-e", "A=1", "-e", "A=2", "--", "true", code=125))
 
     def test_empty_variable_is_nobody_else(self):
         """COOP_TOKEN set to nothing is refused, or as if it were not set."""

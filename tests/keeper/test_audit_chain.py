@@ -99,6 +99,20 @@ class ChainTest(RecordsCase):
         lines[0]["at"] = "2020-01-01T00:00:00.000Z"
         self.found(chained(lines), "changed at the beginning")
 
+    def test_b130_line_with_a_hash_of_its_own(self):
+        """A line in the middle that was rewritten with its own hash made anew is good in itself: the next one's prev shows it."""
+        for number in range(len(self.lines) - 1):
+            line = self.lines[number]
+            text = line[: line.rindex(b',"hash":')].replace(b'"at":"2', b'"at":"1', 1)
+            digest = hashlib.sha256(text).hexdigest()
+            made = text + f',"hash":"{digest}"}}\n'.encode()
+            self.assertNotEqual(made, line)
+            lines = [*self.lines[:number], made, *self.lines[number + 1 :]]
+            self.found(lines, f"line {number + 1}")
+            self.path.write_bytes(b"".join(lines))
+            self.assertIn(self.verify()["line"], (number + 1, number + 2))
+        self.path.write_bytes(self.good)
+
     def test_b130_file_gone(self):
         """A file that is not there any more is found."""
         kept = self.path.with_suffix(".away")

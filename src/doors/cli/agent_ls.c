@@ -77,20 +77,17 @@ static void add_agent(struct cli_table *table, const json_t *agent, const char *
 	(void)cli_table_add(table, cells);
 }
 
-static bool show(const struct cli *cli, const char *id, const json_t *result)
+static void print(const json_t *agents)
 {
-	const json_t *agents = json_object_get(result, "agents");
-	struct cli_table *table =
-		cli->json ? NULL : cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct cli_table *table = cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	size_t i;
 	json_t *agent;
 	if (!table)
-		return true;
+		return;
 	const char *top = cli_text(json_array_get(agents, 0), "path");
 	json_array_foreach((json_t *)agents, i, agent) add_agent(table, agent, top);
 	cli_table_print(table, stdout, cli_terminal_width(), 0, "\n");
 	cli_table_free(table);
-	return true;
 }
 
 static const struct cli_option options[] = {
@@ -99,10 +96,39 @@ static const struct cli_option options[] = {
 	{0},
 };
 
+/* One page after another: very many do not fit into one answer. */
+static int collect(struct cli *cli, const void *settings, json_t *agents, struct coop_error *error)
+{
+	for (bool more = true; more;) {
+		const json_t *last = json_array_get(agents, json_array_size(agents) - 1);
+		json_t *page;
+		int r = cli_call(
+			cli, "agent_list",
+			cli_args(options, settings, last ? "after" : NULL, cli_text(last, "path")),
+			&page, error);
+		if (r < 0)
+			return r;
+		json_t *found = json_object_get(page, "agents");
+		more = json_is_true(json_object_get(page, "more")) && json_array_size(found);
+		(void)json_array_extend(agents, found);
+		json_decref(page);
+	}
+	return 0;
+}
+
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_once(cli, CLI_START_KEEPER, "agent_list",
-			cli_args(options, settings, NULL, NULL), show);
+	struct coop_error error;
+	json_t *agents = json_array();
+	int r = cli_open(cli, CLI_START_KEEPER, &error);
+	if (r >= 0)
+		r = collect(cli, settings, agents, &error);
+	if (r >= 0 && cli->json)
+		cli_print_json(agents);
+	else if (r >= 0)
+		print(agents);
+	json_decref(agents);
+	return r < 0 ? cli_fail(cli, NULL, &error) : CLI_OK;
 }
 
 const struct cli_verb cli_verb_agent_ls = {

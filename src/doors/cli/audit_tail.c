@@ -43,7 +43,8 @@ static void format_what(const json_t *line, char ret_text[CLI_TEXT_MAX])
 static void format_text(const json_t *line, char *ret_text, size_t size)
 {
 	char words[1024];
-	const char *command = cli_text(line, "command"), *reason = cli_text(line, "reason");
+	const char *command = cli_text(line, "command"), *reason = cli_text(line, "reason"),
+		   *fault = cli_text(line, "fault");
 	format_words(json_object_get(line, "argv"), words, sizeof(words));
 	if (strcmp(cli_text(line, "kind"), "end") == 0) {
 		char state[CLI_TEXT_MAX];
@@ -54,6 +55,10 @@ static void format_text(const json_t *line, char *ret_text, size_t size)
 		json_decref(record);
 		(void)snprintf(ret_text, size, "of %lld: %s", (long long)cli_number(line, "spawn"),
 			       state);
+		return;
+	}
+	if (*fault) {
+		(void)snprintf(ret_text, size, "%s", fault);
 		return;
 	}
 	(void)snprintf(ret_text, size, "%s%s%s%s", *command ? command : words, *reason ? "  (" : "",

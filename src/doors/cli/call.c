@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/paths.h"
 #include "cli.h"
 #include "token_file.h"
 
@@ -23,9 +25,37 @@ static void explain_token(const struct cli *cli, struct coop_error *error)
 		memcpy(error->message, text, sizeof(text));
 }
 
+/* Has an earlier keeper left word of what it ran? */
+static bool recorded(void)
+{
+	char folder[COOP_PATHS_MAX], path[COOP_PATHS_MAX + 16];
+	if (coop_paths_state(folder, sizeof(folder)) < 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "%s/records.db", folder);
+	return access(path, F_OK) == 0;
+}
+
+/* What it means that none is running. Who comes with a token must not be told that all is well: it may be wrong. */
+static int no_keeper(const struct cli *cli, struct coop_error *error)
+{
+	const char *token = getenv("COOP_TOKEN");
+	if (cli->token_file || (token && *token)) {
+		cli_error(error, "unreachable",
+			  "no keeper is running, so that the token of %s cannot be checked (coop "
+			  "run starts one)",
+			  cli->token_file ? "--token-file" : "COOP_TOKEN");
+		return -ENOTCONN;
+	}
+	cli_error(error, "unreachable", "no keeper is running, so there are no processes (%s)",
+		  recorded() ? "coop history lists earlier ones" : "coop run starts both");
+	return -ECONNREFUSED;
+}
+
 int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error)
 {
 	char token[CLI_TOKEN_SIZE];
+	if (start == CLI_START_IF_RECORDED)
+		start = recorded() ? CLI_START_KEEPER : CLI_ONLY_RUNNING;
 	struct coop_options options = {.no_start = start == CLI_ONLY_RUNNING};
 	int r = 0;
 	if (cli->token_file) {
@@ -38,10 +68,7 @@ int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error)
 	if (r < 0 &&
 	    (strcmp(error->code, "permission_denied") == 0 || strstr(error->details, "\"token\"")))
 		explain_token(cli, error);
-	if (r == -ECONNREFUSED && start == CLI_ONLY_RUNNING)
-		cli_error(error, "unreachable",
-			  "no keeper is running, so there are no processes (coop run starts both)");
-	return r;
+	return r == -ECONNREFUSED && start == CLI_ONLY_RUNNING ? no_keeper(cli, error) : r;
 }
 
 void cli_close(struct cli *cli)
@@ -147,7 +174,7 @@ int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char *
 	     cli_show *show)
 {
 	struct coop_error error;
-	if (cli_open(cli, CLI_ONLY_RUNNING, &error) < 0) {
+	if (!cli->coop && cli_open(cli, CLI_ONLY_RUNNING, &error) < 0) {
 		json_decref(args);
 		return cli_fail(cli, count == 1 ? ids[0] : NULL, &error);
 	}

@@ -79,9 +79,12 @@ void cli_help_verb(const struct cli_verb *verb);
 enum cli_start {
 	CLI_START_KEEPER,
 	CLI_ONLY_RUNNING, /* do not start a keeper: without one there is nothing to be seen anyway */
+	CLI_START_IF_RECORDED, /* start one if an earlier one left records, of which it tells */
 };
 
-/* Connects, as the agent of the token if there is one. 0, or a negative errno with *error filled; nothing has been said yet. */
+/* Connects, as the agent of the token if there is one. 0, or a negative errno with *error filled; nothing has been said yet.
+ * -ECONNREFUSED: none is running, which is an answer for a verb that only looks. Not so with a token, which nobody can check then:
+ * -ENOTCONN. */
 int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error);
 void cli_close(struct cli *cli);
 
@@ -103,7 +106,7 @@ json_t *cli_args(const struct cli_option *options, const void *settings, const c
 /* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried out, and the answer is no. */
 typedef bool cli_show(const struct cli *cli, const char *id, const json_t *result);
 
-/* The usual shape of a verb on many ids: opens a connection, carries `op` out on each (with `args` besides the id, taken over),
+/* The usual shape of a verb on many ids: opens a connection (unless that was done), carries `op` out on each (with `args` besides the id, taken over),
  * goes on after a failure. `show` may be NULL. With --json prints the result, of several ids an array. Returns the
  * exit code. */
 int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char **ids,

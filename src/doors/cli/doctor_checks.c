@@ -123,6 +123,9 @@ static void look_keeper(struct cli *cli, struct cli_finding *finding)
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
 	if (r == -ECONNREFUSED) {
 		found(finding, CLI_GOOD, "not running; the first coop run starts it");
+	} else if (r == -ENOTCONN) {
+		found(finding, CLI_WARN, "not running, so that your token cannot be checked");
+		advise(finding, "the first coop run starts it, and checks the token");
 	} else if (r < 0 && (cli->token_file || getenv("COOP_TOKEN")) &&
 		   strcmp(error.code, "unreachable") != 0) {
 		found(finding, CLI_BAD, "running, but %.400s", error.message);
@@ -141,6 +144,32 @@ static void look_keeper(struct cli *cli, struct cli_finding *finding)
 		found(finding, CLI_GOOD, "running, pid %d, version %.32s",
 		      coop_keeper_pid(cli->coop), coop_keeper_version(cli->coop));
 	}
+}
+
+/* What the keeper says of its audit; that is for the operator, and an agent sees nothing of it. */
+static void look_audit(struct cli *cli, struct cli_finding *finding)
+{
+	struct coop_error error;
+	json_t *info = NULL;
+	if (cli->coop)
+		(void)cli_call(cli, "info", json_object(), &info, &error);
+	const json_t *audit = json_object_get(info, "audit");
+	const char *fault = cli_text(audit, "fault"), *why = cli_text(audit, "error");
+	if (*why) {
+		found(finding, CLI_BAD, "cannot be written, so that nothing is started: %.300s",
+		      why);
+		advise(finding, "make room in the state folder, or mend what is said above");
+	} else if (*fault) {
+		found(finding, CLI_WARN, "not whole: %.400s", fault);
+		advise(finding, "coop audit verify says more; with --acknowledge it is forgotten, "
+				"with a line in the audit");
+	} else if (json_is_object(audit)) {
+		found(finding, CLI_GOOD, "%s", cli_text(audit, "state"));
+	} else {
+		found(finding, CLI_GOOD, "not looked at: %s",
+		      cli->coop ? "that is for the operator" : "no keeper is running");
+	}
+	json_decref(info);
 }
 
 /* The whole way once, with a keeper of our own: nothing of the user's is touched. */
@@ -315,8 +344,17 @@ static void look_pty(struct cli *cli, struct cli_finding *finding)
 }
 
 const struct cli_check cli_checks[] = {
-	{"kernel", look_kernel},   {"clone3", look_clone},  {"proc", look_proc},
-	{"pty", look_pty},         {"pipes", look_pipes},   {"files", look_files},
-	{"blocked", look_blocked}, {"socket", look_socket}, {"state", look_state},
-	{"keeper", look_keeper},   {"spawn", look_spawn},   {NULL, NULL},
+	{"kernel", look_kernel},
+	{"clone3", look_clone},
+	{"proc", look_proc},
+	{"pty", look_pty},
+	{"pipes", look_pipes},
+	{"files", look_files},
+	{"blocked", look_blocked},
+	{"socket", look_socket},
+	{"state", look_state},
+	{"keeper", look_keeper},
+	{"audit", look_audit},
+	{"spawn", look_spawn},
+	{NULL, NULL},
 };

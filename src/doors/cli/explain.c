@@ -63,23 +63,49 @@ static void describe(const struct cli *cli, const struct cli_option *option, con
 	(void)snprintf(ret_text, size, "at %s %s", small ? "least" : "most", limit);
 }
 
+/* The keeper's sentences about an argument begin with its name, or are about what it names. */
+static const char *skip_name(const char *message, const char *field)
+{
+	const size_t length = strlen(field);
+	if (length == 0 || strncmp(message, field, length) != 0)
+		return message;
+	if (strncmp(message + length, ": ", 2) == 0)
+		return message + length + 2;
+	return message[length] == ' ' ? message + length + 1 : message;
+}
+
+/* Which one of several it is about, or what it was that is not there; else "". */
+static const char *find_value(const struct cli *cli, const struct cli_option *option,
+			      const char *rest, const char *said)
+{
+	if (*rest == '.')
+		return rest + 1;
+	if (option->kind == CLI_TEXT && cli_option_given(option, cli->settings) &&
+	    strncmp(said, "there is no such", 16) == 0)
+		return *(const char *const *)(const void *)((const char *)cli->settings +
+							    option->offset);
+	return "";
+}
+
 void cli_error_translate(const struct cli *cli, struct coop_error *error)
 {
 	json_t *details = json_loads(error->details, 0, NULL);
 	const char *field = cli_text(details, "field");
 	const char *rest = "";
 	const struct cli_option *option = cli->settings ? find_option(cli, field, &rest) : NULL;
-	const size_t length = strlen(field);
-	/* The keeper's sentences about an argument begin with its name, or are about what it names. */
-	const bool begins =
-		strncmp(error->message, field, length) == 0 && error->message[length] == ' ';
+	const char *said = skip_name(error->message, field);
+	const bool begins = said != error->message;
 	if (option && (begins || cli_option_given(option, cli->settings))) {
 		char text[sizeof(error->message)], what[sizeof(error->message)];
-		const char *member = *rest == '.' ? rest : NULL;
-		describe(cli, option, error->message + (begins ? length + 1 : 0), what,
-			 sizeof(what));
-		int n = snprintf(text, sizeof(text), "--%s%s%.100s: %.300s", option->name,
-				 member ? " " : "", member ? member + 1 : "", what);
+		const char *value = find_value(cli, option, rest, said);
+		int n;
+		describe(cli, option, said, what, sizeof(what));
+		/* Nobody typed --cwd: the keeper was told where we are. */
+		if (strcmp(field, "cwd") == 0 && !cli_option_given(option, cli->settings))
+			n = snprintf(text, sizeof(text), "the current folder %.300s", what);
+		else
+			n = snprintf(text, sizeof(text), "--%s%s%.100s: %.300s", option->name,
+				     *value ? " " : "", value, what);
 		if (n > 0)
 			memcpy(error->message, text, sizeof(text));
 	}

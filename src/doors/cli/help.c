@@ -98,6 +98,8 @@ static void print_verbs(void)
 	print_list(cli_verbs, 9);
 	(void)printf("\nAn ID is what coop run -d prints, a tag, or the beginning of an id that "
 		     "fits only one process.\n"
+		     "With an agent's token in COOP_TOKEN, or in the file of --token-file, every "
+		     "verb acts as that agent.\n"
 		     "coop help VERB tells more; so does the manual page coop(1).\n"
 		     "Try: coop run -- echo hello\n");
 }

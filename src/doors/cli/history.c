@@ -37,7 +37,7 @@ static void add_row(struct cli_table *table, const json_t *row)
 {
 	char state[CLI_TEXT_MAX], took[CLI_TEXT_MAX] = "-";
 	cli_record_state(row, state);
-	if (json_is_integer(json_object_get(row, "duration_ms")))
+	if (json_is_integer(json_object_get(row, "duration_ms")) && !cli_record_lost(row))
 		cli_format_duration(cli_number(row, "duration_ms"), took);
 	const char *const cells[] = {
 		cli_text(row, "started_at"),

@@ -47,7 +47,7 @@ static void show_processes(const json_t *processes)
 /* Records or audit: whether it can be written, and what is missing in it. */
 static void show_log(const char *name, const json_t *log)
 {
-	const char *why = cli_text(log, "error");
+	const char *why = cli_text(log, "error"), *fault = cli_text(log, "fault");
 	if (!json_is_object(log))
 		return;
 	(void)printf("%-11s %s", name, cli_text(log, "state"));
@@ -58,6 +58,10 @@ static void show_log(const char *name, const json_t *log)
 	if (cli_number(log, "lost") > 0)
 		(void)printf(", %lld lost", (long long)cli_number(log, "lost"));
 	(void)printf("%s%s\n", *why ? ": " : "", why);
+	if (*fault)
+		(void)printf("            not whole: %s (coop audit verify --acknowledge forgets "
+			     "that)\n",
+			     fault);
 }
 
 static void show_configuration(const json_t *configuration)

@@ -238,7 +238,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 		return cli_misuse(cli, "--no-drain goes with -f");
 	logs.encoder =
 		(struct cli_encoder){.text = logs.settings->text, .emit = emit_line, .user = &logs};
-	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
+	int r = cli_open(cli, CLI_START_IF_RECORDED, &error);
 	if (r >= 0)
 		r = cli_call(cli, "status", cli_id_args(operands[0]), &status, &error);
 	const json_t *record = json_object_get(status, "process");

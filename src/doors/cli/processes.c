@@ -35,6 +35,7 @@ static void add_record(struct cli_table *table, const json_t *record, bool agent
 {
 	char pid[24] = "-", state[CLI_TEXT_MAX], age[CLI_TEXT_MAX], cpu[CLI_TEXT_MAX],
 	     memory[CLI_TEXT_MAX];
+	const bool lost = cli_record_lost(record);
 	if (!cli_record_finished(record))
 		(void)snprintf(pid, sizeof(pid), "%lld", (long long)cli_number(record, "pid"));
 	/* Only what can be typed as an ID: the program's name stands in the last column anyway. */
@@ -47,8 +48,13 @@ static void add_record(struct cli_table *table, const json_t *record, bool agent
 	size_t used = 1;
 	if (agents)
 		cells[used++] = own(record) ? "self" : cli_text(record, "agent_path");
-	const char *const rest[] = {
-		pid, state, age, cpu, memory, *tag ? tag : "-", cli_text(record, "command")};
+	const char *const rest[] = {pid,
+				    state,
+				    lost ? "-" : age,
+				    cpu,
+				    memory,
+				    *tag ? tag : "-",
+				    cli_text(record, "command")};
 	memcpy(cells + used, rest, sizeof(rest));
 	(void)cli_table_add(table, cells);
 }

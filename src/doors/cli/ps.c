@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <string.h>
 
 #include "processes.h"
 #include "record.h"
@@ -77,18 +78,25 @@ static int list(struct cli *cli, const struct settings *s)
 	return CLI_OK;
 }
 
+/* Those that have ended are known to the next keeper, too. */
+static bool shows_finished(const struct settings *s)
+{
+	return s->all ||
+	       (s->state && (strcmp(s->state, "exited") == 0 || strcmp(s->state, "signaled") == 0));
+}
+
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	const struct settings *s = settings;
 	struct coop_error error;
 	if (s->full && (!cli->json || s->quiet))
 		return cli_misuse(cli, "--full goes with --json, without -q");
-	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
+	int r = cli_open(cli, shows_finished(s) ? CLI_START_IF_RECORDED : CLI_ONLY_RUNNING, &error);
 	if (r >= 0)
 		return list(cli, s);
 	if (r != -ECONNREFUSED)
 		return cli_fail(cli, NULL, &error);
-	/* Without a keeper there are no processes; looking must not start one. */
+	/* Without a keeper nothing runs; looking must not start one. */
 	json_t *none = json_array();
 	if (cli->json)
 		cli_print_json(none);

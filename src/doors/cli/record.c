@@ -27,6 +27,11 @@ bool cli_record_finished(const json_t *record)
 	return strcmp(state, "exited") == 0 || strcmp(state, "signaled") == 0;
 }
 
+bool cli_record_lost(const json_t *record)
+{
+	return strcmp(cli_text(record, "end_cause"), "lost") == 0;
+}
+
 bool cli_record_wants_reader(const json_t *record)
 {
 	const char *name;
@@ -67,6 +72,10 @@ void cli_record_state(const json_t *record, char ret_text[CLI_TEXT_MAX])
 	char end[48];
 	if (!cli_record_finished(record)) {
 		(void)snprintf(ret_text, CLI_TEXT_MAX, "%s", cli_text(record, "state"));
+		return;
+	}
+	if (cli_record_lost(record)) {
+		(void)snprintf(ret_text, CLI_TEXT_MAX, "lost");
 		return;
 	}
 	const json_t *code = cli_member(record, "exit", "code");

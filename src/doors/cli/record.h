@@ -18,6 +18,8 @@ int64_t cli_number(const json_t *object, const char *name);
 const json_t *cli_member(const json_t *object, const char *outer, const char *inner);
 
 bool cli_record_finished(const json_t *record);
+/* Its keeper died, and nobody knows how and when it ended. */
+bool cli_record_lost(const json_t *record);
 
 /* Is this process's output to be taken, for it to go on: has it backpressure, and no coop run of its own (ephemeral) that takes it?
  * Another agent's may only be looked at. */
@@ -25,10 +27,10 @@ bool cli_record_wants_reader(const json_t *record);
 /* Is there no more room in a stream of the record? */
 bool cli_stream_full(const json_t *stream);
 
-/* The exit code of a program that stands for the command: its own, 128+n for a signal, 124 if its time was up. */
+/* The exit code of a program that stands for the command: its own, 128+n for a signal, 124 if its time was up, 125 if it was lost. */
 int cli_record_exit_code(const json_t *record);
 
-/* "running", "exited 3", "SIGKILL (timed_out)". */
+/* "running", "exited 3", "SIGKILL (timed_out)", "lost". */
 void cli_record_state(const json_t *record, char ret_text[CLI_TEXT_MAX]);
 
 /* "150ms", "12s", "3m12s", "2h05m", "1d03h". */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "record.h"
 #include "verdict.h"
 
 /* What somebody who meets an error can do about it. */
@@ -19,7 +20,6 @@ static const struct {
 	{"closed", "coop run -i or -t leaves it open"},
 	{"unavailable", "try again", "stopping"},
 	{"sandbox_unavailable", "coop doctor says what is missing"},
-	{"not_owner", "it is another agent's: you may look, not touch"},
 	{"persist_unsupported", "coop agent set AGENT --persistent grants it, from an agent above"},
 	{"boundary_escape", "coop agent show AGENT lists the folders that it is bound to"},
 };
@@ -29,7 +29,7 @@ static const struct {
 	const char *scope, *hint;
 } scopes[] = {
 	{"ancestor", "the limit is that of an agent above, which counts all below it"},
-	{"buffer", "coop gc forgets finished output, coop run --ring SIZE asks for less"},
+	{"buffer", "coop run --ring SIZE asks for less, coop gc forgets finished output"},
 	{"principal", "the limit counts all your agents together; coop ps lists what runs"},
 	{"host", "the limit counts everything that this keeper runs"},
 	{"retained", "coop gc forgets what has ended"},
@@ -52,6 +52,12 @@ static const char *find_hint(const struct coop_error *error, char ret_text[CLI_V
 	for (size_t i = 0; scope && i < sizeof(scopes) / sizeof(scopes[0]); i++)
 		if (strcmp(scopes[i].scope, scope) == 0)
 			hint = scopes[i].hint;
+	/* "0 in use" of a limit that is reached makes sense only beside what was asked for. */
+	if (scope && hint && json_object_get(details, "needed")) {
+		char needed[CLI_TEXT_MAX];
+		cli_format_bytes(cli_number(details, "needed"), needed);
+		(void)snprintf(ret_text, CLI_VERDICT_MAX, "%s are needed; %s", needed, hint);
+	}
 	json_decref(details);
 	return *ret_text ? ret_text : hint;
 }

@@ -91,6 +91,10 @@ static int add_env(const struct cli_run *run, json_t *args, struct coop_error *e
 				  (int)strcspn(run->env.items[i], "="), run->env.items[i]);
 			return -EINVAL;
 		}
+		if (json_object_get(env, name)) {
+			cli_error(error, "invalid_input", "--env %s: given twice", name);
+			return -EINVAL;
+		}
 		if (!value && !(value = getenv(name))) {
 			cli_error(error, "invalid_input",
 				  "--env %s: it is not set here (--env %s=VALUE sets it)", name,

@@ -169,6 +169,20 @@ static int closed_output(struct front *front, int number, const char *name)
 	return CLI_OWN_FAILURE;
 }
 
+/* The keeper ended the connection because of who we are: what that means for the command. */
+static void explain_retired(struct front *front)
+{
+	struct cli_relay *relay = &front->relay;
+	char why[160];
+	(void)snprintf(why, sizeof(why), "%.150s", relay->error.message);
+	const char *fate = "goes on without this coop run";
+	if (strstr(why, "agent"))
+		fate = "was ended with it";
+	else if (front->ephemeral)
+		fate = "ends with this coop run";
+	cli_error(&relay->error, "permission_denied", "%s: %s %s", why, relay->id, fate);
+}
+
 static int failed(struct front *front)
 {
 	struct cli_relay *relay = &front->relay;
@@ -176,7 +190,9 @@ static int failed(struct front *front)
 		(void)cli_fail(relay->cli, NULL, &relay->error);
 		return cli_run_refused(&relay->error);
 	}
-	if (strcmp(relay->error.code, "unreachable") == 0)
+	if (strcmp(relay->error.code, "permission_denied") == 0)
+		explain_retired(front);
+	else if (strcmp(relay->error.code, "unreachable") == 0)
 		cli_error(&relay->error, "unreachable", "the keeper has gone, and %s with it",
 			  relay->id);
 	return cli_fail(relay->cli, NULL, &relay->error);
@@ -218,6 +234,9 @@ static int outcome(struct front *front)
 		return failed(front);
 	if (!relay->finished)
 		return leave(front);
+	/* Its end may come before that of the connection. */
+	if (strcmp(cli_text(relay->record, "end_cause"), "owner_retired") == 0)
+		cli_say("the agent has been removed: %s was ended with it", relay->id);
 	return cli_record_exit_code(relay->record);
 }
 

@@ -15,7 +15,9 @@ static void show_times(const json_t *record)
 	char duration[CLI_TEXT_MAX];
 	cli_format_duration(cli_number(record, "duration_ms"), duration);
 	(void)printf("  %-10s %s", "started", cli_text(record, "started_at"));
-	if (cli_record_finished(record))
+	if (cli_record_lost(record))
+		(void)printf(", found lost %s\n", cli_text(record, "ended_at"));
+	else if (cli_record_finished(record))
 		(void)printf(", ended %s, after %s\n", cli_text(record, "ended_at"), duration);
 	else
 		(void)printf(", %s ago\n", duration);
@@ -139,6 +141,9 @@ static bool show_result(const struct cli *cli, const char *id, const json_t *res
 /* One id after the other, and not the operation's form for many: that one leaves unknown ids out without a word. */
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
+	struct coop_error error;
+	if (cli_open(cli, CLI_START_IF_RECORDED, &error) < 0)
+		return cli_fail(cli, count == 1 ? operands[0] : NULL, &error);
 	return cli_each(cli, "status", json_object(), count, operands, show_result);
 }
 

@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli.h"
+
+#define WRITER_MS 2000
 
 static int refuse(struct coop_error *error, const char *path, const char *why)
 {
@@ -32,14 +35,26 @@ static int check(int fd, const char *path, struct coop_error *error)
 	return 0;
 }
 
-/* Fills the buffer as far as the file goes. The number of bytes, or -errno. */
+/* Fills the buffer as far as the file goes. A pipe with a writer is waited for, as the writer may be waiting for a password; one without
+ * gets a moment for somebody to come. The number of bytes, or -errno. */
 static ssize_t read_start(int fd, char *buffer, size_t size)
 {
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
 	size_t used = 0;
+	bool waited = false;
 	while (used < size) {
 		ssize_t n = read(fd, buffer + used, size - used);
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EAGAIN) {
+			(void)poll(&pollfd, 1, -1);
+			continue;
+		}
+		if (n == 0 && used == 0 && !waited) {
+			waited = true;
+			(void)poll(&pollfd, 1, WRITER_MS);
+			continue;
+		}
 		if (n < 0)
 			return -errno;
 		if (n == 0)
@@ -53,7 +68,8 @@ int cli_token_read(const char *path, char ret_token[CLI_TOKEN_SIZE], struct coop
 {
 	/* A byte more than a line ended by CR and LF, to see that there is more. */
 	char text[COOP_TOKEN_MAX + 3];
-	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Opening a FIFO must not wait for its writer. */
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		cli_error(error, "invalid_input", "--token-file %s: %s", path, strerror(errno));
 		return -EBADMSG;

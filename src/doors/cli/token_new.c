@@ -11,14 +11,16 @@ struct settings {
 /* The token alone on stdout, so that it can go into a file as it is. */
 static bool show(const struct cli *cli, const char *id, const json_t *result)
 {
+	const struct settings *s = cli->settings;
 	const char *expires = cli_text(result, "expires_at");
 	if (cli->json)
 		return true;
 	(void)puts(cli_text(result, "token"));
 	(void)fflush(stdout);
-	cli_say("token %lld of %s%s%s: it is shown only now; keep it in a file of mode 600 for "
+	cli_say("token %lld of %s%s%s%s%s: it is shown only now; keep it in a file of mode 600 for "
 		"--token-file, or in COOP_TOKEN",
 		(long long)cli_number(result, "id"), cli_text(result, "agent"),
+		s->principal ? " of " : "", s->principal ? s->principal : "",
 		*expires ? ", valid until " : "", expires);
 	return true;
 }

@@ -105,7 +105,7 @@ static int wait_all(struct cli *cli, const struct settings *s, struct waiter *wa
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	struct coop_error error;
-	if (cli_open(cli, CLI_ONLY_RUNNING, &error) < 0)
+	if (cli_open(cli, CLI_START_IF_RECORDED, &error) < 0)
 		return cli_fail(cli, count == 1 ? operands[0] : NULL, &error);
 	struct waiter *waiters = calloc(count, sizeof(*waiters));
 	if (!waiters)
@@ -121,7 +121,8 @@ const struct cli_verb cli_verb_wait = {
 	.summary = "Wait until processes have ended, and give their exit code",
 	.text = "The exit code is that of coop run: the command's own, 128+n for signal n, 124 if "
 		"its time was up or if the\n"
-		"wait's was, 125 if coop itself failed. Of several ids it is the first, in the "
+		"wait's was, 125 if coop itself failed or the process was lost. Of several ids it "
+		"is the first, in the "
 		"order given, that is not 0.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
