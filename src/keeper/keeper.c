@@ -196,6 +196,7 @@ static void before_sleep(uv_prepare_t *handle)
 	struct coop_keeper *keeper = handle->data;
 
 	flush(keeper);
+	coop_process_write_ends(keeper);
 	if (keeper->reap_again) {
 		keeper->reap_again = false;
 		coop_reap(keeper);
@@ -210,6 +211,7 @@ static void before_sleep(uv_prepare_t *handle)
 	if (keeper->stopping && !keeper->finished && nothing_to_wait_for(keeper))
 		finish_shutdown(keeper);
 	flush(keeper);
+	coop_process_write_ends(keeper);
 	if (keeper->finished && all_sent(keeper))
 		uv_stop(&keeper->loop);
 	/* Sending may have made room for requests that waited, a kill may have to look again: no event will tell of either. */
@@ -272,6 +274,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->crowded);
 	coop_list_init(&keeper->changes);
 	coop_list_init(&keeper->questions);
+	coop_list_init(&keeper->ended);
 	coop_list_init(&keeper->subscribers);
 	keeper->started_at = coop_clock_wall_ms();
 	keeper->listen_fd = -1;
@@ -403,6 +406,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	{
 		coop_conn_close(COOP_LIST_ITEM(link, struct coop_conn, in_keeper));
 	}
+	coop_process_write_ends(keeper);
 	coop_journal_flush(keeper);
 	coop_registry_free(keeper);
 	coop_launcher_free(keeper);

@@ -49,6 +49,7 @@ struct coop_keeper {
 	struct coop_audit_anchor audit_then; /* its ends as an earlier keeper noted them */
 	char audit_fault[160]; /* what was missing when a keeper started; "": nothing */
 	struct coop_journal journal;
+	struct coop_link ended; /* processes whose ends are to be written there and to the audit */
 	struct coop_link changes;   /* struct coop_change that wait for their turn */
 	bool changing;              /* one has it */
 	struct coop_link questions; /* to the disk, that wait for their turn */

@@ -217,7 +217,6 @@ static void finish(struct coop_process *process, int wait_status)
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
 		coop_deadlines_set(process, over[i], 0);
 	coop_stdin_close(process);
-	coop_spawn_audit_end(process);
 }
 
 static bool streams_ended(const struct coop_process *process)
@@ -293,6 +292,25 @@ void coop_process_recharge(struct coop_process *process)
 		coop_quota_charge(process, held);
 }
 
+/* What was never started and leaves no record is nobody's news. */
+static bool is_news(const struct coop_process *process)
+{
+	return process->end.cause != COOP_CAUSE_SPAWN_FAILED || process->record_failure;
+}
+
+void coop_process_write_ends(struct coop_keeper *keeper)
+{
+	while (!coop_list_empty(&keeper->ended)) {
+		struct coop_process *process =
+			COOP_LIST_ITEM(keeper->ended.next, struct coop_process, in_ended);
+		coop_list_remove(&process->in_ended);
+		coop_spawn_audit_end(process);
+		if (is_news(process))
+			coop_journal_ended(process);
+		coop_process_unref(process);
+	}
+}
+
 static void tell(struct coop_process *process)
 {
 	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};
@@ -315,11 +333,9 @@ static void tell(struct coop_process *process)
 					   (uint64_t)process->limits.exit_retention_ms * MS);
 	coop_registry_finished(process);
 	coop_process_recharge(process);
-	/* What was never started and leaves no record is nobody's news. */
-	if (process->end.cause != COOP_CAUSE_SPAWN_FAILED || process->record_failure) {
-		coop_journal_ended(process);
+	if (is_news(process))
 		coop_notices_tell(process, "exited");
-	}
+	coop_list_add(&process->keeper->ended, &coop_process_ref(process)->in_ended);
 	coop_wait_answer_all(process);
 	coop_follow_wake(process);
 	if (process->kill)

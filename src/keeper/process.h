@@ -108,6 +108,7 @@ struct coop_process {
 	struct coop_link in_unsettled; /* registry: ended, and may have left somebody behind */
 	struct coop_link in_agent;     /* finished, and may become a receipt */
 	struct coop_link in_principal;
+	struct coop_link in_ended;    /* the end is still to be written down */
 	struct coop_link in_receipts; /* the principal's */
 	struct coop_link in_session;  /* ends with it */
 	uint64_t n;
@@ -195,6 +196,9 @@ void coop_process_not_started(struct coop_process *process);
 
 /* A spawn that failed leaves a finished record (record_failure). */
 void coop_process_failed(struct coop_process *process, int exit_code);
+
+/* Writes the ends that have been told to audit and database: after those who wait for them have been answered. */
+void coop_process_write_ends(struct coop_keeper *keeper);
 
 /* Looks whether the end can be told now, and tells it. Called when something it waits for may have happened. */
 void coop_process_settle(struct coop_process *process);

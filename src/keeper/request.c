@@ -57,11 +57,16 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer)
 		free_request(request);
 		return;
 	}
-	if (writer->failed)
-		(void)coop_err_no_memory(&err);
-	else
+	if (writer->failed) {
+		(void)coop_err_set(
+			&err, COOP_INTERNAL,
+			"the keeper is out of memory: the answer is lost, what was asked "
+			"for may be done");
+		coop_err_detail(&err, "errno", "ENOMEM");
+	} else {
 		(void)coop_err_set(&err, COOP_TOO_LARGE,
 				   "the answer is larger than 8 MiB; ask for less at a time");
+	}
 	coop_request_fail(request, &err);
 }
 

@@ -154,6 +154,9 @@ void coop_settings_finish(struct coop_settings *settings)
 		 settings->max_running);
 	at_least(settings, "host_max_running", &settings->host_max_running,
 		 settings->principal_max_running);
+	/* Two rings of the usual size for each that runs, and as much for what has finished. */
+	at_least(settings, "principal_buffer_bytes", &settings->principal_buffer_bytes,
+		 settings->principal_max_running * 4 * MIB);
 }
 
 void coop_settings_write(const struct coop_settings *settings, struct coop_jsonw *w,

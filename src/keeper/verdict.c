@@ -35,10 +35,13 @@ int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret)
 {
 	const struct coop_policy *levels[COOP_AGENT_DEPTH_MAX + 1];
 	size_t count = collect(draft->agent, levels);
+	const char *line = coop_arg_string(draft->args, "command", NULL);
 	const struct coop_policy_command command = {
 		.argv = draft->argv,
-		.shell_command = coop_arg_string(draft->args, "command", NULL),
-		.display = draft->process->labels.command,
+		.shell_command = line,
+		/* Patterns look at all of a shell's line; of a very long argv only the beginning is kept. */
+		.display = line ? line : draft->process->labels.command,
+		.display_cut = !line && draft->process->labels.truncated,
 		.cwd = draft->process->labels.cwd,
 		.home = coop_env_home(),
 		.path = coop_env_get(&draft->env, "PATH"),

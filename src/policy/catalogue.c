@@ -29,6 +29,7 @@ const struct coop_program coop_catalogue_groups[COOP_GROUP_COUNT] = {
 			      .longs = " --replace --max-args --max-procs --max-lines --max-chars "
 				       "--delimiter --arg-file --eof "},
 	[COOP_GROUP_PARALLEL] = {.traits = COOP_TRAIT_WRAPPER,
+				 .kind = COOP_KIND_PARALLEL,
 				 .shorts = "jNnIaS",
 				 .longs = " --jobs --colsep --delay --timeout "},
 	[COOP_GROUP_COMMAND] = {.traits =
@@ -84,6 +85,17 @@ const struct coop_program coop_catalogue_groups[COOP_GROUP_COUNT] = {
 		 .shorts = "pMuE",
 		 .longs = " --property --unit --slice --description --working-directory "
 			  "--setenv --uid --gid --nice "},
+	/* -x FILE and -ex COMMAND. */
+	[COOP_GROUP_GDB] = {.traits = COOP_TRAIT_WRAPPER,
+			    .shorts = "x",
+			    .longs = " --command --eval-command --init-command --cd --directory "},
+	[COOP_GROUP_PRLIMIT] = {.traits = COOP_TRAIT_WRAPPER,
+				.shorts = "po",
+				.longs = " --pid --output "},
+	[COOP_GROUP_CHRT] = {.traits = COOP_TRAIT_WRAPPER,
+			     .skip = 1,
+			     .shorts = "TPDp",
+			     .longs = " --sched-runtime --sched-period --sched-deadline --pid "},
 	[COOP_GROUP_WATCH] = {.traits = COOP_TRAIT_TEXT,
 			      .kind = COOP_KIND_WATCH,
 			      .shorts = "nq",
@@ -96,6 +108,8 @@ const struct coop_program coop_catalogue_groups[COOP_GROUP_COUNT] = {
 			     .kind = COOP_KIND_EVAL},
 	[COOP_GROUP_TRAP] = {.traits = COOP_TRAIT_BUILTIN | COOP_TRAIT_TEXT,
 			     .kind = COOP_KIND_TRAP},
+	[COOP_GROUP_ALIAS] = {.traits = COOP_TRAIT_BUILTIN | COOP_TRAIT_TEXT,
+			      .kind = COOP_KIND_ALIAS},
 	[COOP_GROUP_SHELL] = {.traits = COOP_TRAIT_SHELL,
 			      .shorts = "oO",
 			      .longs = " --rcfile --init-file "},

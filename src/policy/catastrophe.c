@@ -44,19 +44,6 @@ static void find_mv(const struct coop_scene *scene, const struct coop_run *run)
 		check_vital(scene, run, &words[i], "moves away", true);
 }
 
-/* find / -delete */
-static void find_find(const struct coop_scene *scene, const struct coop_run *run)
-{
-	const struct coop_word *words = coop_runs_words(scene->runs, run);
-	size_t count = run->count;
-
-	/* With tests in between it is not all of it, and a matter of policy. */
-	for (size_t i = 0; i < count && words[i].text[0] != '-'; i++) {
-		if (count == i + 2 && !strcmp(words[i + 1].text, "-delete"))
-			check_vital(scene, run, &words[i], "removes all of", false);
-	}
-}
-
 /* The first word may be a signal; then come targets. */
 static void find_kill(const struct coop_scene *scene, const struct coop_run *run)
 {
@@ -119,9 +106,6 @@ void coop_catastrophe_find(const struct coop_scene *scene, const struct coop_run
 	case COOP_KIND_MV:
 		find_mv(scene, run);
 		break;
-	case COOP_KIND_FIND:
-		find_find(scene, run);
-		break;
 	case COOP_KIND_KILL:
 		find_kill(scene, run);
 		break;
@@ -151,6 +135,21 @@ static bool calls(const struct coop_words *words, const char *name, uint32_t fir
 	return found;
 }
 
+/* The first pipe that ends behind the command: they stand in the order of their ends. */
+static size_t pipes_from(const struct coop_words *words, uint32_t command)
+{
+	size_t low = 0, high = words->pipe_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (words->pipes[middle].end <= command)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* f() { f | f & }: each turn doubles. */
 void coop_catastrophe_functions(const struct coop_scene *scene)
 {
@@ -159,12 +158,15 @@ void coop_catastrophe_functions(const struct coop_scene *scene)
 	for (size_t i = 0; i < words->function_count; i++) {
 		const struct coop_function *function = &words->functions[i];
 
-		for (size_t k = 0; k < words->pipe_count; k++) {
+		for (size_t k = pipes_from(words, function->first);
+		     k < words->pipe_count && words->pipes[k].end <= function->end; k++) {
 			const struct coop_pipe *pipe = &words->pipes[k];
 			bool background = false;
 
-			if (pipe->first < function->first || pipe->end > function->end)
+			if (pipe->first < function->first)
 				continue;
+			if (!coop_risk_spend(scene, pipe->end - pipe->first + 1u))
+				return;
 			if (calls(words, function->name, pipe->first, pipe->middle, &background) &&
 			    calls(words, function->name, pipe->middle, pipe->end, &background) &&
 			    background)

@@ -36,6 +36,8 @@ static bool telling_pattern(const char *name)
 {
 	size_t literal = 0;
 
+	if (!coop_glob_special(name))
+		return false;
 	for (const char *c = name; *c; c++)
 		literal += !strchr("*?[]", *c);
 	return literal >= 2 && literal < strlen(name);
@@ -54,7 +56,7 @@ static bool secret_name(const char *name, bool pattern)
 	size_t size = strlen(name);
 
 	for (size_t i = 0; names[i]; i++) {
-		if (fits(name, names[i], pattern))
+		if ((pattern || *name == *names[i]) && fits(name, names[i], pattern))
 			return true;
 	}
 	for (size_t i = 0; ends[i]; i++) {
@@ -89,6 +91,9 @@ static bool secret_path(const char *path)
 		return true;
 	if (strstr(path, "/.gnupg/"))
 		return true;
+	/* All that follows lies in /etc or in a hidden folder. */
+	if (!strstr(path, "/.") && !strstr(path, "/etc/"))
+		return false;
 	if (ends_with(path, folder, "/.ssh"))
 		return secret_in_ssh(name);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -189,7 +194,7 @@ static bool feeds_reader(const struct coop_scene *scene, const struct coop_run *
 {
 	const struct coop_runs *runs = scene->runs;
 
-	for (size_t i = 0; i < runs->count; i++) {
+	for (size_t i = 0; i < runs->count && coop_risk_spend(scene, 4); i++) {
 		const struct coop_run *run = &runs->items[i];
 		const struct coop_pipe *pipe;
 
@@ -210,9 +215,11 @@ static void find_found(const struct coop_scene *scene, const struct coop_run *ru
 	for (size_t i = 0; i + 1 < run->count; i++) {
 		const char *name = words[i + 1].text;
 		if (coop_program_listed(" -name -iname -path -wholename ", words[i].text) &&
-		    secret_path(name) && feeds_reader(scene, run))
+		    secret_path(name) && feeds_reader(scene, run)) {
 			coop_risk_add(scene, COOP_RISK_CREDENTIAL_FILE_READ, run->name, "has read",
 				      &words[i + 1]);
+			return;
+		}
 	}
 }
 

@@ -9,8 +9,9 @@
 #include "policy/risk.h"
 #include "policy/rules.h"
 
-/* Steps that all patterns of all levels may take together: some milliseconds. */
-#define PATTERN_BUDGET ((size_t)4 * 1024 * 1024)
+/* Steps that all patterns of all levels may take together: some milliseconds. A plain text is found much faster. */
+#define PATTERN_BUDGET ((size_t)8 * 1024 * 1024)
+#define PLAIN_SPEED 16u
 
 struct judge {
 	const struct coop_policy *const *levels;
@@ -20,6 +21,8 @@ struct judge {
 	struct coop_findings found;
 	struct coop_verdict *verdict;
 	double confidence; /* of what is not about one label */
+	struct coop_matches matches;
+	bool no_memory;
 };
 
 /* The place for a decision, the strictest first and the earlier of equals; NULL where it would come after the last place. */
@@ -58,6 +61,13 @@ __attribute__((format(printf, 6, 7))) static void say(struct judge *judge, enum 
 	va_end(list);
 }
 
+/* Whoever is not judged is not let through: padding would be a way around every rule. */
+static void say_too_long(struct judge *judge)
+{
+	say(judge, COOP_ACTION_DENY, judge->found.labels, 1.0, "built-in",
+	    "the command is too long to be judged; put it into a script file and run that");
+}
+
 static void say_finding(struct judge *judge, enum coop_action action, uint32_t labels,
 			const char *source, const char *rule, const struct coop_finding *finding)
 {
@@ -79,16 +89,45 @@ static void judge_labels(struct judge *judge, const struct coop_policy *level)
 	}
 }
 
+/* One that runs out of budget counts as found, as in coop_glob_match. */
+static bool plain_hit(const char *pattern, const char *text, size_t *budget)
+{
+	size_t steps = strlen(text) / PLAIN_SPEED + 1;
+
+	if (*budget < steps) {
+		*budget = 0;
+		return true;
+	}
+	*budget -= steps;
+	return strstr(text, pattern) != NULL;
+}
+
 static const struct coop_rule *pattern_hit(const struct coop_rules *patterns, const char *text,
 					   size_t *budget)
 {
 	for (size_t i = 0; i < patterns->count; i++) {
 		const char *pattern = patterns->items[i].text;
 		if (coop_glob_special(pattern) ? coop_glob_match(pattern, text, budget)
-					       : strstr(text, pattern) != NULL)
+					       : plain_hit(pattern, text, budget))
 			return &patterns->items[i];
 	}
 	return NULL;
+}
+
+/* A pattern may fit what is not there to be seen. */
+static void judge_cut(struct judge *judge)
+{
+	const uint32_t label = 1u << COOP_RISK_DENY_PATTERN;
+
+	for (size_t i = 0; i < judge->count && judge->command->display_cut; i++) {
+		const struct coop_rules *patterns = &judge->levels[i]->patterns;
+		if (!patterns->count)
+			continue;
+		judge->found.labels |= label;
+		say(judge, COOP_ACTION_DENY, label, 1.0, patterns->source,
+		    "deny_patterns: the command is too long to look for patterns in; "
+		    "put it into a script file and run that");
+	}
 }
 
 static void judge_patterns(struct judge *judge)
@@ -121,66 +160,104 @@ static void judge_patterns(struct judge *judge)
 
 /* The shell's own: a builtin, or a function that the line itself makes. A program of that name is not hidden by the
  * function: the line may never come to making it. */
-static bool of_shell(const struct judge *judge, const struct coop_run *run,
-		     struct coop_match *match)
+static bool of_shell(struct judge *judge, struct coop_match *match)
 {
 	const struct coop_words *words = &judge->runs.words;
 
-	/* Behind sudo or env it is a program again. */
-	if (!coop_runs_command(&judge->runs, run)->shell || run->typed != run->name || run->wrapped)
+	if (!match->shell)
 		return false;
-	if (run->program->traits & COOP_TRAIT_BUILTIN)
+	if (match->run->program->traits & COOP_TRAIT_BUILTIN)
 		return true;
 	for (size_t i = 0; i < words->function_count; i++) {
-		if (!strcmp(words->functions[i].name, run->name))
-			return !coop_match_exists(match);
+		if (!strcmp(words->functions[i].name, match->run->name))
+			return !coop_match_exists(&judge->matches, match);
 	}
 	return false;
+}
+
+static bool judge_denied(struct judge *judge, struct coop_match_list *list,
+			 struct coop_match *match)
+{
+	const char *typed = match->run->typed;
+	const struct coop_rule *rule = coop_match_find(&judge->matches, list, match);
+
+	if (rule) {
+		say(judge, COOP_ACTION_DENY, 0, 1.0, rule->source,
+		    "denied_commands: %.80s is denied by %.80s", typed, rule->text);
+		return true;
+	}
+	rule = coop_match_could(list->rules, match);
+	if (rule)
+		say(judge, COOP_ACTION_DENY, 0, 0.6, rule->source,
+		    "denied_commands: %.80s may turn out to be %.80s", typed, rule->text);
+	return rule != NULL;
+}
+
+static bool judge_refused(struct judge *judge, struct coop_match_list *list,
+			  struct coop_match *match)
+{
+	const char *typed = match->run->typed, *source = list->rules->source;
+
+	if (of_shell(judge, match))
+		return false;
+	if (match->run->flags & COOP_WORD_COMPUTED) {
+		say(judge, COOP_ACTION_DENY, 0, 0.6, source,
+		    "allowed_commands: the program %.80s is known only when it runs", typed);
+		return true;
+	}
+	if (coop_match_find(&judge->matches, list, match))
+		return false;
+	say(judge, COOP_ACTION_DENY, 0, 1.0, source, "allowed_commands: %.80s is not in the list",
+	    typed);
+	return true;
 }
 
 /* Once for each list: one program that is not allowed says enough. */
 static void judge_lists(struct judge *judge, const struct coop_policy *level)
 {
 	bool denied = !level->denied.count, refused = !level->allowed.present;
+	struct coop_match_list deny, allow;
 
-	for (size_t i = 0; i < judge->runs.count && !(denied && refused); i++) {
-		const struct coop_run *run = &judge->runs.items[i];
-		struct coop_match match = {.run = run,
-					   .cwd = coop_runs_command(&judge->runs, run)->cwd,
-					   .path = judge->command->path};
-		const struct coop_rule *rule =
-			denied ? NULL : coop_match_find(&level->denied, &match);
+	coop_match_list_init(&deny, &level->denied);
+	coop_match_list_init(&allow, &level->allowed);
+	for (size_t i = 0; i < judge->matches.count && !(denied && refused); i++) {
+		struct coop_match *match = &judge->matches.items[i];
 
-		if (rule) {
-			denied = true;
-			say(judge, COOP_ACTION_DENY, 0, 1.0, rule->source,
-			    "denied_commands: %.80s is denied by %.80s", run->typed, rule->text);
-		}
-		if (refused || of_shell(judge, run, &match))
-			continue;
-		if (run->flags & COOP_WORD_COMPUTED) {
-			refused = true;
-			say(judge, COOP_ACTION_DENY, 0, 0.6, level->allowed.source,
-			    "allowed_commands: the program %.80s is known only when it runs",
-			    run->typed);
-		} else if (!coop_match_find(&level->allowed, &match)) {
-			refused = true;
-			say(judge, COOP_ACTION_DENY, 0, 1.0, level->allowed.source,
-			    "allowed_commands: %.80s is not in the list", run->typed);
-		}
+		denied = denied || judge_denied(judge, &deny, match);
+		refused = refused || judge_refused(judge, &allow, match);
 	}
-	if (!refused && judge->runs.words.too_long)
-		say(judge, COOP_ACTION_DENY, 0, 0.5, level->allowed.source,
-		    "allowed_commands: the command is too long to judge");
-	else if (!refused && judge->runs.unknown)
+	if (!refused && judge->runs.unknown)
 		say(judge, COOP_ACTION_DENY, 0, 0.6, level->allowed.source,
 		    "allowed_commands: what a shell reads here is known only when it runs");
 }
 
+static bool has_list(const struct coop_policy *level)
+{
+	return level->denied.count || level->allowed.present;
+}
+
+/* Which programs there are is found out once for all levels, and only where one asks. */
+static void judge_programs(struct judge *judge)
+{
+	bool wanted = false;
+
+	for (size_t i = 0; i < judge->count; i++)
+		wanted |= has_list(judge->levels[i]);
+	if (!wanted)
+		return;
+	coop_matches_make(&judge->matches, &judge->runs, judge->command->path);
+	for (size_t i = 0; i < judge->count && !judge->matches.too_long; i++) {
+		if (has_list(judge->levels[i]))
+			judge_lists(judge, judge->levels[i]);
+	}
+	judge->no_memory |= judge->matches.no_memory;
+	if (judge->matches.too_long)
+		say_too_long(judge);
+	coop_matches_clear(&judge->matches);
+}
+
 static void judge_level(struct judge *judge, const struct coop_policy *level)
 {
-	if (level->denied.count || level->allowed.present)
-		judge_lists(judge, level);
 	judge_labels(judge, level);
 	if (level->mode.action != COOP_ACTION_ALLOW)
 		say(judge, level->mode.action, 0, 1.0, level->mode.source,
@@ -205,9 +282,6 @@ static void note_rest(struct judge *judge)
 	if (used)
 		say(judge, COOP_ACTION_ALLOW, rest, judge->confidence, "built-in",
 		    "no rule forbids %s", names);
-	else if (!decided && judge->runs.words.too_long)
-		say(judge, COOP_ACTION_ALLOW, 0, judge->confidence, "built-in",
-		    "the command is too long to judge; no rule forbids what was read of it");
 	else if (!decided && judge->confidence < 1.0)
 		say(judge, COOP_ACTION_ALLOW, 0, judge->confidence, "built-in",
 		    "some of this is known only when it runs; no rule forbids what was read");
@@ -218,12 +292,21 @@ static void judge_all(struct judge *judge)
 	struct coop_scene scene = {
 		.runs = &judge->runs, .command = judge->command, .found = &judge->found};
 
-	coop_risk_find(&scene);
-	judge->confidence = judge->runs.words.too_long ? 0.5 : judge->runs.unknown ? 0.6 : 1.0;
+	judge->found.labels = 0;
+	if (!judge->runs.words.too_long)
+		coop_risk_find(&scene);
+	judge->verdict->labels = judge->found.labels;
+	if (judge->runs.words.too_long || judge->found.too_long) {
+		say_too_long(judge);
+		return;
+	}
+	judge->confidence = judge->runs.unknown ? 0.6 : 1.0;
 	if (judge->found.catastrophic)
 		say_finding(judge, COOP_ACTION_DENY, judge->found.labels, "built-in",
 			    "no policy allows this", &judge->found.catastrophe);
 	judge_patterns(judge);
+	judge_cut(judge);
+	judge_programs(judge);
 	for (size_t i = 0; i < judge->count; i++)
 		judge_level(judge, judge->levels[i]);
 	note_rest(judge);
@@ -245,11 +328,11 @@ int coop_policy_decide(const struct coop_policy *const *levels, size_t count,
 	ret->count = 0;
 	coop_runs_init(&judge.runs, command->home);
 	coop_runs_read(&judge.runs, command->argv, command->shell_command, command->cwd);
-	bool no_memory = judge.runs.words.no_memory;
-	if (!no_memory)
+	judge.no_memory = judge.runs.words.no_memory;
+	if (!judge.no_memory)
 		judge_all(&judge);
 	coop_runs_clear(&judge.runs);
-	return no_memory ? -ENOMEM : 0;
+	return judge.no_memory ? -ENOMEM : 0;
 }
 
 static void write_labels(uint32_t labels, struct coop_jsonw *w)

@@ -47,15 +47,36 @@ static bool find_picks(const struct coop_word *words, size_t count)
 	return false;
 }
 
+static bool recursive(const struct coop_scene *scene, const struct coop_run *run)
+{
+	const struct coop_word *words = coop_runs_words(scene->runs, run);
+
+	return coop_args_have(run->program, words, run->count, 'r', "--recursive") ||
+	       coop_args_have(run->program, words, run->count, 'R', NULL);
+}
+
+/* Nothing is left of it. What is only partly known is a matter of policy. */
+static void check_vital(const struct coop_scene *scene, const struct coop_run *run,
+			const struct coop_word *word, const struct coop_target *target)
+{
+	if (!(word->flags & COOP_WORD_COMPUTED) && coop_target_vital(scene, target))
+		coop_risk_catastrophe(scene, run->name, "removes all of", word);
+}
+
 /* What a find that removes would remove; `run` is find's, `remover` who is named. */
 static void check_find(const struct coop_scene *scene, const struct coop_run *run,
 		       const struct coop_run *remover)
 {
+	bool shallow = false;
 	static const struct coop_word here = {.text = "."};
 	const struct coop_word *words = coop_runs_words(scene->runs, run);
 	bool picks = find_picks(words, run->count);
 	size_t first, end = find_starts(words, run->count, &first);
 
+	/* Not deep: a few files, unless folders go as a whole. */
+	for (size_t i = end; i < run->count; i++)
+		shallow |= !strcmp(words[i].text, "-maxdepth");
+	shallow &= remover == run || !recursive(scene, remover);
 	for (size_t i = first; i < end || i == first; i++) {
 		const struct coop_word *word = i < end ? &words[i] : &here;
 		struct coop_target target;
@@ -65,6 +86,8 @@ static void check_find(const struct coop_scene *scene, const struct coop_run *ru
 		if (picks ? !coop_target_inside(scene, &target)
 			  : !coop_target_expendable(scene, &target))
 			add(scene, remover, "removes what find finds in", word);
+		if (!picks && !shallow)
+			check_vital(scene, remover, word, &target);
 	}
 }
 
@@ -81,24 +104,66 @@ static bool find_removes(const struct coop_word *words, size_t count)
 	return false;
 }
 
-/* .. | xargs rm: what comes through the pipe is what is removed. */
-static void check_fed(const struct coop_scene *scene, const struct coop_run *run, const char *what)
+/* What a path costs that is looked at. */
+#define PART_STEPS 16u
+
+/* A text that is fed to who removes: each part of it is a path. printf writes its newlines as \n. */
+static void check_text(const struct coop_scene *scene, const struct coop_run *run,
+		       const struct coop_word *word, bool whole)
+{
+	const char *at = word->text;
+
+	while (coop_risk_spend(scene, PART_STEPS) && *(at += strspn(at, " \t\n"))) {
+		char text[COOP_PATH_MAX];
+		size_t size = strcspn(at, " \t\n\\");
+		struct coop_word part = *word;
+		struct coop_target target;
+
+		part.text = text;
+		if (size && size < sizeof text) {
+			memcpy(text, at, size);
+			text[size] = '\0';
+			if (coop_target_make(scene, run, &part, &target)) {
+				if (!coop_target_expendable(scene, &target))
+					add(scene, run, whole ? "removes all of" : "removes", word);
+				if (whole)
+					check_vital(scene, run, word, &target);
+			}
+		}
+		at += size;
+		at += *at == '\\' ? 1 + (at[1] != '\0') : 0;
+	}
+}
+
+/* .. | xargs rm, find -exec rm: what comes through the pipe, or from find, is what is removed. */
+static void check_fed(const struct coop_scene *scene, const struct coop_run *run, bool whole)
 {
 	const struct coop_runs *runs = scene->runs;
+	const struct coop_word *here = coop_runs_redirect(runs, run, COOP_ROLE_HERE, 0);
 	const struct coop_pipe *pipe;
 
+	for (size_t i = coop_runs_from(runs, run->command);
+	     &runs->items[i] < run && coop_risk_spend(scene, 2); i++) {
+		if (runs->items[i].program->kind == COOP_KIND_FIND)
+			check_find(scene, &runs->items[i], run);
+	}
+	if (here)
+		check_text(scene, run, here, whole);
 	if (!coop_runs_piped(runs, run, &pipe))
 		return;
-	for (size_t i = 0; i < runs->count; i++) {
+	for (size_t i = coop_runs_from(runs, pipe->first);
+	     i < runs->count && coop_risk_spend(scene, 2); i++) {
 		const struct coop_run *left = &runs->items[i];
 
 		if (!coop_words_within(&runs->words, left->command, pipe->first, pipe->middle))
 			continue;
+		if (left->program->kind == COOP_KIND_FIND && !coop_risk_spend(scene, left->count))
+			return;
 		if (left->program->kind == COOP_KIND_FIND)
 			check_find(scene, left, run);
 		for (size_t k = 0; left->program->traits & COOP_TRAIT_PRINTS && k < left->count;
 		     k++)
-			check(scene, run, coop_runs_words(runs, left) + k, what);
+			check_text(scene, run, coop_runs_words(runs, left) + k, whole);
 	}
 }
 
@@ -106,18 +171,17 @@ static void find_rm(const struct coop_scene *scene, const struct coop_run *run)
 {
 	const struct coop_word *words = coop_runs_words(scene->runs, run);
 	struct coop_args args = coop_runs_args(scene->runs, run);
-	bool recursive = coop_args_have(run->program, words, run->count, 'r', "--recursive") ||
-			 coop_args_have(run->program, words, run->count, 'R', NULL);
+	bool whole = recursive(scene, run);
 
-	if (!recursive && !coop_args_have(run->program, words, run->count, 'f', "--force"))
+	if (!whole && !coop_args_have(run->program, words, run->count, 'f', "--force"))
 		return;
-	const char *what = recursive ? "removes all of" : "removes";
+	const char *what = whole ? "removes all of" : "removes";
 	while (coop_args_next(&args)) {
 		if (coop_args_plain(&args))
 			check(scene, run, args.word, what);
 	}
 	if (run->fed)
-		check_fed(scene, run, what);
+		check_fed(scene, run, whole);
 }
 
 /* Whether a partition tool is only asked to show. */
@@ -203,15 +267,18 @@ static void find_rsync(const struct coop_scene *scene, const struct coop_run *ru
 {
 	const struct coop_word *words = coop_runs_words(scene->runs, run);
 
-	for (size_t i = 0; i + 1 < run->count; i++) {
-		const struct coop_word *last = &words[run->count - 1];
-		struct coop_target target;
+	const struct coop_word *last = &words[run->count - 1];
+	struct coop_target target;
+	bool removes = false;
 
-		if (!strncmp(words[i].text, "--delete", 8) && !strchr(last->text, ':') &&
-		    coop_target_make(scene, run, last, &target) &&
-		    !coop_target_inside(scene, &target))
-			add(scene, run, "removes what it does not copy from", last);
-	}
+	for (size_t i = 0; i + 1 < run->count; i++)
+		removes |= !strncmp(words[i].text, "--del", 5);
+	if (!removes || strchr(last->text, ':') || !coop_target_make(scene, run, last, &target))
+		return;
+	if (!coop_target_inside(scene, &target))
+		add(scene, run, "removes what it does not copy from", last);
+	if (!strcmp(target.path.text, "/"))
+		check_vital(scene, run, last, &target);
 }
 
 void coop_destruction_find(const struct coop_scene *scene, const struct coop_run *run)

@@ -11,6 +11,7 @@ static void put_variable(struct coop_lexer *lexer, struct coop_draft *draft, con
 	const struct coop_variable *variable = coop_words_variable(lexer->out, name, size);
 	const char *value = variable ? variable->value : NULL;
 
+	coop_words_charge(lexer->out, lexer->out->variable_count / 4);
 	if (!variable && size == 4 && !memcmp(name, "HOME", 4))
 		value = lexer->out->home;
 	else if (!variable && size == 3 && !memcmp(name, "PWD", 3))
@@ -21,22 +22,23 @@ static void put_variable(struct coop_lexer *lexer, struct coop_draft *draft, con
 		coop_draft_value(lexer, draft, value, quoted);
 		return;
 	}
-	draft->flags |= COOP_WORD_COMPUTED;
+	coop_draft_unsure(lexer, draft);
 	coop_draft_put(lexer, draft, '$');
-	for (size_t i = 0; i < size; i++)
-		coop_draft_put(lexer, draft, name[i]);
+	coop_draft_bytes(lexer, draft, name, size);
+	coop_draft_sure(lexer, draft);
 }
 
 void coop_expansion_scan(struct coop_lexer *lexer, struct coop_draft *draft, const char *text,
 			 size_t size)
 {
 	struct coop_lexer part = *lexer;
-	struct coop_draft thrown = {.start = lexer->out->scratch_count, .id = draft->id};
+	struct coop_draft thrown;
 
 	if (lexer->depth >= COOP_WORDS_DEPTH_MAX) {
 		lexer->out->too_long = true;
 		return;
 	}
+	coop_draft_init(lexer, &thrown, draft->id);
 	part.text = text;
 	part.size = size;
 	part.at = 0;
@@ -67,7 +69,10 @@ static size_t closing(const struct coop_lexer *lexer, char open, char close)
 		else if (c == close && --depth == 0)
 			break;
 	}
-	return (i < lexer->size ? i : lexer->size) - lexer->at;
+	size_t size = (i < lexer->size ? i : lexer->size) - lexer->at;
+	/* What is inside is read again. */
+	coop_words_charge(lexer->out, size);
+	return size;
 }
 
 /* ${name:-default}: the variable where it is known, else the default, which it may or may not be. */
@@ -90,6 +95,7 @@ static bool put_default(struct coop_lexer *lexer, struct coop_draft *draft, cons
 	part.depth++;
 	lexer->out->scratch_count = start;
 	coop_expansion_double(&part, draft, '\0');
+	coop_draft_sure(lexer, draft);
 	return true;
 }
 
@@ -110,8 +116,9 @@ static void lex_parameter(struct coop_lexer *lexer, struct coop_draft *draft, bo
 	if (name && put_default(lexer, draft, inside, name, inside + name, size - name, quoted))
 		return;
 	coop_expansion_scan(lexer, draft, inside, size);
-	draft->flags |= COOP_WORD_COMPUTED;
+	coop_draft_unsure(lexer, draft);
 	coop_draft_text(lexer, draft, "$_");
+	coop_draft_sure(lexer, draft);
 }
 
 /* What a substitution gives, where that is plain: pwd, echo WORDS, which NAME. NULL otherwise. */
@@ -119,6 +126,8 @@ static const char *known_output(struct coop_lexer *lexer, size_t before)
 {
 	struct coop_words *out = lexer->out;
 
+	if (out->command_count == before)
+		return ""; /* $() */
 	if (out->command_count != before + 1)
 		return NULL;
 	const struct coop_simple *command = &out->commands[before];
@@ -129,6 +138,8 @@ static const char *known_output(struct coop_lexer *lexer, size_t before)
 		if (word[i].flags & (COOP_WORD_COMPUTED | COOP_WORD_GLOB))
 			return NULL;
 	}
+	if (!strcmp(word->text, ":") || !strcmp(word->text, "true"))
+		return "";
 	if (command->arguments == 1 && !strcmp(word->text, "pwd"))
 		return command->cwd;
 	if (command->arguments == 2 &&
@@ -150,9 +161,11 @@ static void put_substitution(struct coop_lexer *lexer, struct coop_draft *draft,
 		coop_draft_value(lexer, draft, output, quoted);
 		return;
 	}
-	draft->flags |= COOP_WORD_COMPUTED | COOP_WORD_SUBSTITUTED;
+	draft->flags |= COOP_WORD_SUBSTITUTED;
+	coop_draft_unsure(lexer, draft);
 	/* Not the text itself: it has been read, and must not be once more if this word is a text for a shell. */
 	coop_draft_text(lexer, draft, "$()");
+	coop_draft_sure(lexer, draft);
 }
 
 /* (( .. )); the place is after the first parenthesis. Only where both are closed together is it arithmetic, anything else is
@@ -174,8 +187,9 @@ static bool take_arithmetic(struct coop_lexer *lexer, struct coop_draft *draft)
 
 bool coop_expansion_arithmetic(struct coop_lexer *lexer)
 {
-	struct coop_draft draft = {.id = ++lexer->out->last_id};
+	struct coop_draft draft;
 
+	coop_draft_init(lexer, &draft, ++lexer->out->last_id);
 	return take_arithmetic(lexer, &draft);
 }
 
@@ -185,8 +199,9 @@ static void lex_parenthesis(struct coop_lexer *lexer, struct coop_draft *draft, 
 	size_t before = lexer->out->command_count;
 
 	if (take_arithmetic(lexer, draft)) {
-		draft->flags |= COOP_WORD_COMPUTED;
+		coop_draft_unsure(lexer, draft);
 		coop_draft_text(lexer, draft, "$_");
+		coop_draft_sure(lexer, draft);
 		return;
 	}
 	coop_parser_inside(lexer, draft->id, COOP_VIA_SUBSTITUTION);
@@ -199,11 +214,11 @@ void coop_expansion_backquote(struct coop_lexer *lexer, struct coop_draft *draft
 	struct coop_words *out = lexer->out;
 	size_t start = out->scratch_count, before = out->command_count;
 
-	while (lexer->at < lexer->size && coop_lexer_peek(lexer, 0) != '`') {
+	while (lexer->at < lexer->size && coop_lexer_peek(lexer, 0) != '`' && !out->too_long) {
 		if (coop_lexer_peek(lexer, 0) == '\\' && coop_lexer_peek(lexer, 1) &&
 		    strchr("$`\\", coop_lexer_peek(lexer, 1)))
 			lexer->at++;
-		coop_words_add_scratch(out, coop_lexer_peek(lexer, 0));
+		coop_words_add_scratch(out, lexer->text + lexer->at, lexer->at < lexer->size);
 		lexer->at++;
 	}
 	lexer->at += lexer->at < lexer->size;
@@ -298,18 +313,38 @@ void coop_expansion_dollar(struct coop_lexer *lexer, struct coop_draft *draft, b
 		put_variable(lexer, draft, name, size, quoted);
 		return;
 	}
-	coop_draft_put(lexer, draft, '$');
-	if (c && strchr("?*@#$!-0123456789", c)) {
-		draft->flags |= COOP_WORD_COMPUTED;
-		coop_draft_put(lexer, draft, c);
-		lexer->at++;
+	if (!c || !strchr("?*@#$!-0123456789", c)) {
+		coop_draft_put(lexer, draft, '$');
+		return;
 	}
+	coop_draft_unsure(lexer, draft);
+	coop_draft_put(lexer, draft, '$');
+	coop_draft_put(lexer, draft, c);
+	coop_draft_sure(lexer, draft);
+	lexer->at++;
+}
+
+/* How many bytes from the place on mean nothing but themselves. */
+static size_t quoted_size(const struct coop_lexer *lexer, char end)
+{
+	size_t at = lexer->at;
+
+	while (at < lexer->size && lexer->text[at] != '$' && lexer->text[at] != '`' &&
+	       lexer->text[at] != '\\' && lexer->text[at] != end)
+		at++;
+	return at - lexer->at;
 }
 
 void coop_expansion_double(struct coop_lexer *lexer, struct coop_draft *draft, char end)
 {
 	draft->begun = true;
-	while (lexer->at < lexer->size) {
+	while (lexer->at < lexer->size && !lexer->out->too_long) {
+		size_t plain = quoted_size(lexer, end);
+		if (plain) {
+			coop_draft_bytes(lexer, draft, lexer->text + lexer->at, plain);
+			lexer->at += plain;
+			continue;
+		}
 		char c = lexer->text[lexer->at++], next = coop_lexer_peek(lexer, 0);
 
 		if (c == end && end) {

@@ -3,27 +3,19 @@
 
 #include "policy/risk.h"
 
-/* A run that fetches, and stands in commands [first, end) or inside them. */
-static bool fetches(const struct coop_runs *runs, uint32_t first, uint32_t end)
-{
-	for (size_t i = 0; i < runs->count; i++) {
-		if (runs->items[i].program->traits & COOP_TRAIT_FETCH &&
-		    coop_words_within(&runs->words, runs->items[i].command, first, end))
-			return true;
-	}
-	return false;
-}
-
 /* Whether commands that stand in the word, or any below them, fetch. */
-static bool word_fetches(const struct coop_runs *runs, uint32_t command,
+static bool word_fetches(const struct coop_scene *scene, uint32_t command,
 			 const struct coop_word *word)
 {
-	if (!(word->flags & COOP_WORD_SUBSTITUTED))
+	const struct coop_runs *runs = scene->runs;
+
+	if (!(word->flags & COOP_WORD_SUBSTITUTED) || !runs->fetching ||
+	    !coop_risk_spend(scene, runs->words.command_count))
 		return false;
-	for (uint32_t i = 0; i < runs->words.command_count; i++) {
+	for (uint32_t i = command + 1; i < runs->words.command_count; i++) {
 		const struct coop_simple *simple = &runs->words.commands[i];
 		if (simple->parent == command && simple->word == word->id &&
-		    fetches(runs, i, i + 1))
+		    coop_runs_fetching(runs, i, i + 1))
 			return true;
 	}
 	return false;
@@ -56,15 +48,16 @@ static bool runs_input(const struct coop_runs *runs, const struct coop_run *run)
 
 static void find_piped(const struct coop_scene *scene, const struct coop_run *run)
 {
-	const struct coop_runs *runs = scene->runs;
+	const struct coop_words *words = &scene->runs->words;
 
-	for (size_t i = 0; i < runs->words.pipe_count; i++) {
-		const struct coop_pipe *pipe = &runs->words.pipes[i];
-		if (coop_words_within(&runs->words, run->command, pipe->middle, pipe->end) &&
-		    fetches(runs, pipe->first, pipe->middle)) {
-			coop_risk_add(scene, COOP_RISK_CURL_PIPE_SHELL, run->name,
-				      "runs what comes from the network", NULL);
-			return;
+	for (uint32_t i = run->command; i != COOP_SIMPLE_NONE; i = words->commands[i].parent) {
+		for (uint32_t k = words->commands[i].pipe; k != COOP_SIMPLE_NONE;
+		     k = words->pipes[k].outer) {
+			const struct coop_pipe *pipe = &words->pipes[k];
+			if (pipe->first < pipe->middle &&
+			    coop_runs_fetching(scene->runs, pipe->first, pipe->middle))
+				coop_risk_add(scene, COOP_RISK_CURL_PIPE_SHELL, run->name,
+					      "runs what comes from the network", NULL);
 		}
 	}
 }
@@ -78,7 +71,8 @@ void coop_fetched_find(const struct coop_scene *scene, const struct coop_run *ru
 
 	/* $(curl …) as the command itself */
 	if (run->flags & COOP_WORD_SUBSTITUTED)
-		found = word_fetches(runs, run->command, words + (run->first - 1 - command->first));
+		found = word_fetches(scene, run->command,
+				     words + (run->first - 1 - command->first));
 	if (!found && !runs_code(run))
 		goto out;
 	if (runs_input(runs, run))
@@ -86,17 +80,17 @@ void coop_fetched_find(const struct coop_scene *scene, const struct coop_run *ru
 	/* Which of the words are the program: -c's text, eval's all, a shell's file; and what is fed by < or <<<. */
 	const struct coop_word *text = coop_runs_text(runs, run);
 	if (text)
-		found |= word_fetches(runs, run->command, text);
+		found |= word_fetches(scene, run->command, text);
 	for (size_t i = 0; !text && i < run->count; i++) {
 		const struct coop_word *word = coop_runs_words(runs, run) + i;
-		found |= word_fetches(runs, run->command, word);
+		found |= word_fetches(scene, run->command, word);
 		/* Behind the file its arguments follow. */
 		if (word->text[0] != '-' && run->program->kind != COOP_KIND_EVAL)
 			break;
 	}
 	for (size_t i = 0; i < command->redirects && coop_runs_from_stdin(runs, run); i++) {
 		if (words[command->arguments + i].role != COOP_ROLE_WRITE)
-			found |= word_fetches(runs, run->command, &words[command->arguments + i]);
+			found |= word_fetches(scene, run->command, &words[command->arguments + i]);
 	}
 out:
 	if (found)

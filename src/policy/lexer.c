@@ -8,10 +8,12 @@
 
 static void lex_single(struct coop_lexer *lexer, struct coop_draft *draft)
 {
-	draft->begun = true;
-	while (lexer->at < lexer->size && lexer->text[lexer->at] != '\'')
-		coop_draft_put(lexer, draft, lexer->text[lexer->at++]);
-	lexer->at += lexer->at < lexer->size;
+	const char *text = lexer->text + lexer->at;
+	const char *end = memchr(text, '\'', lexer->size - lexer->at);
+	size_t size = end ? (size_t)(end - text) : lexer->size - lexer->at;
+
+	coop_draft_bytes(lexer, draft, text, size);
+	lexer->at += size + (end != NULL);
 }
 
 /* ~ and ~/..; of ~name only that it is not known. */
@@ -24,9 +26,12 @@ static void lex_tilde(struct coop_lexer *lexer, struct coop_draft *draft)
 		draft->begun = true;
 		return;
 	}
-	if (isalpha((unsigned char)next) || next == '+' || next == '-')
-		draft->flags |= COOP_WORD_COMPUTED;
+	bool unknown = isalpha((unsigned char)next) || next == '+' || next == '-';
+	if (unknown)
+		coop_draft_unsure(lexer, draft);
 	coop_draft_put(lexer, draft, '~');
+	if (unknown)
+		coop_draft_sure(lexer, draft);
 }
 
 static void lex_plain(struct coop_lexer *lexer, struct coop_draft *draft, char c)
@@ -77,8 +82,10 @@ static void lex_part(struct coop_lexer *lexer, struct coop_draft *draft, char c)
 	case '>': /* only as <( and >( */
 		lexer->at++;
 		coop_parser_inside(lexer, draft->id, COOP_VIA_PROCESS);
-		draft->flags |= COOP_WORD_COMPUTED | COOP_WORD_SUBSTITUTED;
+		draft->flags |= COOP_WORD_SUBSTITUTED;
+		coop_draft_unsure(lexer, draft);
 		coop_draft_text(lexer, draft, "$()");
+		coop_draft_sure(lexer, draft);
 		return;
 	default:
 		lex_plain(lexer, draft, c);
@@ -94,15 +101,38 @@ static bool ends_word(const struct coop_lexer *lexer)
 	return !c || strchr(" \t\n;&|()", c) != NULL;
 }
 
+/* How many bytes from the place on mean nothing but themselves. */
+static size_t plain_size(const struct coop_lexer *lexer)
+{
+	static const bool special[256] = {
+		['\0'] = true, [' '] = true,  ['\t'] = true, ['\n'] = true, [';'] = true,
+		['&'] = true,  ['|'] = true,  ['('] = true,  [')'] = true,  ['<'] = true,
+		['>'] = true,  ['\\'] = true, ['\''] = true, ['"'] = true,  ['$'] = true,
+		['`'] = true,  ['~'] = true,  ['*'] = true,  ['?'] = true,  ['['] = true,
+		['{'] = true,  [','] = true,  ['}'] = true,
+	};
+	size_t at = lexer->at;
+
+	while (at < lexer->size && !special[(unsigned char)lexer->text[at]])
+		at++;
+	return at - lexer->at;
+}
+
 bool coop_lexer_word(struct coop_lexer *lexer, enum coop_role role)
 {
-	struct coop_draft draft = {.start = lexer->out->scratch_count,
-				   .id = ++lexer->out->last_id,
-				   .role = (uint8_t)role};
+	struct coop_draft draft;
 
 	if (ends_word(lexer))
 		return false;
+	coop_draft_init(lexer, &draft, ++lexer->out->last_id);
+	draft.role = (uint8_t)role;
 	while (!ends_word(lexer) && !lexer->out->too_long && !lexer->out->no_memory) {
+		size_t plain = plain_size(lexer);
+		if (plain) {
+			coop_draft_bytes(lexer, &draft, lexer->text + lexer->at, plain);
+			lexer->at += plain;
+			continue;
+		}
 		char c = lexer->text[lexer->at++];
 		lex_part(lexer, &draft, c);
 	}
@@ -142,13 +172,16 @@ static size_t take_line(struct coop_lexer *lexer)
 /* The command that announced it may be finished by now, or not. */
 static struct coop_word *word_with(struct coop_words *words, uint32_t id)
 {
-	for (size_t i = words->word_count; i-- > 0;) {
-		if (words->words[i].id == id)
-			return &words->words[i];
-	}
-	for (size_t i = words->pending_count; i-- > 0;) {
+	/* Pending ones stand in the order of their ids. */
+	for (size_t i = words->pending_count; i-- > 0 && words->pending[i].id >= id;) {
 		if (words->pending[i].id == id)
 			return &words->pending[i];
+	}
+	for (size_t i = words->word_count; i-- > 0;) {
+		if (words->words[i].id == id) {
+			coop_words_charge(words, words->word_count - i);
+			return &words->words[i];
+		}
 	}
 	return NULL;
 }
@@ -156,8 +189,9 @@ static struct coop_word *word_with(struct coop_words *words, uint32_t id)
 static void put_body(struct coop_lexer *lexer, const struct coop_lexer_here *here, const char *body,
 		     size_t size)
 {
-	struct coop_draft draft = {.id = here->id};
+	struct coop_draft draft;
 
+	coop_draft_init(lexer, &draft, here->id);
 	if (!here->plain) {
 		lexer->command = here->command;
 		coop_expansion_scan(lexer, &draft, body, size);

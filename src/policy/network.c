@@ -84,7 +84,8 @@ static bool holds_file(const struct coop_scene *scene, const struct coop_run *ru
 {
 	const struct coop_runs *runs = scene->runs;
 
-	if (!(word->flags & COOP_WORD_SUBSTITUTED))
+	if (!(word->flags & COOP_WORD_SUBSTITUTED) ||
+	    !coop_risk_spend(scene, runs->words.command_count))
 		return false;
 	for (size_t i = 0; i < runs->words.command_count; i++) {
 		const struct coop_simple *simple = &runs->words.commands[i];

@@ -318,14 +318,11 @@ void coop_parser_read(struct coop_words *words, const char *text, size_t size,
 				   .via = (uint8_t)place->via,
 				   .depth = place->depth};
 
-	if (place->depth >= COOP_WORDS_DEPTH_MAX || words->total > COOP_WORDS_TOTAL_MAX) {
+	words->total += size;
+	if (place->depth >= COOP_WORDS_DEPTH_MAX || size > COOP_WORDS_TEXT_MAX ||
+	    words->total > COOP_WORDS_TOTAL_MAX) {
 		words->too_long = true;
 		return;
 	}
-	/* The beginning of what is too long is read all the same. */
-	if (size > COOP_WORDS_TEXT_MAX)
-		lexer.size = COOP_WORDS_TEXT_MAX;
-	words->total += lexer.size;
 	parse_list(&lexer);
-	words->too_long |= size > COOP_WORDS_TEXT_MAX;
 }

@@ -9,7 +9,8 @@
 static bool append(struct coop_path *path, size_t *used, const char *text)
 {
 	while (*text) {
-		size_t size = strcspn(text, "/");
+		const char *slash = strchr(text, '/');
+		size_t size = slash ? (size_t)(slash - text) : strlen(text);
 
 		if (size == 2 && text[0] == '.' && text[1] == '.') {
 			while (*used && path->text[--*used] != '/')
@@ -62,6 +63,8 @@ bool coop_path_disk(const char *path)
 					    "mmcblk", "disk/", "dm-", "mapper/", "md",
 					    "nbd",    "zd",    "sr"};
 
+	if (!strcmp(path, "/proc/sysrq-trigger"))
+		return true;
 	if (strncmp(path, "/dev/", 5) != 0)
 		return false;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -78,9 +81,12 @@ bool coop_path_system(const char *path)
 					      "/proc", "/root",  "/run",   "/sbin",   "/srv",
 					      "/sys",  "/usr",   "/var",   "/mnt",    "/media"};
 
+	/* They lie directly under the root, and so does what a pattern fits there. */
+	if (path[0] != '/' || strchr(path + 1, '/'))
+		return false;
+	bool pattern = coop_glob_special(path);
 	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-		if (!strcmp(path, folders[i]) ||
-		    (coop_glob_special(path) && coop_glob_match(path, folders[i], NULL)))
+		if (pattern ? coop_glob_match(path, folders[i], NULL) : !strcmp(path, folders[i]))
 			return true;
 	}
 	return false;

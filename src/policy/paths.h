@@ -21,7 +21,7 @@ bool coop_path_within(const char *path, const char *root);
 /* The part after the last slash. */
 const char *coop_path_name(const char *path);
 
-/* /dev/sda and its like: what holds a file system. */
+/* /dev/sda and its like, what holds a file system; and /proc/sysrq-trigger, which takes the machine down: not to be written to. */
 bool coop_path_disk(const char *path);
 
 /* Directly under /: /etc, /usr, …: what the system consists of. */

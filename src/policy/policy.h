@@ -3,8 +3,12 @@
  * This is an early filter over words, decided before anything is started; it contains nothing and never says so. The strictest
  * level wins, so adding a level can only narrow. Lines for a shell are read as the shell would, wrappers (env, sudo, xargs, …) and
  * texts for further shells included; programs in other languages, scripts in files and what runs on other machines are not. Nothing
- * here runs a program or keeps state; the file system is looked at only to
- * resolve a program's path, and only where a rule needs it. */
+ * here runs a program or keeps state; the file system is looked at only to resolve a program's path, and only where a rule needs it.
+ *
+ * A command is judged whole or denied ("built-in"). An argv has no limit of its own here: up to 131072 words and 2 MiB are judged
+ * without a copy. What a shell reads (mode shell, sh -c, eval) may have 1 MiB of text, 2 MiB with all texts inside it, 16384
+ * commands, 131072 words, 256 variables, and 24 things inside each other; the body of a here-document counts as text only. Searches
+ * through such a line have a limit of their own, which only lines that were made for it reach. */
 #ifndef COOP_POLICY_POLICY_H
 #define COOP_POLICY_POLICY_H
 
@@ -53,8 +57,12 @@ int coop_policy_standard(struct coop_policy *policy);
 
 /* The lists name programs: an entry with a slash is a path and fits the file that it leads to, any other fits a name as typed or
  * of the file found. They hold for argv[0], so a shell line needs its shell in an allow list too, and for every program that the
- * line runs; what a shell does itself (cd, echo, if) needs no entry. A name or text that is computed when it runs is not in an
- * allow list.
+ * line runs; what a shell does itself (cd, echo, if) needs no entry. A file that . or source reads is a program here, too. A name or
+ * text that is computed when it runs is not in an allow list. The deny list has such a name judged by its sure parts: b${x}sh fits
+ * bash, /opt/$x/nmap fits nmap, r?m fits rm. A name without any sure part ($x) fits nothing there; who minds that needs an allow list.
+ *
+ * Files are looked up anew in every decision, each program and each entry once: so an entry fits a file that comes later or is
+ * replaced. More than 4096 lookups, or more than 1024 programs with a list to judge them by, are too long to be judged.
  *
  * One rule, as coop.conf and `coop agent set` say it. Keys: denied_commands, allowed_commands, deny_patterns (each adds one
  * entry; allowed_commands with an empty value makes the list present and empty), risk.<label> (allow, require_approval, deny), mode (enforce, dry_run,
@@ -76,6 +84,7 @@ struct coop_policy_command {
 		argv; /* NULL-terminated; of mode shell: the shell's own, ["/bin/bash","-c",command] */
 	const char *shell_command; /* mode shell: the command line; NULL otherwise */
 	const char *display;       /* for deny_patterns; NULL: none apply */
+	bool display_cut;          /* there is more of it: a level with deny_patterns denies */
 	const char *cwd;           /* resolved, absolute */
 	const char *home;
 	const char *path;             /* the PATH that it will get; NULL: none */

@@ -30,6 +30,7 @@ enum {
 /* Whose arguments somebody looks into. */
 enum coop_kind {
 	COOP_KIND_NONE,
+	COOP_KIND_ALIAS,
 	COOP_KIND_ARCHIVE,
 	COOP_KIND_CHMOD,
 	COOP_KIND_CLOUD,
@@ -51,6 +52,7 @@ enum coop_kind {
 	COOP_KIND_MV,
 	COOP_KIND_OPENSSL,
 	COOP_KIND_PACMAN,
+	COOP_KIND_PARALLEL,
 	COOP_KIND_PERL,
 	COOP_KIND_PKILL,
 	COOP_KIND_POWER,

@@ -2,10 +2,21 @@
 
 #include <string.h>
 
-static double confidence_of(const struct coop_scene *scene, const struct coop_word *word)
+/* Steps of all searches together: some ten milliseconds. */
+#define STEPS_MAX ((size_t)4 * 1024 * 1024)
+
+/* What one word of a program costs, with all who look at it. */
+#define WORD_STEPS 12u
+
+bool coop_risk_spend(const struct coop_scene *scene, size_t steps)
 {
-	if (scene->runs->words.too_long)
-		return 0.5;
+	scene->found->steps += steps;
+	scene->found->too_long |= scene->found->steps > STEPS_MAX;
+	return !scene->found->too_long;
+}
+
+static double confidence_of(const struct coop_word *word)
+{
 	return word && word->flags & COOP_WORD_COMPUTED ? 0.6 : 1.0;
 }
 
@@ -13,7 +24,7 @@ void coop_risk_add(const struct coop_scene *scene, enum coop_risk risk, const ch
 		   const char *what, const struct coop_word *word)
 {
 	struct coop_finding *finding = &scene->found->of[risk];
-	double confidence = confidence_of(scene, word);
+	double confidence = confidence_of(word);
 
 	if (scene->found->labels & 1u << risk && finding->confidence >= confidence)
 		return;
@@ -33,7 +44,7 @@ void coop_risk_catastrophe(const struct coop_scene *scene, const char *program, 
 	scene->found->catastrophe = (struct coop_finding){.program = program,
 							  .what = what,
 							  .word = word ? word->text : NULL,
-							  .confidence = confidence_of(scene, word)};
+							  .confidence = confidence_of(word)};
 }
 
 const char *coop_risk_program(const struct coop_scene *scene, uint32_t command)
@@ -227,7 +238,11 @@ static size_t own_count(const struct coop_scene *scene, size_t index)
 static void find_in_run(const struct coop_scene *scene, size_t index)
 {
 	const struct coop_run *run = &scene->runs->items[index];
+	size_t own = own_count(scene, index);
 
+	if (!coop_risk_spend(scene, WORD_STEPS * (own + 1) +
+					    coop_runs_command(scene->runs, run)->redirects))
+		return;
 	if (run->program->traits & COOP_TRAIT_RAISE)
 		coop_risk_add(scene, COOP_RISK_SUDO, run->name, "acts as another user", NULL);
 	if (run->program->kind == COOP_KIND_GIT)
@@ -241,7 +256,7 @@ static void find_in_run(const struct coop_scene *scene, size_t index)
 	coop_network_find(scene, run);
 	coop_fetched_find(scene, run);
 	if (scene->command->workspace)
-		coop_boundary_find(scene, run, own_count(scene, index));
+		coop_boundary_find(scene, run, own);
 }
 
 static bool no_file(const char *path)
@@ -274,7 +289,8 @@ void coop_risk_find(const struct coop_scene *scene)
 	const struct coop_words *words = &scene->runs->words;
 
 	scene->found->labels = 0;
-	scene->found->catastrophic = false;
+	scene->found->catastrophic = scene->found->too_long = false;
+	scene->found->steps = 0;
 	for (size_t i = 0; i < scene->runs->count; i++)
 		find_in_run(scene, i);
 	for (size_t i = 0; i < words->command_count; i++) {

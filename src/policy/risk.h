@@ -16,6 +16,8 @@ struct coop_findings {
 	uint32_t labels;
 	struct coop_finding of[COOP_RISK_COUNT]; /* of the labels that are set */
 	bool catastrophic;
+	bool too_long; /* a search took too many steps, and its finding may be missing */
+	size_t steps;
 	struct coop_finding catastrophe;
 };
 
@@ -28,6 +30,9 @@ struct coop_scene {
 
 /* Fills scene->found. */
 void coop_risk_find(const struct coop_scene *scene);
+
+/* Counts steps of a search that a line could make much of. False: enough of it. */
+bool coop_risk_spend(const struct coop_scene *scene, size_t steps);
 
 /* Notes a label; the surest finding of it is kept. `word` NULL: nothing to show. */
 void coop_risk_add(const struct coop_scene *scene, enum coop_risk risk, const char *program,

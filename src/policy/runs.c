@@ -12,7 +12,7 @@ struct range {
 	uint32_t command;
 	size_t first, end;
 	unsigned depth;
-	bool wrapped, fed;
+	bool wrapped, fed, sourced;
 };
 
 static void read_range(struct coop_runs *runs, struct range range);
@@ -31,6 +31,11 @@ void coop_runs_clear(struct coop_runs *runs)
 	coop_words_clear(&runs->words);
 	if (runs->items != runs->space)
 		free(runs->items);
+}
+
+static bool stopped(const struct coop_runs *runs)
+{
+	return runs->words.no_memory || runs->words.too_long;
 }
 
 static bool make_room(struct coop_runs *runs)
@@ -86,13 +91,15 @@ static void read_joined(struct coop_runs *runs, uint32_t command, size_t first, 
 	uint32_t id = first < end ? words->words[first].id : 0;
 
 	for (size_t i = first; i < end; i++) {
-		for (const char *c = words->words[i].text; *c; c++) {
-			/* printf's and echo -e's way to write a newline. */
-			bool escaped = between == '\n' && c[0] == '\\' && c[1] == 'n';
-			coop_words_add_scratch(words, escaped ? '\n' : *c);
-			c += escaped;
+		const char *text = words->words[i].text, *escape;
+		/* printf's and echo -e's way to write a newline. */
+		while (between == '\n' && (escape = strstr(text, "\\n"))) {
+			coop_words_add_scratch(words, text, (size_t)(escape - text));
+			coop_words_add_scratch(words, "\n", 1);
+			text = escape + 2;
 		}
-		coop_words_add_scratch(words, between);
+		coop_words_add_scratch(words, text, strlen(text));
+		coop_words_add_scratch(words, &between, 1);
 	}
 	const char *text =
 		coop_words_text(words, words->scratch + start, words->scratch_count - start);
@@ -101,87 +108,25 @@ static void read_joined(struct coop_runs *runs, uint32_t command, size_t first, 
 		read_text(runs, command, text, id);
 }
 
-const struct coop_word *coop_runs_text(const struct coop_runs *runs, const struct coop_run *run)
+/* Marks the commands that fetch and those around them, then counts. */
+static void count_fetching(struct coop_runs *runs)
 {
-	struct coop_args args = coop_runs_args(runs, run);
-	bool wanted = false;
+	struct coop_simple *commands = runs->words.commands;
+	uint32_t count = 0;
 
-	while (coop_args_next(&args)) {
-		if (args.option) {
-			/* bash -c -e TEXT, perl -ne TEXT: the letter may stand in a cluster. */
-			if (args.option[1] != '-' && args.letter && strchr("eE", args.letter) &&
-			    args.value)
-				return args.word;
-			wanted |= coop_args_is(args.option, 'c', "--command") &&
-				  !(args.letter && args.letter != 'c');
-			wanted |= !(run->program->traits & COOP_TRAIT_SHELL) &&
-				  (coop_args_is(args.option, 'e', "--eval") ||
-				   coop_args_is(args.option, 'p', "--print"));
-			if (wanted && args.value && args.option[1] == '-')
-				return args.word;
+	for (size_t i = 0; i < runs->count; i++) {
+		uint32_t at = runs->items[i].command;
+		if (!(runs->items[i].program->traits & COOP_TRAIT_FETCH))
 			continue;
-		}
-		return wanted ? args.word : NULL;
+		for (; at != COOP_SIMPLE_NONE && !commands[at].fetching; at = commands[at].parent)
+			commands[at].fetching = 1;
 	}
-	return NULL;
-}
-
-/* Options after which an interpreter reads no program from its input. */
-static bool names_program(const struct coop_run *run, const char *option)
-{
-	bool shell = run->program->traits & COOP_TRAIT_SHELL;
-
-	if (option[1] == '-')
-		return coop_args_is(option, 0, "--version") || coop_args_is(option, 0, "--help") ||
-		       coop_args_is(option, 0, "--command") || coop_args_is(option, 0, "--eval") ||
-		       coop_args_is(option, 0, "--print");
-	return strpbrk(option + 1, shell ? "c" : "ceEmnprV") != NULL;
-}
-
-bool coop_runs_from_stdin(const struct coop_runs *runs, const struct coop_run *run)
-{
-	static const char names[] = " - /dev/stdin /dev/fd/0 /proc/self/fd/0 ";
-	struct coop_args args = coop_runs_args(runs, run);
-	bool shell = run->program->traits & COOP_TRAIT_SHELL, forced = false;
-
-	if (!shell && !(run->program->traits & (COOP_TRAIT_INTERPRETER | COOP_TRAIT_SHELL_FILE)))
-		return false;
-	while (coop_args_next(&args)) {
-		if (!args.option)
-			return forced || coop_program_listed(names, args.word->text);
-		if (names_program(run, args.option))
-			return false;
-		forced |= shell && coop_args_is(args.option, 's', NULL);
+	for (size_t i = 0; i < runs->words.command_count; i++) {
+		bool fetches = commands[i].fetching;
+		commands[i].fetching = count;
+		count += fetches;
 	}
-	return !(run->program->traits & COOP_TRAIT_SHELL_FILE);
-}
-
-const struct coop_word *coop_runs_redirect(const struct coop_runs *runs, const struct coop_run *run,
-					   enum coop_role role, size_t n)
-{
-	const struct coop_simple *command = coop_runs_command(runs, run);
-	const struct coop_word *word = coop_words_of(&runs->words, command) + command->arguments;
-
-	for (size_t i = 0; i < command->redirects; i++, word++) {
-		if (word->role == role && n-- == 0)
-			return word;
-	}
-	return NULL;
-}
-
-bool coop_runs_piped(const struct coop_runs *runs, const struct coop_run *run,
-		     const struct coop_pipe **ret_pipe)
-{
-	for (size_t i = 0; i < runs->words.pipe_count; i++) {
-		const struct coop_pipe *pipe = &runs->words.pipes[i];
-
-		if (!coop_words_within(&runs->words, run->command, pipe->middle, pipe->end))
-			continue;
-		if (ret_pipe)
-			*ret_pipe = pipe;
-		return true;
-	}
-	return false;
+	runs->fetching = count;
 }
 
 /* sh -c TEXT, and sh <<END, sh <<<TEXT. */
@@ -195,6 +140,7 @@ static void read_shell(struct coop_runs *runs, const struct coop_run *run)
 	}
 	if (!coop_runs_from_stdin(runs, run))
 		return;
+	coop_words_charge(&runs->words, coop_runs_command(runs, run)->redirects);
 	const struct coop_word *here = coop_runs_redirect(runs, run, COOP_ROLE_HERE, 0);
 	if (here)
 		read_text(runs, run->command, here->text, here->id);
@@ -224,6 +170,40 @@ static void read_find(struct coop_runs *runs, const struct coop_run *run, unsign
 	}
 }
 
+/* su USER -c TEXT, and runuser where it has no -u: what stands before is a name. Behind -- the shell's own options come. */
+static void read_su(struct coop_runs *runs, const struct coop_run *run)
+{
+	struct coop_args args = coop_runs_args(runs, run);
+	bool wanted = false;
+
+	while (coop_args_next(&args)) {
+		bool option = args.option &&
+			      (args.letter == 'c' || coop_args_is(args.option, 0, "--command") ||
+			       coop_args_is(args.option, 0, "--session-command"));
+		if (option && args.value)
+			read_text(runs, run->command, args.value, args.word->id);
+		if (!args.option && wanted)
+			read_text(runs, run->command, args.word->text, args.word->id);
+		wanted = !args.option && !strcmp(args.word->text, "-c");
+	}
+}
+
+/* parallel TEXT ::: VALUES, parallel ::: TEXTS. The words are also read as a program with its arguments. */
+static void read_parallel(struct coop_runs *runs, const struct coop_run *run, size_t at)
+{
+	size_t end = run->first + run->count, stop = at;
+
+	while (stop < end && strncmp(runs->words.words[stop].text, ":::", 3) != 0)
+		stop++;
+	if (stop > at) {
+		read_joined(runs, run->command, at, stop, ' ');
+		return;
+	}
+	while (++stop < end)
+		read_text(runs, run->command, runs->words.words[stop].text,
+			  runs->words.words[stop].id);
+}
+
 /* What stands behind a wrapper's own options and arguments. */
 static void read_wrapped(struct coop_runs *runs, const struct coop_run *run, unsigned depth)
 {
@@ -231,13 +211,19 @@ static void read_wrapped(struct coop_runs *runs, const struct coop_run *run, uns
 	unsigned skip = run->program->skip;
 	enum coop_kind kind = run->program->kind;
 
+	if (kind == COOP_KIND_SU &&
+	    (run->program->traits & COOP_TRAIT_RAISE ||
+	     !coop_args_have(run->program, args.words, args.count, 'u', "--user"))) {
+		read_su(runs, run);
+		return;
+	}
 	while (coop_args_next(&args)) {
 		if (args.option) {
 			if (kind == COOP_KIND_COMMAND && strpbrk(args.option, "vV"))
 				return; /* only asks what it would run */
 			if ((kind == COOP_KIND_ENV &&
 			     coop_args_is(args.option, 'S', "--split-string")) ||
-			    ((kind == COOP_KIND_SU || kind == COOP_KIND_FLOCK) &&
+			    (kind == COOP_KIND_FLOCK &&
 			     coop_args_is(args.option, 'c', "--command"))) {
 				if (args.value)
 					read_text(runs, run->command, args.value, args.word->id);
@@ -245,19 +231,51 @@ static void read_wrapped(struct coop_runs *runs, const struct coop_run *run, uns
 			}
 			continue;
 		}
-		/* su USER -c TEXT: what stands before is a name. */
-		if (kind == COOP_KIND_SU && run->program->traits & COOP_TRAIT_RAISE)
-			continue;
 		if (skip || coop_words_assignment(args.word->text)) {
 			skip -= skip > 0;
 			continue;
 		}
+		if (kind == COOP_KIND_PARALLEL)
+			read_parallel(runs, run, run->first + args.next - 1);
 		read_range(runs, (struct range){.command = run->command,
 						.first = run->first + args.next - 1,
 						.end = run->first + run->count,
 						.depth = depth + 1,
 						.wrapped = true,
-						.fed = run->fed || kind == COOP_KIND_XARGS});
+						.fed = run->fed || kind == COOP_KIND_XARGS ||
+						       kind == COOP_KIND_PARALLEL});
+		return;
+	}
+}
+
+/* alias NAME=TEXT: read where it is made, as if it ran there. */
+static void read_alias(struct coop_runs *runs, const struct coop_run *run)
+{
+	for (size_t i = run->first; i < run->first + run->count; i++) {
+		const struct coop_word word = runs->words.words[i];
+		const char *equal = strchr(word.text, '=');
+
+		if (!equal)
+			continue;
+		runs->unknown |= (word.flags & COOP_WORD_COMPUTED) != 0;
+		read_text(runs, run->command, equal + 1, word.id);
+	}
+}
+
+/* . FILE */
+static void read_source(struct coop_runs *runs, const struct coop_run *run, unsigned depth)
+{
+	struct coop_args args = coop_runs_args(runs, run);
+
+	while (coop_args_next(&args)) {
+		if (args.option)
+			continue;
+		read_range(runs, (struct range){.command = run->command,
+						.first = run->first + args.next - 1,
+						.end = run->first + args.next,
+						.depth = depth + 1,
+						.wrapped = true,
+						.sourced = true});
 		return;
 	}
 }
@@ -269,6 +287,10 @@ static void read_texts(struct coop_runs *runs, const struct coop_run *run)
 
 	if (run->program->kind == COOP_KIND_EVAL) {
 		read_joined(runs, run->command, run->first, run->first + run->count, ' ');
+		return;
+	}
+	if (run->program->kind == COOP_KIND_ALIAS) {
+		read_alias(runs, run);
 		return;
 	}
 	while (coop_args_next(&args)) {
@@ -290,7 +312,7 @@ static void read_texts(struct coop_runs *runs, const struct coop_run *run)
 
 static void read_range(struct coop_runs *runs, struct range range)
 {
-	if (range.first >= range.end || !make_room(runs))
+	if (range.first >= range.end || stopped(runs) || !make_room(runs))
 		return;
 	if (range.depth > COOP_WORDS_DEPTH_MAX) {
 		runs->words.too_long = true;
@@ -303,9 +325,12 @@ static void read_range(struct coop_runs *runs, struct range range)
 			       .count = range.end - range.first - 1,
 			       .command = range.command,
 			       .flags = word->flags,
+			       .head = word->head,
+			       .tail = word->tail,
 			       .wrapped = range.wrapped,
-			       .fed = range.fed};
-	run.program = coop_program_find(run.name);
+			       .fed = range.fed,
+			       .sourced = range.sourced};
+	run.program = coop_program_find(run.sourced ? "" : run.name);
 	runs->unknown |= (run.flags & COOP_WORD_COMPUTED) != 0;
 	runs->items[runs->count++] = run;
 	uint32_t traits = run.program->traits;
@@ -315,6 +340,8 @@ static void read_range(struct coop_runs *runs, struct range range)
 		read_shell(runs, &run);
 	else if (traits & COOP_TRAIT_TEXT)
 		read_texts(runs, &run);
+	else if (traits & COOP_TRAIT_SHELL_FILE)
+		read_source(runs, &run, range.depth);
 	else if (run.program->kind == COOP_KIND_FIND)
 		read_find(runs, &run, range.depth);
 }
@@ -337,10 +364,10 @@ static void read_printed(struct coop_runs *runs, const struct coop_pipe *pipe)
 
 	if (pipe->middle != pipe->first + 1)
 		return;
-	for (size_t i = 0; i < runs->count; i++) {
+	for (size_t i = coop_runs_from(runs, pipe->middle);
+	     i < runs->count && runs->items[i].command < pipe->end; i++) {
 		const struct coop_run *run = &runs->items[i];
-		if ((run->program->traits & COOP_TRAIT_SHELL) && run->command >= pipe->middle &&
-		    run->command < pipe->end && coop_runs_from_stdin(runs, run))
+		if ((run->program->traits & COOP_TRAIT_SHELL) && coop_runs_from_stdin(runs, run))
 			shell = run->command;
 	}
 	const struct coop_simple *left = &runs->words.commands[pipe->first];
@@ -368,16 +395,17 @@ void coop_runs_read(struct coop_runs *runs, const char *const *argv, const char 
 	coop_words_argv(&runs->words, argv, cwd);
 	/* Reading a command may add others behind it. */
 	do {
-		for (; command < runs->words.command_count && !runs->words.no_memory; command++) {
+		for (; command < runs->words.command_count && !stopped(runs); command++) {
 			size_t before = runs->words.command_count;
 			read_command(runs, command);
 			/* A shell that is not known as one is told by the line. */
 			if (!command && line && runs->words.command_count == before)
 				read_text(runs, 0, line, 0);
 		}
-		for (; pipe < runs->words.pipe_count; pipe++) {
+		for (; pipe < runs->words.pipe_count && !stopped(runs); pipe++) {
 			struct coop_pipe copy = runs->words.pipes[pipe];
 			read_printed(runs, &copy);
 		}
-	} while (command < runs->words.command_count && !runs->words.no_memory);
+	} while (command < runs->words.command_count && !stopped(runs));
+	count_fetching(runs);
 }

@@ -5,7 +5,7 @@
 #include "policy/programs.h"
 #include "policy/words.h"
 
-#define COOP_RUNS_MAX 1024u
+#define COOP_RUNS_MAX 32768u
 
 struct coop_run {
 	const struct coop_program *program;
@@ -13,9 +13,11 @@ struct coop_run {
 	const char *name;    /* without its folder */
 	size_t first, count; /* its arguments, in words */
 	uint32_t command;
-	uint8_t flags; /* of the program's word */
-	bool wrapped;  /* not the first of its command: found behind a wrapper */
-	bool fed;      /* gets further arguments when it runs (xargs, find -exec) */
+	uint8_t flags; /* of the program's word, as are the next two */
+	uint8_t head, tail;
+	bool wrapped; /* not the first of its command: found behind a wrapper */
+	bool fed;     /* gets further arguments when it runs (xargs, find -exec) */
+	bool sourced; /* a file that . or source reads: a program for the lists, and nothing is known of it */
 };
 
 /* Zero-initialise the rest with coop_runs_init. */
@@ -23,7 +25,8 @@ struct coop_runs {
 	struct coop_words words;
 	struct coop_run *items;
 	size_t count, capacity;
-	bool unknown; /* a program or a text for a shell is known only when it runs */
+	uint32_t fetching; /* how many commands fetch, or have a text in them that does */
+	bool unknown;      /* a program or a text for a shell is known only when it runs */
 	struct coop_run space[16];
 };
 
@@ -64,7 +67,13 @@ const struct coop_word *coop_runs_text(const struct coop_runs *runs, const struc
 /* Whether an interpreter takes its program from standard input. */
 bool coop_runs_from_stdin(const struct coop_runs *runs, const struct coop_run *run);
 
-/* Whether something is piped into it. If so and `ret_pipe` is given: the pipe. */
+/* The runs of commands from `command` on; those of one command stand together, in the order of the commands. */
+size_t coop_runs_from(const struct coop_runs *runs, uint32_t command);
+
+/* Whether one of the commands [first, end), or of the texts in them, fetches something. */
+bool coop_runs_fetching(const struct coop_runs *runs, uint32_t first, uint32_t end);
+
+/* Whether something is piped into it. If so and `ret_pipe` is given: the innermost pipe. */
 bool coop_runs_piped(const struct coop_runs *runs, const struct coop_run *run,
 		     const struct coop_pipe **ret_pipe);
 

@@ -24,8 +24,10 @@ bool coop_target_make(const struct coop_scene *scene, const struct coop_run *run
 	char *name = ret->path.text + (coop_path_name(ret->path.text) - ret->path.text);
 	while (ret->glob && takes_all(name)) {
 		/* The last slash goes too, unless it is the root's. */
-		name[name - ret->path.text > 1 ? -1 : 0] = '\0';
-		name = ret->path.text + (coop_path_name(ret->path.text) - ret->path.text);
+		name -= name - ret->path.text > 1;
+		*name = '\0';
+		while (name > ret->path.text && name[-1] != '/')
+			name--;
 	}
 	ret->glob = ret->glob && strpbrk(ret->path.text, "*?[");
 	return true;

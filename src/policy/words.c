@@ -39,6 +39,12 @@ void coop_words_init(struct coop_words *words, const char *home)
 	words->too_long = words->no_memory = false;
 }
 
+void coop_words_charge(struct coop_words *words, size_t steps)
+{
+	words->work += steps;
+	words->too_long |= words->work > COOP_WORDS_WORK_MAX;
+}
+
 static void give_back(void *items, const void *space)
 {
 	if (items != space)
@@ -98,12 +104,12 @@ char *coop_words_text(struct coop_words *words, const char *text, size_t size)
 static void *room(struct coop_words *words, void *items, const void *space, size_t size,
 		  size_t count, size_t *capacity, size_t max)
 {
-	if (count < *capacity)
-		return items;
 	if (count >= max) {
 		words->too_long = true;
 		return NULL;
 	}
+	if (count < *capacity)
+		return items;
 	void *grown = coop_mem_realloc(items == space ? NULL : items, *capacity * 2 * size);
 	if (!grown) {
 		words->no_memory = true;
@@ -127,7 +133,8 @@ uint32_t coop_words_add_command(struct coop_words *words)
 	if (!items)
 		return COOP_SIMPLE_NONE;
 	words->commands = items;
-	items[words->command_count] = (struct coop_simple){.parent = COOP_SIMPLE_NONE};
+	items[words->command_count] =
+		(struct coop_simple){.parent = COOP_SIMPLE_NONE, .pipe = COOP_SIMPLE_NONE};
 	return (uint32_t)words->command_count++;
 }
 
@@ -138,9 +145,19 @@ uint32_t coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe)
 
 	if (!items)
 		return COOP_SIMPLE_NONE;
+	uint32_t index = (uint32_t)words->pipe_count++;
 	words->pipes = items;
-	items[words->pipe_count] = pipe;
-	return (uint32_t)words->pipe_count++;
+	items[index] = pipe;
+	items[index].outer = COOP_SIMPLE_NONE;
+	/* Those inside were added before it. */
+	for (uint32_t i = pipe.middle; i < pipe.end; i++) {
+		uint32_t *place = &words->commands[i].pipe;
+		while (*place != COOP_SIMPLE_NONE && *place != index)
+			place = &items[*place].outer;
+		*place = index;
+	}
+	coop_words_charge(words, pipe.end - pipe.middle);
+	return index;
 }
 
 uint32_t coop_words_add_function(struct coop_words *words, struct coop_function function)
@@ -166,17 +183,20 @@ void coop_words_add_pending(struct coop_words *words, struct coop_word word)
 	items[words->pending_count++] = word;
 }
 
-void coop_words_add_scratch(struct coop_words *words, char byte)
+void coop_words_add_scratch(struct coop_words *words, const char *bytes, size_t size)
 {
-	char *items =
-		ROOM(scratch, scratch_space, scratch_count, scratch_capacity, COOP_WORDS_TOTAL_MAX);
-
-	if (++words->work > COOP_WORDS_WORK_MAX)
-		words->too_long = true;
-	if (!items)
-		return;
-	words->scratch = items;
-	items[words->scratch_count++] = byte;
+	coop_words_charge(words, size);
+	while (words->scratch_capacity - words->scratch_count < size) {
+		/* The limit lies above the work's: only memory can be missing. */
+		char *items = room(words, words->scratch, words->scratch_space, 1,
+				   words->scratch_capacity, &words->scratch_capacity,
+				   COOP_WORDS_WORK_MAX * 2);
+		if (!items)
+			return;
+		words->scratch = items;
+	}
+	memcpy(words->scratch + words->scratch_count, bytes, size);
+	words->scratch_count += size;
 }
 
 static bool add_word(struct coop_words *words, struct coop_word word)
@@ -228,7 +248,8 @@ const struct coop_variable *coop_words_variable(const struct coop_words *words, 
 {
 	for (size_t i = 0; i < words->variable_count; i++) {
 		const struct coop_variable *variable = &words->variables[i];
-		if (!strncmp(variable->name, name, size) && !variable->name[size])
+		if (variable->name[0] == name[0] && !strncmp(variable->name, name, size) &&
+		    !variable->name[size])
 			return variable;
 	}
 	return NULL;
@@ -238,9 +259,11 @@ void coop_words_assign(struct coop_words *words, const char *name, size_t size, 
 {
 	const struct coop_variable *known = coop_words_variable(words, name, size);
 
-	/* One that does not fit any more stays unknown, as it is without an entry. */
-	if (!known && words->variable_count == COOP_WORDS_VARIABLES)
+	coop_words_charge(words, words->variable_count);
+	if (!known && words->variable_count == COOP_WORDS_VARIABLES) {
+		words->too_long = true;
 		return;
+	}
 	const char *copy = known ? known->name : coop_words_text(words, name, size);
 	if (!copy)
 		return;

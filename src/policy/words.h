@@ -10,15 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Beyond these a line is too long to judge. */
-#define COOP_WORDS_TEXT_MAX ((size_t)64 * 1024)       /* bytes of one text */
-#define COOP_WORDS_TOTAL_MAX ((size_t)256 * 1024)     /* of it and the texts inside it */
-#define COOP_WORDS_STORED_MAX ((size_t)1024 * 1024)   /* bytes of all words together */
-#define COOP_WORDS_WORK_MAX ((size_t)4 * 1024 * 1024) /* bytes put together on the way */
-#define COOP_WORDS_COMMANDS_MAX 512u
-#define COOP_WORDS_MAX 8192u
+/* Beyond these a line is too long to judge, and denied. Words of argv are only pointed to: no text limits hold for them. */
+#define COOP_WORDS_TEXT_MAX ((size_t)1024 * 1024)       /* bytes of one text for a shell */
+#define COOP_WORDS_TOTAL_MAX ((size_t)2 * 1024 * 1024)  /* of it and the texts inside it */
+#define COOP_WORDS_STORED_MAX ((size_t)8 * 1024 * 1024) /* bytes of all words together */
+#define COOP_WORDS_WORK_MAX ((size_t)8 * 1024 * 1024) /* bytes put together and places looked at */
+#define COOP_WORDS_COMMANDS_MAX 16384u
+#define COOP_WORDS_MAX 135168u
 #define COOP_WORDS_DEPTH_MAX 24u /* of things inside each other */
-#define COOP_WORDS_VARIABLES 32u
+#define COOP_WORDS_VARIABLES 256u
 
 enum {
 	COOP_WORD_COMPUTED = 1, /* has a part that is known only when it runs */
@@ -35,10 +35,15 @@ enum coop_role {
 	COOP_ROLE_HERE,  /* the text of a here-document or here-string */
 };
 
+#define COOP_WORD_LITERAL UINT8_MAX
+
 struct coop_word {
 	const char *text;
 	uint32_t id; /* differs for every word */
 	uint8_t flags, role;
+	/* Of a computed word: how many bytes at its beginning and end are sure. LITERAL: all of them are, the rest of
+	 * what was computed is in words before or after it. */
+	uint8_t head, tail;
 };
 
 /* Where a command stands with regard to its parent. */
@@ -57,6 +62,9 @@ struct coop_simple {
 	const char *cwd;             /* where it runs, absolute; NULL: not known */
 	uint32_t parent; /* index of the command that it stands in, or COOP_SIMPLE_NONE */
 	uint32_t word;   /* id of the parent's word that it stands in; 0: none */
+	uint32_t pipe;   /* the innermost that brings it input, or COOP_SIMPLE_NONE */
+	uint32_t
+		fetching; /* how many commands before this one fetch something, or have a text in them that does */
 	uint8_t via;
 	bool shell; /* read by a shell, where some names are its own */
 	bool background;
@@ -65,6 +73,7 @@ struct coop_simple {
 /* The output of commands [first, middle) goes to commands [middle, end). */
 struct coop_pipe {
 	uint32_t first, middle, end;
+	uint32_t outer; /* the next one around it on the receiving side, or COOP_SIMPLE_NONE */
 };
 
 /* A function's body is the commands [first, end). */
@@ -109,6 +118,9 @@ struct coop_words {
 void coop_words_init(struct coop_words *words, const char *home);
 void coop_words_clear(struct coop_words *words);
 
+/* Counts steps of work that a text could make many of; too many make it too long. */
+void coop_words_charge(struct coop_words *words, size_t steps);
+
 /* A copy that lives as long as the reading; NULL without memory (then no_memory is set). */
 char *coop_words_text(struct coop_words *words, const char *text, size_t size);
 
@@ -117,7 +129,7 @@ uint32_t coop_words_add_command(struct coop_words *words);
 uint32_t coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe);
 uint32_t coop_words_add_function(struct coop_words *words, struct coop_function function);
 void coop_words_add_pending(struct coop_words *words, struct coop_word word);
-void coop_words_add_scratch(struct coop_words *words, char byte);
+void coop_words_add_scratch(struct coop_words *words, const char *bytes, size_t size);
 
 /* Moves the pending words from `from` on into the command: arguments first, then redirections. */
 void coop_words_finish(struct coop_words *words, uint32_t command, size_t from);

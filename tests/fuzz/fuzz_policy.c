@@ -63,6 +63,7 @@ static void make_levels(const struct coop_policy **ret)
 	static bool set;
 	if (!set) {
 		assert(!coop_policy_set(made[1], "denied_commands", "nmap", "x", &err));
+		assert(!coop_policy_set(made[1], "denied_commands", "/bin/nc", "x", &err));
 		assert(!coop_policy_set(made[1], "deny_patterns", "*a*b*c*", "x", &err));
 		assert(!coop_policy_set(made[2], "allowed_commands", "bash", "x", &err));
 		set = true;

@@ -434,7 +434,7 @@ static void example(void **state)
 	coop_settings_defaults(&standard);
 	standard.given = conf.settings.given;
 	assert_memory_equal(&conf.settings, &standard, sizeof standard);
-	assert_int_equal(conf.settings.given, (1ULL << 22) - 1);
+	assert_int_equal(conf.settings.given, (1ULL << 23) - 1);
 	assert_true(conf.env.inherit.count && conf.env.deny.count && conf.env.set.count);
 	coop_conf_clear(&conf);
 	free(text);

@@ -179,21 +179,54 @@ static void allowed(void **state)
 	DENIED_ARGV(json, "other", NULL);
 }
 
+/* Denied whatever the levels say, and the reason says how to go on. */
 static void too_long_to_judge(void **state)
 {
-	static char line[80000];
-	const char *list = "{\"allowed_commands\": [\"bash\"]}", *none = "{}";
+	static char line[2000000];
+	const char *levels[] = {"{}", "{\"allowed_commands\": [\"bash\"]}"};
 	struct coop_verdict verdict;
 
 	memset(line, ' ', sizeof line - 1);
 	memcpy(line, "echo", 4);
+	for (size_t i = 0; i <= 2; i++) {
+		decide_levels(levels, i, line, NULL, &verdict);
+		assert_int_equal(verdict.action, COOP_ACTION_DENY);
+		assert_int_equal(verdict.count, 1);
+		assert_string_equal(verdict.decisions[0].source, "built-in");
+		assert_non_null(strstr(verdict.decisions[0].reason, "script file"));
+	}
+	line[1000000] = '\0';
+	ALLOWED(levels[1], line);
+}
+
+/* A list is looked up in the file system only so often. */
+static void many_programs(void **state)
+{
+	static char line[40000];
+	const char *list = "{\"denied_commands\": [\"/nowhere/nmap\", \"nmap\"]}";
+	size_t used = 0;
+
+	for (unsigned i = 0; i < 3000; i++)
+		used += (size_t)snprintf(line + used, sizeof line - used, "c%u;", i);
 	DENIED(list, line);
-	decide_levels(&none, 1, line, NULL, &verdict);
-	assert_int_equal(verdict.action, COOP_ACTION_ALLOW);
-	assert_int_equal(verdict.count, 1);
-	assert_true(verdict.decisions[0].confidence < 1.0);
-	memcpy(line, "rm -rf / ;", 10);
-	DENIED(none, line);
+	ALLOWED("{}", line);
+	for (size_t i = 0; i + 4 < sizeof line; i += 4)
+		memcpy(line + i, "cat;", 5);
+	ALLOWED(list, line);
+}
+
+static void sourced(void **state)
+{
+	const char *list = "{\"allowed_commands\": [\"bash\", \"env.sh\"]}";
+	char json[512];
+
+	ALLOWED(list, ". ./env.sh && source x/env.sh");
+	DENIED(list, ". ./other.sh");
+	DENIED(list, "source <(echo x)");
+	(void)snprintf(json, sizeof json, "{\"denied_commands\": [\"%s/plain\"]}", folder);
+	DENIED(json, ". ./plain");
+	DENIED(json, "source plain"); /* needs no right to be run */
+	ALLOWED(json, "plain");
 }
 
 static void patterns(void **state)
@@ -216,6 +249,27 @@ static void patterns(void **state)
 	assert_int_equal(verdict.action, COOP_ACTION_DENY);
 	decide_levels(two, 2, "drop", NULL, &verdict);
 	assert_int_equal(verdict.action, COOP_ACTION_ALLOW);
+}
+
+/* A pattern may fit what was cut off. */
+static void cut(void **state)
+{
+	const char *argv[] = {"true", NULL};
+	struct coop_policy_command command = {
+		.argv = argv, .display = "true", .display_cut = true, .cwd = folder};
+	struct coop_policy *level = policy_of("{\"deny_patterns\": [\"x\"]}"),
+			   *none = policy_of("{}");
+	const struct coop_policy *levels[] = {none, level};
+	struct coop_verdict verdict;
+
+	assert_int_equal(coop_policy_decide(levels, 1, &command, &verdict), 0);
+	assert_int_equal(verdict.action, COOP_ACTION_ALLOW);
+	assert_int_equal(coop_policy_decide(levels, 2, &command, &verdict), 0);
+	assert_int_equal(verdict.action, COOP_ACTION_DENY);
+	assert_string_equal(verdict.decisions[0].source, "test");
+	assert_int_equal(verdict.labels, 1u << COOP_RISK_DENY_PATTERN);
+	coop_policy_free(level);
+	coop_policy_free(none);
 }
 
 static void risks(void **state)
@@ -482,12 +536,12 @@ static void without_memory(void **state)
 	fail();
 }
 
-static void make_file(const char *name)
+static void make_file(const char *name, mode_t mode)
 {
 	char path[128];
 
 	(void)snprintf(path, sizeof path, "%s/%s", folder, name);
-	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0755);
+	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, mode);
 	assert_true(fd >= 0);
 	assert_int_equal(close(fd), 0);
 }
@@ -498,8 +552,9 @@ static int set_up(void **state)
 
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(search_path, sizeof search_path, "/nonexistent:%s:/usr/bin:/bin", folder);
-	make_file("tool");
-	make_file("other");
+	make_file("tool", 0755);
+	make_file("other", 0755);
+	make_file("plain", 0644);
 	(void)snprintf(from, sizeof from, "%s/tool", folder);
 	(void)snprintf(to, sizeof to, "%s/hard", folder);
 	assert_int_equal(link(from, to), 0);
@@ -509,7 +564,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	static const char *const names[] = {"tool", "other", "hard", "alias"};
+	static const char *const names[] = {"tool", "other", "hard", "alias", "plain"};
 	char path[128];
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -522,13 +577,16 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(denied),     cmocka_unit_test(denied_files),
-		cmocka_unit_test(allowed),    cmocka_unit_test(too_long_to_judge),
-		cmocka_unit_test(patterns),   cmocka_unit_test(risks),
-		cmocka_unit_test(modes),      cmocka_unit_test(catastrophes),
-		cmocka_unit_test(standard),   cmocka_unit_test(setting),
-		cmocka_unit_test(wrong_json), cmocka_unit_test(written),
-		cmocka_unit_test(many),       cmocka_unit_test(without_memory),
+		cmocka_unit_test(denied),         cmocka_unit_test(denied_files),
+		cmocka_unit_test(allowed),        cmocka_unit_test(too_long_to_judge),
+		cmocka_unit_test(patterns),       cmocka_unit_test(risks),
+		cmocka_unit_test(modes),          cmocka_unit_test(catastrophes),
+		cmocka_unit_test(standard),       cmocka_unit_test(setting),
+		cmocka_unit_test(wrong_json),     cmocka_unit_test(written),
+		cmocka_unit_test(many),           cmocka_unit_test(many_programs),
+
+		cmocka_unit_test(sourced),        cmocka_unit_test(cut),
+		cmocka_unit_test(without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

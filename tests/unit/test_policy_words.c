@@ -97,6 +97,7 @@ static void lines(void **state)
 		{"a $(b $(c))", "a $()?|b $()?|c"},
 		{"a `b \\`c\\``", "a $()?|b $()?|c"},
 		{"a $(b", "a $()?|b"},
+		{"a$()b $( ) \"$()\" c``d $(: x)", "ab  cd|: x"},
 		{"a <(b) >(c)", "a $()? $()?|b|c"},
 		{"a $((1+2)) b", "a $_? b"},
 		{"((1+2)); a", "a"},
@@ -208,12 +209,15 @@ static bool too_long(const char *before, const char *part, size_t count, const c
 
 static void limits(void **state)
 {
-	assert_false(too_long("", "a;", 512, ""));
-	assert_true(too_long("", "a;", 513, ""));
-	assert_false(too_long("", "a ", 8000, ""));
-	assert_true(too_long("", "a ", 9000, ""));
-	assert_false(too_long("echo ", "x", 65000, ""));
-	assert_true(too_long("echo ", "x", 66000, ""));
+	assert_false(too_long("", "a;", 16384, ""));
+	assert_true(too_long("", "a;", 16385, ""));
+	assert_false(too_long("", "a ", 131072, ""));
+	assert_true(too_long("", "a ", 140000, ""));
+	assert_false(too_long("echo ", "x", 1048000, ""));
+	assert_true(too_long("echo ", "x", 1048600, ""));
+	assert_false(too_long("cat <<E\n", "a line; of $text\n", 50000, "E"));
+	assert_false(too_long("a {x", ",x", 250, "}"));
+	assert_true(too_long("a {x", ",x", 260, "}"));
 	assert_false(too_long("", "(", 15, "a"));
 	assert_true(too_long("", "(", 100, "a"));
 	assert_true(too_long("", "$(", 1000, "a"));
