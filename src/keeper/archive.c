@@ -179,7 +179,7 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 	}
 	if (strlen(row->id) >= sizeof process->id)
 		return false;
-	(void)strcpy(process->id, row->id);
+	memcpy(process->id, row->id, strlen(row->id) + 1);
 	restore_streams(process, json_object_get(outcome, "bytes"));
 	restore_end(process, outcome, row->ended_at);
 	return restore_labels(&process->labels, about);

@@ -69,9 +69,11 @@ void coop_journal_free(struct coop_keeper *keeper)
 {
 	struct coop_journal *journal = &keeper->journal;
 
+	unsigned long long lost = journal->lost;
+
+	lost += journal->count;
 	if (journal->count)
-		coop_log(COOP_LOG_ERROR, "records are lost: the keeper leaves lost=%llu",
-			 (unsigned long long)(journal->lost + journal->count));
+		coop_log(COOP_LOG_ERROR, "records are lost: the keeper leaves lost=%llu", lost);
 	while (!coop_list_empty(&journal->waiting))
 		free_entry(journal, COOP_LIST_ITEM(journal->waiting.next, struct entry, link));
 }

@@ -90,7 +90,7 @@ static int load_again(const struct coop_keeper *keeper, struct coop_conf *ret, s
 
 int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err)
 {
-	struct coop_conf fresh;
+	struct coop_conf fresh = {0};
 
 	if (load_again(keeper, &fresh, err) < 0) {
 		(void)snprintf(keeper->conf_error, sizeof keeper->conf_error, "%s", err->message);

@@ -41,36 +41,33 @@ struct coop_keeper {
 	char spool_dir[4096];   /* "" until the first spool */
 	uint64_t spool_bytes;
 	struct coop_secret *secret;
-	struct coop_store *store; /* NULL in a private keeper */
-	bool recording;           /* processes are recorded there, not only agents and tokens */
-	struct coop_audit *audit; /* NULL: nothing is audited */
-	uint64_t audit_lost;      /* ends that could not be written */
-	char audit_error[160];    /* why the last line could not be; "" if it could */
+	struct coop_store *store;            /* NULL in a private keeper */
+	struct coop_audit *audit;            /* NULL: nothing is audited */
+	uint64_t audit_lost;                 /* ends that could not be written */
+	char audit_error[160];               /* why the last line could not be; "" if it could */
 	struct coop_audit_anchor audit_then; /* its ends as an earlier keeper noted them */
 	char audit_fault[160]; /* what was missing when a keeper started; "": nothing */
 	struct coop_journal journal;
 	struct coop_link ended; /* processes whose ends are to be written there and to the audit */
-	struct coop_link changes;   /* struct coop_change that wait for their turn */
-	bool changing;              /* one has it */
-	struct coop_link questions; /* to the disk, that wait for their turn */
-	bool asking;                /* one has it */
-	int64_t last_row;           /* numbers of agents and tokens where there is no database */
-	unsigned disk_jobs;         /* that the helper thread has not finished */
+	struct coop_link changes, questions; /* that wait for their turn with the disk */
+	int64_t last_row;   /* numbers of agents and tokens where there is no database */
+	unsigned disk_jobs; /* that the helper thread has not finished */
 	int listen_fd, lock_fd, spare_fd, null_fd;
 	uv_poll_t listen_poll;
 	bool listening;
 	bool private_mode, on_demand;
+	bool recording; /* processes are recorded in the store, not only agents and tokens */
+	bool changing;  /* one of the changes has its turn */
+	bool asking;    /* one of the questions */
 	struct rlimit original_nofile;
 	rlim_t fd_limit; /* as raised */
 	struct coop_link connections, dirty;
-	unsigned connection_count, follower_count, subscriber_count;
+	unsigned connection_count, follower_count, subscriber_count, agent_count, session_count;
 	int64_t started_at;
 	struct coop_link principals;
-	struct coop_agent *main; /* of the user whose keeper it is */
-	unsigned agent_count;
+	struct coop_agent *main;  /* of the user whose keeper it is */
 	struct coop_map tokens;   /* by id */
 	struct coop_link crowded; /* agents with more finished records than they may keep */
-	unsigned session_count;
 	uint64_t last_session, session_end; /* numbers that this keeper may give; 0: no end */
 	struct coop_link subscribers;
 	uint64_t
