@@ -263,7 +263,7 @@ static int configure(struct coop_keeper *keeper, const struct options *options)
 int main(int argc, char **argv)
 {
 	static struct coop_keeper keeper;
-	struct options options = {.private_fd = -1};
+	static struct options options = {.private_fd = -1}; /* the keeper holds its settings */
 	int ready = -1;
 
 	coop_mem_init();
