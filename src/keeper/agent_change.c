@@ -263,10 +263,9 @@ static int may_change(const struct coop_request *request, const struct coop_agen
 				    : "an agent cannot change or remove itself");
 }
 
-void coop_op_agent_set(struct coop_request *request)
+/* Begins a change of that kind of the agent that the request names. */
+static void change_named(struct coop_request *request, const struct coop_change *kind)
 {
-	static const struct coop_change kind = {
-		.check = check_set, .write = write_set, .make = make_set};
 	struct coop_err err;
 	struct coop_agent *agent = coop_op_agent_named(request, &err);
 
@@ -274,11 +273,19 @@ void coop_op_agent_set(struct coop_request *request)
 		coop_request_fail(request, &err);
 		return;
 	}
-	struct agent_change *mine = new_change(request, &kind);
+	struct agent_change *mine = new_change(request, kind);
 	if (!mine)
 		return;
 	mine->agent = coop_agent_ref(agent);
 	coop_change_begin(request->keeper, &mine->change);
+}
+
+void coop_op_agent_set(struct coop_request *request)
+{
+	static const struct coop_change kind = {
+		.check = check_set, .write = write_set, .make = make_set};
+
+	change_named(request, &kind);
 }
 
 static void answer_removed(struct coop_party *party)
@@ -305,6 +312,7 @@ static int check_remove(struct coop_change *change, struct coop_err *err)
 	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(mine->agent, agent));)
 		count++;
 	mine->ids = coop_mem_alloc(count * sizeof *mine->ids);
+	mine->grace_ms = (uint64_t)coop_arg_int(change->job.request->args, "grace_ms", 0);
 	mine->party = coop_party_new(NULL, answer_removed);
 	if (!mine->ids || !mine->party)
 		return coop_err_no_memory(err);
@@ -374,17 +382,6 @@ void coop_op_agent_remove(struct coop_request *request)
 {
 	static const struct coop_change kind = {
 		.check = check_remove, .write = write_remove, .make = make_remove};
-	struct coop_err err;
-	struct coop_agent *agent = coop_op_agent_named(request, &err);
 
-	if (!agent || may_change(request, agent, &err) < 0) {
-		coop_request_fail(request, &err);
-		return;
-	}
-	struct agent_change *mine = new_change(request, &kind);
-	if (!mine)
-		return;
-	mine->agent = coop_agent_ref(agent);
-	mine->grace_ms = (uint64_t)coop_arg_int(request->args, "grace_ms", 0);
-	coop_change_begin(request->keeper, &mine->change);
+	change_named(request, &kind);
 }

@@ -263,6 +263,18 @@ static void write_number(struct coop_jsonw *w, const char *name, int64_t value)
 		coop_jsonw_int(w, name, value);
 }
 
+void coop_workspace_write(char *const *roots, struct coop_jsonw *w, const char *name)
+{
+	if (!roots) {
+		coop_jsonw_null(w, name);
+		return;
+	}
+	coop_jsonw_array(w, name);
+	for (; *roots; roots++)
+		coop_jsonw_string(w, NULL, *roots);
+	coop_jsonw_array_end(w);
+}
+
 void coop_agent_settings_write(const struct coop_agent_settings *settings, struct coop_jsonw *w,
 			       const char *name)
 {
@@ -272,14 +284,7 @@ void coop_agent_settings_write(const struct coop_agent_settings *settings, struc
 	write_number(w, "max_finished", settings->max_finished);
 	coop_jsonw_bool(w, "persistent", settings->persistent);
 	coop_jsonw_bool(w, "restricted", settings->restricted);
-	if (settings->workspace) {
-		coop_jsonw_array(w, "workspace");
-		for (char *const *root = settings->workspace; *root; root++)
-			coop_jsonw_string(w, NULL, *root);
-		coop_jsonw_array_end(w);
-	} else {
-		coop_jsonw_null(w, "workspace");
-	}
+	coop_workspace_write(settings->workspace, w, "workspace");
 	if (settings->policy)
 		coop_policy_write(settings->policy, w, "policy");
 	else

@@ -47,6 +47,9 @@ int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const
 void coop_agent_settings_write(const struct coop_agent_settings *settings, struct coop_jsonw *w,
 			       const char *name);
 
+/* The roots as a list; null where there are none. */
+void coop_workspace_write(char *const *roots, struct coop_jsonw *w, const char *name);
+
 /* Whether an absolute, normalised path lies in one of the roots or is one. */
 bool coop_workspace_holds(char *const *roots, const char *path);
 

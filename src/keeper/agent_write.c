@@ -4,7 +4,6 @@
 static void write_effective(const struct coop_agent *agent, struct coop_jsonw *w)
 {
 	int64_t buffer = coop_agent_effective_buffer(agent);
-	char *const *roots = coop_agent_workspace(agent);
 
 	coop_jsonw_begin(w, "effective");
 	coop_jsonw_int(w, "max_running", coop_agent_effective_running(agent));
@@ -12,14 +11,7 @@ static void write_effective(const struct coop_agent *agent, struct coop_jsonw *w
 	coop_jsonw_int(w, "max_finished", coop_agent_max_finished(agent));
 	coop_jsonw_bool(w, "persistent", coop_agent_may_persist(agent));
 	coop_jsonw_bool(w, "restricted", coop_agent_restricted(agent));
-	if (roots) {
-		coop_jsonw_array(w, "workspace");
-		for (; *roots; roots++)
-			coop_jsonw_string(w, NULL, *roots);
-		coop_jsonw_array_end(w);
-	} else {
-		coop_jsonw_null(w, "workspace");
-	}
+	coop_workspace_write(coop_agent_workspace(agent), w, "workspace");
 	coop_jsonw_end(w);
 }
 

@@ -1,25 +1,5 @@
+#include "keeper/field_rows.h"
 #include "keeper/fields.h"
-
-#define ALWAYS(n, t)                                                \
-	{                                                           \
-		.name = n, .type = COOP_FIELD_##t, .required = true \
-	}
-#define MAYBE_NULL(n, t)                                                              \
-	{                                                                             \
-		.name = n, .type = COOP_FIELD_##t, .required = true, .nullable = true \
-	}
-#define SOMETIMES(n, t)                                             \
-	{                                                           \
-		.name = n, .type = COOP_FIELD_##t, .nullable = true \
-	}
-#define OF(n, t, table)                                                              \
-	{                                                                            \
-		.name = n, .type = COOP_FIELD_##t, .required = true, .fields = table \
-	}
-#define END                  \
-	{                    \
-		.name = NULL \
-	}
 
 const struct coop_field coop_results_check[] = {
 	ALWAYS("status", STRING),         MAYBE_NULL("exit_code", INT),

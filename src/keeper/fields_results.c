@@ -1,27 +1,6 @@
-#include "keeper/choices.h"
+#include "keeper/field_rows.h"
 #include "keeper/fields.h"
 #include "keeper/record.h"
-
-#define ALWAYS(n, t)                                                \
-	{                                                           \
-		.name = n, .type = COOP_FIELD_##t, .required = true \
-	}
-#define MAYBE_NULL(n, t)                                                              \
-	{                                                                             \
-		.name = n, .type = COOP_FIELD_##t, .required = true, .nullable = true \
-	}
-#define SOMETIMES(n, t)                                             \
-	{                                                           \
-		.name = n, .type = COOP_FIELD_##t, .nullable = true \
-	}
-#define OF(n, t, table)                                                              \
-	{                                                                            \
-		.name = n, .type = COOP_FIELD_##t, .required = true, .fields = table \
-	}
-#define END                  \
-	{                    \
-		.name = NULL \
-	}
 
 /* What a brief record leaves out is not required. */
 const struct coop_field coop_record_fields[] = {

@@ -6,8 +6,10 @@
 #include "keeper/orphans.h"
 #include "keeper/process.h"
 
-/* Ended records whose descendants still live count like running ones. Looked up only where it can matter. */
-static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *agent)
+/* Ended records whose descendants still live count like running ones: those at and below an agent, of a principal, or (both NULL) all.
+ * Looked up only where it can matter. */
+static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *agent,
+			   const struct coop_principal *principal)
 {
 	int64_t count = 0;
 
@@ -15,22 +17,8 @@ static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *
 	{
 		struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_unsettled);
-		if (coop_agent_sees(agent, process->agent))
-			count += coop_orphans_left(keeper, process, COOP_QUICK);
-	}
-	return count;
-}
-
-/* The same for a whole principal, or (NULL) for all. */
-static int64_t left_behind_all(struct coop_keeper *keeper, const struct coop_principal *principal)
-{
-	int64_t count = 0;
-
-	COOP_LIST_EACH(&keeper->registry.unsettled, link)
-	{
-		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_unsettled);
-		if (!principal || process->agent->principal == principal)
+		if ((!agent || coop_agent_sees(agent, process->agent)) &&
+		    (!principal || process->agent->principal == principal))
 			count += coop_orphans_left(keeper, process, COOP_QUICK);
 	}
 	return count;
@@ -55,7 +43,7 @@ static int check_tree(struct coop_agent *agent, struct coop_err *err)
 	for (struct coop_agent *level = agent; level; level = level->parent) {
 		int64_t limit = coop_agent_max_running(level), in_use = level->live;
 		if (in_use + unsettled >= limit)
-			in_use += left_behind(agent->keeper, level);
+			in_use += left_behind(agent->keeper, level, NULL);
 		if (in_use < limit)
 			continue;
 		if (level == agent)
@@ -79,14 +67,14 @@ int coop_quota_running(struct coop_agent *agent, struct coop_err *err)
 		return r;
 	int64_t limit = settings->principal_max_running, in_use = principal->live;
 	if (in_use + unsettled >= limit)
-		in_use += left_behind_all(keeper, principal);
+		in_use += left_behind(keeper, NULL, principal);
 	if (in_use >= limit)
 		return refuse(err, COOP_QUOTA, "principal", limit, in_use,
 			      "running processes of this principal");
 	limit = settings->host_max_running;
 	in_use = keeper->registry.live;
 	if (in_use + unsettled >= limit)
-		in_use += left_behind_all(keeper, NULL);
+		in_use += left_behind(keeper, NULL, NULL);
 	if (in_use < limit)
 		return 0;
 	/* How many are whose is nobody's business. */

@@ -66,7 +66,7 @@ static void on_closed(uv_handle_t *handle)
 	free(session);
 }
 
-void coop_session_drop(struct coop_session *session)
+static void drop(struct coop_session *session)
 {
 	session->ending = true;
 	while (!coop_list_empty(&session->processes))
@@ -82,8 +82,7 @@ void coop_session_drop(struct coop_session *session)
 void coop_session_drop_all(struct coop_agent *agent)
 {
 	while (!coop_list_empty(&agent->sessions))
-		coop_session_drop(
-			COOP_LIST_ITEM(agent->sessions.next, struct coop_session, in_agent));
+		drop(COOP_LIST_ITEM(agent->sessions.next, struct coop_session, in_agent));
 }
 
 /* Ends what is in it, and then itself; the party is told when all are gone. */
@@ -98,7 +97,7 @@ static void end_session(struct coop_session *session, const struct coop_kill_ord
 		if (process->lease != COOP_LEASE_PERSISTENT)
 			coop_party_add(party, process, order);
 	}
-	coop_session_drop(session);
+	drop(session);
 	coop_party_wait(party);
 }
 

@@ -37,9 +37,7 @@ struct coop_session *coop_session_find(const struct coop_agent *agent, const cha
 
 void coop_session_add(struct coop_session *session, struct coop_process *process);
 
-/* Its agent goes, and its processes with it, by themselves. */
-void coop_session_drop(struct coop_session *session);
-
+/* Their agent goes, and their processes with it, by themselves. */
 void coop_session_drop_all(struct coop_agent *agent);
 
 void coop_op_session_new(struct coop_request *request);

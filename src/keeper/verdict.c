@@ -109,20 +109,11 @@ static void write_request(const struct coop_draft *draft, const char *display, s
 
 static void write_context(const struct coop_draft *draft, struct coop_jsonw *w)
 {
-	char *const *roots = coop_agent_workspace(draft->agent);
-
 	coop_jsonw_begin(w, "context");
 	coop_jsonw_string(w, "principal", draft->agent->principal->name);
 	coop_jsonw_string(w, "agent", draft->agent->path);
 	coop_jsonw_string(w, "cwd", draft->process->labels.cwd);
-	if (roots) {
-		coop_jsonw_array(w, "workspace");
-		for (; *roots; roots++)
-			coop_jsonw_string(w, NULL, *roots);
-		coop_jsonw_array_end(w);
-	} else {
-		coop_jsonw_null(w, "workspace");
-	}
+	coop_workspace_write(coop_agent_workspace(draft->agent), w, "workspace");
 	coop_jsonw_string(w, "profile", "none");
 	coop_jsonw_end(w);
 }
