@@ -121,7 +121,8 @@ static uint64_t own_owner(const struct coop_keeper *keeper, const struct coop_tr
 static void resolve(const struct coop_keeper *keeper, const struct coop_tree *last,
 		    struct coop_tree *tree)
 {
-	pid_t self = getpid();
+	/* In our own session are the launcher and children that are being started: no strays. */
+	pid_t self = getpid(), session = getsid(0);
 
 	for (size_t i = 0; i < tree->count; i++) {
 		struct coop_tree_entry *entry = &tree->entries[i], *top = entry;
@@ -143,8 +144,8 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 			if (at == top)
 				break;
 		}
-		if (!entry->owner && entry->parent == self && entry->pid != keeper->launcher.pid &&
-		    !entry->dead)
+		if (!entry->owner && entry->parent == self && !entry->dead &&
+		    entry->session != session)
 			tree->strays++;
 		if (entry->owner)
 			entry->cpu_ns += own_cpu(entry->pid);

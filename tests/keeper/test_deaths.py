@@ -139,7 +139,8 @@ class LauncherKilledTest(KeeperCase):
         allowed = {self.keeper.pid, self.launcher()["pid"]}
         procs.wait_until(lambda: set(procs.descendants(self.keeper.process.pid)) <= allowed, "no process is left")
         procs.wait_until(lambda: procs.fd_count(self.keeper.pid) <= open_before, "no descriptor is left")
-        self.assertEqual(self.client.call("info")["processes"]["strays"], 0)
+        # info counts by a look that is shared for a moment: the last one may have seen children of a plan that was lost.
+        procs.wait_until(lambda: self.client.call("info")["processes"]["strays"] == 0, "no stray is left")
 
 
 class KeeperKilledTest(KeeperCase):

@@ -6,6 +6,7 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -197,6 +198,26 @@ class DescendantsTest(KeeperCase):
         self.assertEqual(record["descendants"], 1)
         self.client.call("kill", id=process["id"])
         self.assertEqual(self.client.call("list")["processes"], [])
+
+    def test_a_child_that_is_being_started_is_no_stray(self):
+        """info, asked again and again while processes start, never counts one of them as belonging to no record."""
+        watcher, counts, stop = self.connect(), set(), threading.Event()
+
+        def watch():
+            while not stop.is_set():
+                counts.add(watcher.call("info")["processes"]["strays"])
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            for _ in range(100):
+                requests = [self.client.submit("spawn", {"argv": ["true"]}) for _ in range(10)]
+                started = [self.client.finish(request).result["process"]["id"] for request in requests]
+        finally:
+            stop.set()
+            thread.join()
+        self.ended(started[-1])
+        self.assertEqual(counts, {0})
 
 
 class UnkillableTest(KeeperCase):
