@@ -109,6 +109,7 @@ class SameAnswerTest(AgentCase):
         answers = self.ask_all("list", {}, name="after")
         self.assert_same(answers)
         self.assertEqual(answers["released"]["error"]["code"], "no_such_process")
+        wait_until(lambda: self.client.call("info")["records"]["pending"] == 0, "all ends are in the database")
         for what, process in self.hidden.items():
             if process.count("-") == 2 and process[-1].isdigit():
                 never = f"psh-7fffffff-{process.rpartition('-')[2]}"
