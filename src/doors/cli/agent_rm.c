@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "receipt.h"
 #include "record.h"
 #include "verbs.h"
 
@@ -11,15 +12,12 @@ struct settings {
 static bool show(const struct cli *cli, const char *id, const json_t *result)
 {
 	const long long agents = (long long)cli_number(result, "agents"),
-			ended = (long long)cli_number(result, "ended"),
-			left = (long long)cli_number(result, "survivors");
+			ended = (long long)cli_number(result, "ended");
 	if (!cli->json)
 		(void)printf("%lld %s removed, %lld %s ended\n", agents,
 			     agents == 1 ? "agent" : "agents", ended,
 			     ended == 1 ? "process" : "processes");
-	if (left)
-		cli_say("%lld %s still alive", left, left == 1 ? "process is" : "processes are");
-	return left == 0;
+	return cli_none_alive(NULL, result);
 }
 
 static const struct cli_option options[] = {

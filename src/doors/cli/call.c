@@ -1,5 +1,6 @@
 /* Requests to the keeper, as JSON values. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,6 +76,16 @@ void cli_close(struct cli *cli)
 {
 	coop_close(cli->coop);
 	cli->coop = NULL;
+}
+
+int cli_nothing_to_do(const struct cli *cli, json_t *result, const char *line)
+{
+	if (cli->json)
+		cli_print_json(result);
+	else
+		(void)puts(line);
+	json_decref(result);
+	return CLI_OK;
 }
 
 json_t *cli_id_args(const char *id)

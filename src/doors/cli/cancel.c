@@ -1,13 +1,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "record.h"
+#include "receipt.h"
 #include "verbs.h"
 
 static bool show(const struct cli *cli, const char *id, const json_t *result)
 {
 	const json_t *ids = json_object_get(result, "cancelled");
-	const long long left = (long long)cli_number(result, "survivors");
 	size_t i;
 	json_t *item;
 	if (!cli->json) {
@@ -16,21 +15,7 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 		json_array_foreach((json_t *)ids, i, item)(void)
 			printf("%s: cancelled\n", json_string_value(item));
 	}
-	if (left)
-		cli_say("%lld %s still alive", left, left == 1 ? "process is" : "processes are");
-	return left == 0;
-}
-
-/* Without a keeper nothing runs; ending must not start one. */
-static int nothing_to_do(const struct cli *cli)
-{
-	json_t *value = json_pack("{s:[], s:i}", "cancelled", "survivors", 0);
-	if (cli->json)
-		cli_print_json(value);
-	else
-		(void)printf("no keeper is running: nothing to cancel\n");
-	json_decref(value);
-	return CLI_OK;
+	return cli_none_alive(NULL, result);
 }
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
@@ -38,7 +23,8 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	struct coop_error error;
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
 	if (r == -ECONNREFUSED)
-		return nothing_to_do(cli);
+		return cli_nothing_to_do(cli, json_pack("{s:[], s:i}", "cancelled", "survivors", 0),
+					 "no keeper is running: nothing to cancel");
 	if (r < 0)
 		return cli_fail(cli, NULL, &error);
 	json_t *ids = json_array(), *args = json_pack("{s:O}", "call_ids", ids);

@@ -88,6 +88,10 @@ enum cli_start {
 int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error);
 void cli_close(struct cli *cli);
 
+/* What a verb that must not start a keeper answers without one: `line`, or with --json the result that says the same, which is
+ * taken over. Returns the exit code. */
+int cli_nothing_to_do(const struct cli *cli, json_t *result, const char *line);
+
 /* One operation, waited for. Takes over `args` (NULL: it could not be made, which is an error; use json_object() for none).
  * On success *ret is the result, the caller's. On failure *error is filled. */
 int cli_call(struct cli *cli, const char *op, json_t *args, json_t **ret, struct coop_error *error);

@@ -17,6 +17,15 @@ static const char *noun(size_t count)
 	return count == 1 ? "process" : "processes";
 }
 
+bool cli_none_alive(const char *id, const json_t *result)
+{
+	const long long left = (long long)cli_number(result, "survivors");
+	if (left)
+		cli_say("%s%s%lld %s still alive", id ? id : "", id ? ": " : "", left,
+			left == 1 ? "process is" : "processes are");
+	return left == 0;
+}
+
 static bool judge(const char *id, const json_t *receipt)
 {
 	const long long survivors = (long long)cli_number(receipt, "survivors");

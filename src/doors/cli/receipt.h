@@ -1,8 +1,11 @@
-/* The answer of kill, stop and release, in words. */
+/* What an answer says of those who were to end, in words. */
 #ifndef COOP_CLI_RECEIPT_H
 #define COOP_CLI_RECEIPT_H
 
 #include "cli.h"
+
+/* Of an answer that counts `survivors`: says how many are still alive; `id` (may be NULL) stands in front. True: none is. */
+bool cli_none_alive(const char *id, const json_t *result);
 
 /* A cli_show: one line that says who ended. False: something survived. */
 bool cli_receipt_show(const struct cli *cli, const char *id, const json_t *receipt);

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "receipt.h"
 #include "record.h"
 #include "verbs.h"
 
@@ -9,15 +10,11 @@ struct settings {
 
 static bool show(const struct cli *cli, const char *id, const json_t *result)
 {
-	const long long ended = (long long)cli_number(result, "ended"),
-			left = (long long)cli_number(result, "survivors");
+	const long long ended = (long long)cli_number(result, "ended");
 	if (!cli->json)
 		(void)printf("%s has ended, with %lld %s\n", id, ended,
 			     ended == 1 ? "process" : "processes");
-	if (left)
-		cli_say("%s: %lld %s still alive", id, left,
-			left == 1 ? "process is" : "processes are");
-	return left == 0;
+	return cli_none_alive(id, result);
 }
 
 static const struct cli_option options[] = {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "receipt.h"
 #include "record.h"
 #include "verbs.h"
 
@@ -17,18 +18,6 @@ static const struct cli_option options[] = {
 	 "time between SIGTERM and SIGKILL for what still runs (5s, at most 30s)"},
 	{0},
 };
-
-/* Nobody to shut down is what was wanted. */
-static int nothing_to_do(const struct cli *cli)
-{
-	json_t *value = json_pack("{s:i, s:i, s:b}", "ended", 0, "survivors", 0, "was_running", 0);
-	if (cli->json)
-		cli_print_json(value);
-	else
-		(void)printf("no keeper is running\n");
-	json_decref(value);
-	return CLI_OK;
-}
 
 /* The answer comes just before the keeper leaves. Its end is what was asked for, so that is waited for too. */
 static void wait_for_end(int pidfd)
@@ -50,16 +39,14 @@ static int shut_down(struct cli *cli, const void *settings)
 	wait_for_end(pidfd);
 
 	const long long ended = (long long)cli_number(result, "ended");
-	const long long left = (long long)cli_number(result, "survivors");
 	if (cli->json)
 		cli_print_json(result);
 	else
 		(void)printf("the keeper has ended, with %lld %s\n", ended,
 			     ended == 1 ? "process" : "processes");
-	if (left)
-		cli_say("%lld processes are still alive", left);
+	const bool gone = cli_none_alive(NULL, result);
 	json_decref(result);
-	return left ? cli->verb->failure : CLI_OK;
+	return gone ? CLI_OK : cli->verb->failure;
 }
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
@@ -67,7 +54,10 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	struct coop_error error;
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
 	if (r == -ECONNREFUSED)
-		return nothing_to_do(cli);
+		return cli_nothing_to_do(
+			cli,
+			json_pack("{s:i, s:i, s:b}", "ended", 0, "survivors", 0, "was_running", 0),
+			"no keeper is running");
 	return r < 0 ? cli_fail(cli, NULL, &error) : shut_down(cli, settings);
 }
 
