@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/glob.h"
 #include "base/mem.h"
 #include "client/client.h"
 
@@ -34,31 +35,6 @@ char **coop_client_environment(char *more)
 	return list;
 }
 
-/* A "*" stands for any text, also for none; every other character for itself. */
-static bool matches(const char *pattern, const char *text)
-{
-	const char *star = NULL, *retry = NULL;
-
-	while (*text) {
-		if (*pattern == '*') {
-			star = pattern++;
-			retry = text;
-		} else if (*pattern == *text) {
-			pattern++;
-			text++;
-		} else if (star) {
-			/* The last star takes one character more. */
-			pattern = star + 1;
-			text = ++retry;
-		} else {
-			return false;
-		}
-	}
-	while (*pattern == '*')
-		pattern++;
-	return !*pattern;
-}
-
 COOP_PUBLIC bool coop_inherits(const struct coop *coop, const char *name)
 {
 	static const char *const usual[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
@@ -68,12 +44,12 @@ COOP_PUBLIC bool coop_inherits(const struct coop *coop, const char *name)
 	if (strcmp(name, TOKEN_VARIABLE) == 0)
 		return false;
 	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-		if (matches(usual[i], name))
+		if (coop_glob_match(usual[i], name, NULL))
 			return true;
 	}
 	for (size_t i = 0; i < json_array_size(coop->inherit); i++) {
 		const char *pattern = json_string_value(json_array_get(coop->inherit, i));
-		if (pattern && matches(pattern, name))
+		if (pattern && coop_glob_match(pattern, name, NULL))
 			return true;
 	}
 	return false;

@@ -331,12 +331,12 @@ int64_t coop_agent_max_buffer(const struct coop_agent *agent)
 
 int64_t coop_agent_effective_buffer(const struct coop_agent *agent)
 {
-	int64_t limit = -1;
+	int64_t limit = agent->keeper->conf.settings.principal_buffer_bytes;
 
 	for (; agent; agent = agent->parent) {
 		int64_t own = coop_agent_max_buffer(agent);
 		if (own >= 0)
-			limit = limit < 0 ? own : least(limit, own);
+			limit = least(limit, own);
 	}
 	return limit;
 }

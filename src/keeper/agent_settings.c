@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "policy/paths.h"
 #include "policy/policy.h"
 
 #define SOURCE_MAX 96u
@@ -38,10 +39,7 @@ void coop_agent_settings_clear(struct coop_agent_settings *settings)
 bool coop_workspace_holds(char *const *roots, const char *path)
 {
 	for (char *const *root = roots; root && *root; root++) {
-		size_t size = strlen(*root);
-		if (!strcmp(*root, "/"))
-			return true;
-		if (!strncmp(*root, path, size) && (path[size] == 0 || path[size] == '/'))
+		if (coop_path_within(path, *root))
 			return true;
 	}
 	return false;
@@ -241,8 +239,7 @@ int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const
 
 	if (coop_arg(args, "max_running") && settings->max_running > running)
 		return too_wide("max_running", running, err);
-	if (buffer >= 0 && coop_arg(args, "max_buffer_bytes") &&
-	    settings->max_buffer_bytes > buffer)
+	if (coop_arg(args, "max_buffer_bytes") && settings->max_buffer_bytes > buffer)
 		return too_wide("max_buffer_bytes", buffer, err);
 	if (coop_arg(args, "max_finished") && settings->max_finished > finished)
 		return too_wide("max_finished", finished, err);

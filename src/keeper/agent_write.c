@@ -3,11 +3,9 @@
 
 static void write_effective(const struct coop_agent *agent, struct coop_jsonw *w)
 {
-	int64_t buffer = coop_agent_effective_buffer(agent);
-
 	coop_jsonw_begin(w, "effective");
 	coop_jsonw_int(w, "max_running", coop_agent_effective_running(agent));
-	coop_jsonw_int(w, "max_buffer_bytes", buffer);
+	coop_jsonw_int(w, "max_buffer_bytes", coop_agent_effective_buffer(agent));
 	coop_jsonw_int(w, "max_finished", coop_agent_max_finished(agent));
 	coop_jsonw_bool(w, "persistent", coop_agent_may_persist(agent));
 	coop_jsonw_bool(w, "restricted", coop_agent_restricted(agent));

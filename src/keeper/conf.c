@@ -315,10 +315,9 @@ int coop_conf_init(struct coop_conf *ret, struct coop_err *err)
 {
 	struct coop_policy *policy = coop_policy_new();
 
-	if (!policy || coop_policy_standard(policy) < 0) {
-		coop_policy_free(policy);
+	if (!policy)
 		return coop_err_no_memory(err);
-	}
+	coop_policy_standard(policy);
 	*ret = (struct coop_conf){.policy = policy, .records = true, .audit = true};
 	coop_settings_defaults(&ret->settings);
 	return 0;

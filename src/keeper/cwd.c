@@ -8,6 +8,7 @@
 
 #include "keeper/agent.h"
 #include "keeper/env.h"
+#include "policy/paths.h"
 
 static int escape(struct coop_err *err)
 {
@@ -23,28 +24,6 @@ static bool inside(const struct coop_agent *agent, const char *path)
 			return false;
 	}
 	return true;
-}
-
-/* Removes ".", ".." and double slashes, as the words alone say. */
-static void normalise(const char *path, char *ret)
-{
-	size_t used = 0;
-
-	while (*path) {
-		size_t size = strcspn(path, "/");
-		if (size == 2 && !strncmp(path, "..", 2)) {
-			while (used && ret[--used] != '/')
-				;
-		} else if (size && !(size == 1 && *path == '.')) {
-			ret[used++] = '/';
-			memcpy(ret + used, path, size);
-			used += size;
-		}
-		path += size + (path[size] == '/');
-	}
-	if (!used)
-		ret[used++] = '/';
-	ret[used] = 0;
 }
 
 static int not_there(struct coop_err *err, const char *path, int error)
@@ -97,7 +76,7 @@ int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop
 		  struct coop_err *err)
 {
 	bool bound = coop_agent_workspace(agent) != NULL;
-	char plain[sizeof ret->path + 2];
+	struct coop_path plain;
 
 	*ret = (struct coop_cwd){.fd = -1};
 	int r = make_path(agent, given, ret->path, sizeof ret->path, err);
@@ -107,9 +86,9 @@ int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop
 	}
 	ret->fd = open(ret->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int error = errno;
-	normalise(ret->path, plain);
 	/* Of what is outside by its words it is not said whether it is there. */
-	if (ret->fd < 0 && bound && !inside(agent, plain)) {
+	if (ret->fd < 0 && bound &&
+	    !(coop_path_make(&plain, NULL, ret->path) && inside(agent, plain.text))) {
 		*ret->path = 0;
 		return escape(err);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/glob.h"
 #include "base/mem.h"
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
@@ -98,33 +99,10 @@ int coop_env_rules_set(struct coop_env_rules *rules, const char *key, const char
 	return r < 0 ? r : add(inherit ? &rules->inherit : &rules->deny, key, value, err);
 }
 
-/* A star takes as little as it can; what does not fit then is tried again with one more byte for the last star. This is never worse than
- * the product of the lengths, which fnmatch does not promise. */
-static bool fits(const char *pattern, const char *name)
-{
-	const char *star = NULL, *again = NULL;
-
-	while (*name) {
-		if (*pattern == '*') {
-			star = pattern++;
-			again = name;
-		} else if (*pattern == *name) {
-			pattern++;
-			name++;
-		} else if (star) {
-			pattern = star + 1;
-			name = ++again;
-		} else {
-			return false;
-		}
-	}
-	return pattern[strspn(pattern, "*")] == 0;
-}
-
 static bool matches(const struct coop_env_list *list, const char *name)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		if (fits(list->items[i], name))
+		if (coop_glob_match(list->items[i], name, NULL))
 			return true;
 	}
 	return false;

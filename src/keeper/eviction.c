@@ -60,7 +60,6 @@ void coop_eviction_remove(struct coop_process *process)
 	if (process->in_receipts.next) {
 		coop_list_remove(&process->in_receipts);
 		principal->receipt_count--;
-		process->keeper->registry.receipts--;
 	}
 	if (!process->in_agent.next)
 		return;
@@ -75,7 +74,8 @@ void coop_eviction_receipt(struct coop_process *process)
 
 	coop_list_add(&principal->receipts, &process->in_receipts);
 	principal->receipt_count++;
-	process->keeper->registry.receipts++;
+	if (principal->receipt_count > process->keeper->conf.settings.max_receipts)
+		process->keeper->registry.receipts_over = true;
 	process->keeper->untrimmed = true;
 }
 
@@ -134,6 +134,7 @@ void coop_eviction_trim(struct coop_keeper *keeper)
 			;
 	}
 	drop_receipts(keeper);
+	keeper->registry.receipts_over = false;
 }
 
 static void on_trim_timer(uv_timer_t *timer)
@@ -147,9 +148,9 @@ static void on_trim_timer(uv_timer_t *timer)
 void coop_eviction_trim_soon(struct coop_keeper *keeper)
 {
 	const struct coop_registry *registry = &keeper->registry;
-	bool receipts = registry->receipts > keeper->conf.settings.max_receipts;
 
-	if ((registry->surplus <= 0 && !receipts) || keeper->trim_armed || !keeper->untrimmed)
+	if ((registry->surplus <= 0 && !registry->receipts_over) || keeper->trim_armed ||
+	    !keeper->untrimmed)
 		return;
 	/* Looking who left descendants behind costs the same for one as for many. */
 	if (registry->surplus >= TRIM_BATCH)
@@ -162,6 +163,7 @@ void coop_eviction_trim_soon(struct coop_keeper *keeper)
 void coop_eviction_recount(struct coop_keeper *keeper)
 {
 	keeper->registry.surplus = 0;
+	keeper->registry.receipts_over = true; /* perhaps: the limit may be another */
 	keeper->untrimmed = true;
 	/* Removed ones are in no tree any more. */
 	COOP_LIST_EACH(&keeper->crowded, link)

@@ -109,7 +109,8 @@ static void send_exit(struct coop_subscriber *subscriber, struct coop_process *p
 		coop_process_owner_told(process);
 }
 
-void coop_notices_tell(struct coop_process *process, const char *event)
+/* `stream` is the one that an event is about; NULL: none. */
+static void tell(struct coop_process *process, const char *event, const struct coop_stream *stream)
 {
 	bool ended = !strcmp(event, "exited");
 	struct coop_jsonw w;
@@ -124,28 +125,24 @@ void coop_notices_tell(struct coop_process *process, const char *event)
 			send_exit(subscriber, process, &w);
 			continue;
 		}
+		if (stream)
+			coop_jsonw_string(&w, "stream", coop_stream_name(stream->number));
 		write_process(process, subscriber->request->conn->agent, false, &w);
 		coop_request_event_end(subscriber->request, &w);
 	}
 }
 
+void coop_notices_tell(struct coop_process *process, const char *event)
+{
+	tell(process, event, NULL);
+}
+
 void coop_notices_output(struct coop_process *process, const struct coop_stream *stream)
 {
-	struct coop_jsonw w;
-
 	if (process->output_told)
 		return;
 	process->output_told = true;
-	COOP_LIST_EACH(&process->keeper->subscribers, link)
-	{
-		struct coop_subscriber *subscriber =
-			COOP_LIST_ITEM(link, struct coop_subscriber, in_keeper);
-		if (!wants_process(subscriber, process) || !begin(subscriber, "output_first", &w))
-			continue;
-		coop_jsonw_string(&w, "stream", coop_stream_name(stream->number));
-		write_process(process, subscriber->request->conn->agent, false, &w);
-		coop_request_event_end(subscriber->request, &w);
-	}
+	tell(process, "output_first", stream);
 }
 
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
@@ -16,6 +15,7 @@
 #include "keeper/keeper.h"
 #include "keeper/lookup.h"
 #include "keeper/request.h"
+#include "keeper/spawn_audit.h"
 #include "records/store.h"
 
 #define ANSWER_MAX (6u << 20)
@@ -325,20 +325,10 @@ static void verify_done(struct coop_job *job)
 /* The line comes first: nothing is forgotten without a trace. */
 static int acknowledge(struct coop_keeper *keeper, struct coop_err *err)
 {
-	struct coop_buf out = {0};
-	struct coop_jsonw w = {.out = &out};
-	uint64_t seq;
+	int r = coop_spawn_audit_acknowledged(keeper, err);
 
-	coop_jsonw_string(&w, "kind", "acknowledged");
-	coop_jsonw_string(&w, "fault", keeper->audit_fault);
-	int r = w.failed || coop_buf_append(&out, "", 1) < 0
-			? -ENOMEM
-			: coop_audit_append(keeper->audit, coop_clock_wall_ms(),
-					    (const char *)coop_buf_front(&out), &seq);
-	coop_buf_clear(&out);
 	if (r < 0)
-		return coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s",
-				    strerror(-r));
+		return r;
 	*keeper->audit_fault = 0;
 	/* What the earlier keeper noted is what was not there. */
 	keeper->audit_then = (struct coop_audit_anchor){0};

@@ -20,11 +20,12 @@ struct coop_registry {
 	struct coop_link all;       /* start order, receipts included */
 	struct coop_link unsettled; /* ended records that may have left descendants; few */
 	unsigned unsettled_count;
-	unsigned live, finished_count, receipts;
+	unsigned live, finished_count;
 	int64_t surplus;             /* finished records above their agents' caps */
 	uint64_t told_count;         /* ends that have been told, ever */
 	uint64_t next_n, reserved_n; /* ids below reserved_n are taken on disk */
 	bool reserving;
+	bool receipts_over; /* some principal may have more than it is allowed */
 };
 
 int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err);

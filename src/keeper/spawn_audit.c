@@ -19,12 +19,12 @@
 #define NAME_MAX_SHOWN 128u /* of a variable's name; longer ones are left out */
 #define TEXT_MAX_SHOWN 2048 /* of a word, a command line, a path */
 
-static void write_cut(struct coop_jsonw *w, const char *name, const char *text, int max)
+static void write_cut(struct coop_jsonw *w, const char *name, const char *text)
 {
 	char shown[TEXT_MAX_SHOWN + 1];
 
 	if (text)
-		(void)snprintf(shown, sizeof shown, "%.*s", max, text);
+		(void)snprintf(shown, sizeof shown, "%.*s", TEXT_MAX_SHOWN, text);
 	coop_jsonw_string(w, name, text ? shown : NULL);
 }
 
@@ -39,15 +39,14 @@ static void write_argv(const json_t *args, struct coop_jsonw *w)
 		const char *word = json_string_value(json_array_get(argv, i));
 		if (!word)
 			break;
-		write_cut(w, NULL, word, TEXT_MAX_SHOWN);
+		write_cut(w, NULL, word);
 		written += strlen(word) + 1;
 	}
 	coop_jsonw_array_end(w);
 	if (written >= WORDS_MAX)
 		coop_jsonw_bool(w, "argv_truncated", true);
 	if (json_string_value(json_object_get(args, "command")))
-		write_cut(w, "command", json_string_value(json_object_get(args, "command")),
-			  TEXT_MAX_SHOWN);
+		write_cut(w, "command", json_string_value(json_object_get(args, "command")));
 }
 
 static void write_hash(const struct coop_keeper *keeper, const char *name, const void *data,
@@ -97,8 +96,7 @@ static void write_attempt(const struct coop_request *request, const char *decisi
 	coop_jsonw_string(w, "principal", agent ? agent->principal->name : NULL);
 	coop_jsonw_string(w, "agent", agent ? agent->path : NULL);
 	write_argv(request->args, w);
-	write_cut(w, "cwd", cwd ? cwd : json_string_value(json_object_get(request->args, "cwd")),
-		  TEXT_MAX_SHOWN);
+	write_cut(w, "cwd", cwd ? cwd : json_string_value(json_object_get(request->args, "cwd")));
 	coop_jsonw_string(w, "profile", "none");
 	write_env(keeper, json_object_get(request->args, "env"), w);
 	if (request->data_size) {
@@ -131,6 +129,19 @@ static int append(struct coop_keeper *keeper, struct coop_buf *out, const struct
 	return r;
 }
 
+/* The same, with an error for whoever needs the line. */
+static int append_or_fail(struct coop_keeper *keeper, struct coop_buf *out,
+			  const struct coop_jsonw *w, uint64_t *ret_seq, struct coop_err *err)
+{
+	int r = append(keeper, out, w, ret_seq);
+
+	if (r == -ENOMEM)
+		return coop_err_no_memory(err);
+	return r == 0 ? 0
+		      : coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s",
+				     strerror(-r));
+}
+
 int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *process,
 			     struct coop_err *err)
 {
@@ -141,13 +152,7 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 	if (!keeper->audit)
 		return 0;
 	write_attempt(request, "allowed", process->labels.cwd, &w);
-	int r = append(keeper, &out, &w, &process->audit_seq);
-	if (r == -ENOMEM)
-		return coop_err_no_memory(err);
-	if (r == 0)
-		return 0;
-	r = coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s", strerror(-r));
-	return r;
+	return append_or_fail(keeper, &out, &w, &process->audit_seq, err);
 }
 
 static bool is_denial(enum coop_code code)
@@ -193,4 +198,15 @@ void coop_spawn_audit_end(const struct coop_process *process)
 	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / 1000000u);
 	if (append(keeper, &out, &w, &seq) < 0)
 		keeper->audit_lost++;
+}
+
+int coop_spawn_audit_acknowledged(struct coop_keeper *keeper, struct coop_err *err)
+{
+	struct coop_buf out = {0};
+	struct coop_jsonw w = {.out = &out};
+	uint64_t seq;
+
+	coop_jsonw_string(&w, "kind", "acknowledged");
+	coop_jsonw_string(&w, "fault", keeper->audit_fault);
+	return append_or_fail(keeper, &out, &w, &seq, err);
 }

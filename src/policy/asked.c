@@ -59,13 +59,13 @@ bool coop_runs_from_stdin(const struct coop_runs *runs, const struct coop_run *r
 }
 
 const struct coop_word *coop_runs_redirect(const struct coop_runs *runs, const struct coop_run *run,
-					   enum coop_role role, size_t n)
+					   enum coop_role role)
 {
 	const struct coop_simple *command = coop_runs_command(runs, run);
 	const struct coop_word *word = coop_words_of(&runs->words, command) + command->arguments;
 
 	for (size_t i = 0; i < command->redirects; i++, word++) {
-		if (word->role == role && n-- == 0)
+		if (word->role == role)
 			return word;
 	}
 	return NULL;

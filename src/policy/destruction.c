@@ -139,7 +139,7 @@ static void check_text(const struct coop_scene *scene, const struct coop_run *ru
 static void check_fed(const struct coop_scene *scene, const struct coop_run *run, bool whole)
 {
 	const struct coop_runs *runs = scene->runs;
-	const struct coop_word *here = coop_runs_redirect(runs, run, COOP_ROLE_HERE, 0);
+	const struct coop_word *here = coop_runs_redirect(runs, run, COOP_ROLE_HERE);
 	const struct coop_pipe *pipe;
 
 	for (size_t i = coop_runs_from(runs, run->command);

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/glob.h"
 #include "base/mem.h"
-#include "policy/glob.h"
 #include "policy/paths.h"
 
 _Static_assert(PATH_MAX <= 4096, "realpath writes up to PATH_MAX");
@@ -271,8 +271,7 @@ static bool has_relative(const char *path)
 
 void coop_matches_make(struct coop_matches *matches, const struct coop_runs *runs, const char *path)
 {
-	*matches = (struct coop_matches){
-		.runs = runs, .path = path, .path_relative = has_relative(path)};
+	*matches = (struct coop_matches){.path = path, .path_relative = has_relative(path)};
 	for (size_t i = 0; i < runs->count && !matches->too_long && !matches->no_memory; i++) {
 		const struct coop_run *run = &runs->items[i];
 		const struct coop_simple *command = coop_runs_command(runs, run);

@@ -32,7 +32,6 @@ struct coop_match {
 
 /* All programs of a line, each once however often it runs. */
 struct coop_matches {
-	const struct coop_runs *runs;
 	const char *path;
 	bool path_relative; /* what it leads to depends on the working directory */
 	bool too_long, no_memory;

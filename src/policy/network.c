@@ -179,7 +179,7 @@ static void find_cloud(const struct coop_scene *scene, const struct coop_run *ru
 static void find_sender(const struct coop_scene *scene, const struct coop_run *run)
 {
 	const struct coop_word *words = coop_runs_words(scene->runs, run);
-	bool fed = coop_runs_redirect(scene->runs, run, COOP_ROLE_READ, 0) ||
+	bool fed = coop_runs_redirect(scene->runs, run, COOP_ROLE_READ) ||
 		   coop_runs_piped(scene->runs, run, NULL);
 
 	for (size_t i = 0; fed && i < run->count; i++) {

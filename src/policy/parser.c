@@ -38,6 +38,20 @@ static void leave(struct coop_lexer *lexer)
 	lexer->groups--;
 }
 
+/* A function's body: what follows its name, which is `command`. */
+static void parse_body(struct coop_lexer *lexer, const char *name, uint32_t command)
+{
+	coop_lexer_lines(lexer);
+	if (enter(lexer)) {
+		parse_command(lexer);
+		leave(lexer);
+	}
+	coop_words_add_function(lexer->out,
+				(struct coop_function){.name = name,
+						       .first = command + 1,
+						       .end = (uint32_t)lexer->out->command_count});
+}
+
 bool coop_parser_function(struct coop_lexer *lexer, const char *name, uint32_t command)
 {
 	struct coop_lexer ahead = *lexer;
@@ -47,16 +61,7 @@ bool coop_parser_function(struct coop_lexer *lexer, const char *name, uint32_t c
 	if (coop_lexer_peek(&ahead, 0) != ')')
 		return false;
 	lexer->at = ahead.at + 1;
-	coop_lexer_lines(lexer);
-	uint32_t first = command + 1;
-	if (enter(lexer)) {
-		parse_command(lexer);
-		leave(lexer);
-	}
-	(void)coop_words_add_function(
-		lexer->out, (struct coop_function){.name = name,
-						   .first = first,
-						   .end = (uint32_t)lexer->out->command_count});
+	parse_body(lexer, name, command);
 	return true;
 }
 
@@ -200,15 +205,7 @@ static bool parse_named_function(struct coop_lexer *lexer)
 	coop_lexer_blanks(lexer);
 	if (coop_lexer_peek(lexer, 0) == '(' && coop_parser_function(lexer, name, command))
 		return true;
-	coop_lexer_lines(lexer);
-	if (enter(lexer)) {
-		parse_command(lexer);
-		leave(lexer);
-	}
-	(void)coop_words_add_function(
-		lexer->out, (struct coop_function){.name = name,
-						   .first = command + 1,
-						   .end = (uint32_t)lexer->out->command_count});
+	parse_body(lexer, name, command);
 	return true;
 }
 
@@ -241,10 +238,9 @@ static void parse_pipeline(struct coop_lexer *lexer)
 		lexer->at += coop_lexer_peek(lexer, 1) == '&' ? 2 : 1;
 		uint32_t middle = (uint32_t)out->command_count;
 		parse_command(lexer);
-		(void)coop_words_add_pipe(out,
-					  (struct coop_pipe){.first = first,
-							     .middle = middle,
-							     .end = (uint32_t)out->command_count});
+		coop_words_add_pipe(out, (struct coop_pipe){.first = first,
+							    .middle = middle,
+							    .end = (uint32_t)out->command_count});
 	}
 	if (coop_lexer_peek(lexer, 0) == '&' && coop_lexer_peek(lexer, 1) != '&') {
 		for (size_t i = first; i < out->command_count; i++)

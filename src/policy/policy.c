@@ -73,7 +73,7 @@ static void choose(struct coop_choice *choice, enum coop_action action, const ch
 	put_source(choice->source, source);
 }
 
-int coop_policy_standard(struct coop_policy *policy)
+void coop_policy_standard(struct coop_policy *policy)
 {
 	static const enum coop_risk denied[] = {COOP_RISK_DESTRUCTIVE, COOP_RISK_CURL_PIPE_SHELL,
 						COOP_RISK_CREDENTIAL_FILE_READ,
@@ -81,7 +81,6 @@ int coop_policy_standard(struct coop_policy *policy)
 
 	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
 		choose(&policy->risk[denied[i]], COOP_ACTION_DENY, "standard policy");
-	return 0;
 }
 
 static int rules_add(struct coop_rules *rules, const char *text, const char *source)

@@ -52,8 +52,8 @@ struct coop_policy; /* the rules of one level */
 struct coop_policy *coop_policy_new(void);
 void coop_policy_free(struct coop_policy *policy); /* NULL is fine */
 
-/* What holds where the operator says nothing else: deny destructive, curl_pipe_shell, credential_file_read, network_exfil. 0 or -ENOMEM. */
-int coop_policy_standard(struct coop_policy *policy);
+/* What holds where the operator says nothing else: deny destructive, curl_pipe_shell, credential_file_read, network_exfil. */
+void coop_policy_standard(struct coop_policy *policy);
 
 /* The lists name programs: an entry with a slash is a path and fits the file that it leads to, any other fits a name as typed or
  * of the file found. They hold for argv[0], so a shell line needs its shell in an allow list too, and for every program that the

@@ -38,28 +38,6 @@ static bool stopped(const struct coop_runs *runs)
 	return runs->words.no_memory || runs->words.too_long;
 }
 
-static bool make_room(struct coop_runs *runs)
-{
-	if (runs->count < runs->capacity)
-		return true;
-	if (runs->count >= COOP_RUNS_MAX) {
-		runs->words.too_long = true;
-		return false;
-	}
-	bool own = runs->items != runs->space;
-	struct coop_run *grown =
-		coop_mem_realloc(own ? runs->items : NULL, runs->capacity * 2 * sizeof *grown);
-	if (!grown) {
-		runs->words.no_memory = true;
-		return false;
-	}
-	if (!own)
-		memcpy(grown, runs->space, sizeof runs->space);
-	runs->items = grown;
-	runs->capacity *= 2;
-	return true;
-}
-
 /* How many texts lie around the command: each costs a turn of reading. */
 static unsigned depth_of(const struct coop_words *words, uint32_t command)
 {
@@ -141,7 +119,7 @@ static void read_shell(struct coop_runs *runs, const struct coop_run *run)
 	if (!coop_runs_from_stdin(runs, run))
 		return;
 	coop_words_charge(&runs->words, coop_runs_command(runs, run)->redirects);
-	const struct coop_word *here = coop_runs_redirect(runs, run, COOP_ROLE_HERE, 0);
+	const struct coop_word *here = coop_runs_redirect(runs, run, COOP_ROLE_HERE);
 	if (here)
 		read_text(runs, run->command, here->text, here->id);
 	runs->unknown |= !here && coop_runs_piped(runs, run, NULL);
@@ -312,8 +290,14 @@ static void read_texts(struct coop_runs *runs, const struct coop_run *run)
 
 static void read_range(struct coop_runs *runs, struct range range)
 {
-	if (range.first >= range.end || stopped(runs) || !make_room(runs))
+	if (range.first >= range.end || stopped(runs))
 		return;
+	struct coop_run *items =
+		coop_words_room(&runs->words, runs->items, runs->space, sizeof *items, runs->count,
+				&runs->capacity, COOP_RUNS_MAX);
+	if (!items)
+		return;
+	runs->items = items;
 	if (range.depth > COOP_WORDS_DEPTH_MAX) {
 		runs->words.too_long = true;
 		return;

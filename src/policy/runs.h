@@ -57,9 +57,9 @@ static inline struct coop_args coop_runs_args(const struct coop_runs *runs,
 		.program = run->program, .words = coop_runs_words(runs, run), .count = run->count};
 }
 
-/* The redirections of the run's command in that role: the n-th, or NULL. */
+/* The first redirection of the run's command in that role, or NULL. */
 const struct coop_word *coop_runs_redirect(const struct coop_runs *runs, const struct coop_run *run,
-					   enum coop_role role, size_t n);
+					   enum coop_role role);
 
 /* The word with the text that an interpreter is given to run (-c TEXT, -e TEXT), or NULL. */
 const struct coop_word *coop_runs_text(const struct coop_runs *runs, const struct coop_run *run);

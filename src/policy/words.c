@@ -100,9 +100,8 @@ char *coop_words_text(struct coop_words *words, const char *text, size_t size)
 	return place;
 }
 
-/* The list with room for one more, perhaps elsewhere; NULL at the limit or without memory, with the reason noted. */
-static void *room(struct coop_words *words, void *items, const void *space, size_t size,
-		  size_t count, size_t *capacity, size_t max)
+void *coop_words_room(struct coop_words *words, void *items, const void *space, size_t size,
+		      size_t count, size_t *capacity, size_t max)
 {
 	if (count >= max) {
 		words->too_long = true;
@@ -121,9 +120,9 @@ static void *room(struct coop_words *words, void *items, const void *space, size
 	return grown;
 }
 
-#define ROOM(list, space, count, capacity, max)                                   \
-	room(words, words->list, words->space, sizeof *words->list, words->count, \
-	     &words->capacity, (max))
+#define ROOM(list, space, count, capacity, max)                                              \
+	coop_words_room(words, words->list, words->space, sizeof *words->list, words->count, \
+			&words->capacity, (max))
 
 uint32_t coop_words_add_command(struct coop_words *words)
 {
@@ -138,13 +137,13 @@ uint32_t coop_words_add_command(struct coop_words *words)
 	return (uint32_t)words->command_count++;
 }
 
-uint32_t coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe)
+void coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe)
 {
 	struct coop_pipe *items =
 		ROOM(pipes, pipe_space, pipe_count, pipe_capacity, COOP_WORDS_COMMANDS_MAX);
 
 	if (!items)
-		return COOP_SIMPLE_NONE;
+		return;
 	uint32_t index = (uint32_t)words->pipe_count++;
 	words->pipes = items;
 	items[index] = pipe;
@@ -157,19 +156,17 @@ uint32_t coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe)
 		*place = index;
 	}
 	coop_words_charge(words, pipe.end - pipe.middle);
-	return index;
 }
 
-uint32_t coop_words_add_function(struct coop_words *words, struct coop_function function)
+void coop_words_add_function(struct coop_words *words, struct coop_function function)
 {
 	struct coop_function *items = ROOM(functions, function_space, function_count,
 					   function_capacity, COOP_WORDS_COMMANDS_MAX);
 
 	if (!items)
-		return COOP_SIMPLE_NONE;
+		return;
 	words->functions = items;
-	items[words->function_count] = function;
-	return (uint32_t)words->function_count++;
+	items[words->function_count++] = function;
 }
 
 void coop_words_add_pending(struct coop_words *words, struct coop_word word)
@@ -188,9 +185,9 @@ void coop_words_add_scratch(struct coop_words *words, const char *bytes, size_t 
 	coop_words_charge(words, size);
 	while (words->scratch_capacity - words->scratch_count < size) {
 		/* The limit lies above the work's: only memory can be missing. */
-		char *items = room(words, words->scratch, words->scratch_space, 1,
-				   words->scratch_capacity, &words->scratch_capacity,
-				   COOP_WORDS_WORK_MAX * 2);
+		char *items = coop_words_room(words, words->scratch, words->scratch_space, 1,
+					      words->scratch_capacity, &words->scratch_capacity,
+					      COOP_WORDS_WORK_MAX * 2);
 		if (!items)
 			return;
 		words->scratch = items;

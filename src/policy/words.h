@@ -124,10 +124,15 @@ void coop_words_charge(struct coop_words *words, size_t steps);
 /* A copy that lives as long as the reading; NULL without memory (then no_memory is set). */
 char *coop_words_text(struct coop_words *words, const char *text, size_t size);
 
-/* Each returns the new element's index, or COOP_SIMPLE_NONE where there is no room, with the reason noted. */
+/* A list that begins in `space`, with room for one more, perhaps elsewhere; NULL at the limit or without memory, with the reason
+ * noted. */
+void *coop_words_room(struct coop_words *words, void *items, const void *space, size_t size,
+		      size_t count, size_t *capacity, size_t max);
+
+/* Where there is no room, nothing is added, and the reason noted. A command's index comes back, or COOP_SIMPLE_NONE. */
 uint32_t coop_words_add_command(struct coop_words *words);
-uint32_t coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe);
-uint32_t coop_words_add_function(struct coop_words *words, struct coop_function function);
+void coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe);
+void coop_words_add_function(struct coop_words *words, struct coop_function function);
 void coop_words_add_pending(struct coop_words *words, struct coop_word word);
 void coop_words_add_scratch(struct coop_words *words, const char *bytes, size_t size);
 

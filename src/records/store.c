@@ -64,7 +64,6 @@ static const char *const texts[SQL_COUNT] = {
 		"ifnull((SELECT CAST(text AS INTEGER) FROM meta WHERE key = 'store.last_n'), 0))",
 	[SQL_COUNT_ENDED] = "SELECT (SELECT count(*) FROM processes) - "
 			    "(SELECT count(*) FROM processes WHERE ended_at = 0)",
-	[SQL_KEEP_LAST_N] = "INSERT OR REPLACE INTO meta (key, text) VALUES ('store.last_n', ?1)",
 	[SQL_PRUNE] = "DELETE FROM processes WHERE n IN (SELECT n FROM processes "
 		      "WHERE ended_at <> 0 ORDER BY n LIMIT ?1)",
 	/* The numbers first, from the index alone; then the rows. */

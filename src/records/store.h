@@ -117,7 +117,7 @@ struct coop_store_query {
 	uint64_t limit;
 };
 
-/* Newest first. */
+/* Newest first. A callback that returns > 0 has enough; < 0 ends the walk with that. */
 int coop_store_history(struct coop_store *store, const struct coop_store_query *query,
 		       int (*row)(void *user, const struct coop_store_process *process), void *user,
 		       struct coop_err *err);

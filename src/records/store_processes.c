@@ -45,8 +45,8 @@ static int give_all(struct coop_store *store, sqlite3_stmt *statement,
 
 	while ((r = coop_store_step(store, statement, err)) > 0) {
 		r = give(statement, row, user);
-		if (r < 0)
-			return coop_store_stop(statement, r, err);
+		if (r)
+			return coop_store_stop(statement, r < 0 ? r : 0, err);
 	}
 	return r;
 }
@@ -127,7 +127,6 @@ int coop_store_last_n(struct coop_store *store, uint64_t *ret, struct coop_err *
 /* Ids must go on growing also when their rows are gone. */
 static int keep_last_n(struct coop_store *store, struct coop_err *err)
 {
-	sqlite3_stmt *statement = store->statements[SQL_KEEP_LAST_N];
 	char digits[24];
 	uint64_t n = 0;
 	int r = coop_store_last_n(store, &n, err);
@@ -135,8 +134,7 @@ static int keep_last_n(struct coop_store *store, struct coop_err *err)
 	if (r < 0)
 		return r;
 	(void)snprintf(digits, sizeof digits, "%" PRIu64, n);
-	coop_store_bind_text(statement, 1, digits);
-	return coop_store_run(store, statement, err);
+	return coop_store_set_meta(store, "store.last_n", digits, err);
 }
 
 static int drop_oldest(struct coop_store *store, int64_t count, struct coop_err *err)

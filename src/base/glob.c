@@ -1,4 +1,4 @@
-#include "policy/glob.h"
+#include "base/glob.h"
 
 #include <string.h>
 

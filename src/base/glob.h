@@ -1,6 +1,6 @@
 /* Shell patterns (* ? [..] \x) over whole texts, where * also takes slashes. */
-#ifndef COOP_POLICY_GLOB_H
-#define COOP_POLICY_GLOB_H
+#ifndef COOP_BASE_GLOB_H
+#define COOP_BASE_GLOB_H
 
 #include <stdbool.h>
 #include <stddef.h>
