@@ -76,6 +76,7 @@ class ExitedTest(EventsCase):
             thread.start()
         for thread in threads:
             thread.join()
+        self.assertEqual({path: len(ids) for path, ids in owned.items()}, dict.fromkeys(paths, 12))
         last = {path: self.run_one(workers[path]) for path in paths}
         for path, subscriber in subscribers:
             for other in sees[path]:

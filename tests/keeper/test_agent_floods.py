@@ -5,7 +5,7 @@ import resource
 import sqlite3
 
 from lib.agents import AgentCase
-from lib.client import Closed, KeeperError
+from lib.client import KeeperError
 from lib.place import sanitized
 from lib.procs import wait_until
 
@@ -155,15 +155,26 @@ class EndingTest(FloodCase):
     def test_follower_whose_login_is_no_login(self):
         """follow_events and a login without a token, in one piece: that connection ends, and nothing else does."""
         self.finish(self.client)
-        for login in ({"token": 5}, {}, {"token": "coop_1_x"}):
+        for login in ({"token": 5}, {}):
             client = self.connect()
-            follow, _ = client.submit_all([("follow_events", {}), ("login", login)])
+            client.submit_all([("follow_events", {}), ("login", login)])
             self.finish(self.client)
-            with contextlib.suppress(Closed):
-                while client.item(follow).get("event") == "subscribed":
-                    pass
+            self.assertEqual(client.until_closed()["code"], "permission_denied")
             client.close()
             self.assert_lives()
+
+    def test_follower_that_logs_in(self):
+        """A login while something else is asked for is refused, and the connection stays who it was."""
+        client = self.connect()
+        follow, login = client.submit_all([("follow_events", {}), ("login", {"token": "coop_1_x"})])
+        with self.assertRaises(KeeperError) as caught:
+            client.finish(login)
+        self.assertEqual((caught.exception.code, caught.exception.details["field"]), ("invalid_input", "op"))
+        process = self.finish(self.client)["id"]
+        wait_until(lambda: client.item(follow).get("process", {}).get("id") == process, "events go on")
+        self.assertEqual(client.call("info")["you"], self.client.call("info")["you"])
+        client.close()
+        self.assert_lives()
 
     def test_revoked_and_does_not_read(self):
         """What was to end with the connection ends at once, and the connection does not stay either."""

@@ -163,13 +163,17 @@ class CrashTest(RecordsCase):
         """SIGKILL at any moment while four agents work: the next keeper starts, knows what was written, and nothing runs."""
         tokens = [self.login_later(number) for number in range(4)]
         known = set()
-        for delay in (0.0, 0.02, 0.05, 0.1, 0.15):
+        everybody = {f"main/a{number}" for number in range(4)}
+        for delay in (None, 0.0, 0.02, 0.05, 0.1, 0.15):
             self.settle()
             known |= {row["id"] for row in self.client.call("history", limit=10000)["processes"]}
             threads = [threading.Thread(target=self.work_until_closed, args=[token]) for token in tokens]
             for thread in threads:
                 thread.start()
-            time.sleep(delay)  # no synchronisation: the moment of the kill is what varies
+            if delay is None:
+                procs.wait_until(lambda: everybody <= self.recorded_agents(), "all four are at work")
+            else:
+                time.sleep(delay)  # no synchronisation: the moment of the kill is what varies
             self.restart(kill=True)
             for thread in threads:
                 thread.join()
@@ -181,6 +185,9 @@ class CrashTest(RecordsCase):
             self.assertTrue(report["good"], report)
             newest = self.spawn("true")["id"]
             self.assertGreater(number_of(newest), max(map(number_of, rows), default=0))
+
+    def recorded_agents(self):
+        return {row["agent_path"] for row in self.client.call("history", limit=10000)["processes"]}
 
     def login_later(self, number):
         self.client.call("agent_add", agent=f"main/a{number}")
