@@ -252,10 +252,11 @@ struct coop_agent *coop_agent_find_parent(struct coop_agent *base, const char *t
 		return NULL;
 	}
 	if (!coop_agent_valid_name(name)) {
-		(void)coop_err_field(err, COOP_INVALID_INPUT, "agent",
-				     "an agent's name has 1 to %u of A-Z a-z 0-9 . _ - and begins "
-				     "with a letter or digit",
-				     COOP_AGENT_NAME_MAX);
+		(void)coop_err_field(
+			err, COOP_INVALID_INPUT, "agent",
+			"an agent's name has 1 to %u of A-Z a-z 0-9 . _ -, begins with "
+			"a letter or digit, and is not self",
+			COOP_AGENT_NAME_MAX);
 		return NULL;
 	}
 	/* Nothing before a slash is no name. */

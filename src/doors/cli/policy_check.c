@@ -71,8 +71,8 @@ const struct cli_verb cli_verb_policy_check = {
 		"where it "
 		"stands, and why; the strictest\n"
 		"comes first, and holds. The exit code is 0 if the command would be started, else "
-		"1. Whether the program exists is not\n"
-		"looked at.",
+		"1. Rules, the folder and limits\n"
+		"are looked at, not whether the program exists.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.operands = CLI_OPERANDS_LAST,
