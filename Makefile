@@ -5,7 +5,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 VALGRIND_PROCESSES ?= 10250
 
-.PHONY: all run test bench asan fuzz valgrind lint format install deps clean help
+.PHONY: all run test test-vm bench asan fuzz valgrind lint format install deps clean help
 
 ## all: build; programs in build/bin, libraries in build/lib (the default)
 all: deps
@@ -18,6 +18,10 @@ run: all
 ## test: build and run the whole test suite
 test: all
 	@COOP_BUILD=build tests/run
+
+## test-vm: the tests of limits, kill and freeze on Debian's kernel with cgroup v2, in a virtual machine (slow)
+test-vm: all
+	@scripts/test-vm build
 
 ## asan: the same suite with AddressSanitizer and UndefinedBehaviorSanitizer
 asan: deps
@@ -58,4 +62,4 @@ clean:
 
 ## help: this list
 help:
-	@sed -n 's/^## \([a-z]*\): /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | expand -t 10

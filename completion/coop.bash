@@ -26,12 +26,19 @@ _coop_choices() {
 	local coop=$1 option=$2
 	shift 2
 	"$coop" help "$@" 2>/dev/null |
-		sed -nE "s/^ +(-., )?$option ([a-z_]+(\\|[a-z_]+)+).*/\\2/p" | tr '|' ' '
+		sed -nE "s/^ +(-., )?$option ([a-z_-]+(\\|[a-z_-]+)+).*/\\2/p" | tr '|' ' '
 }
 
 # The settings of a keeper, from help: "  max_running   …".
 _coop_settings() {
 	"$1" help keeper 2>/dev/null | sed -nE 's/^  ([a-z]+(_[a-z]+)+) +.*/\1=/p'
+}
+
+# The profiles of the operator's own, from the sections of the configuration.
+_coop_profiles() {
+	local conf=${XDG_CONFIG_HOME:-$HOME/.config}/coop/coop.conf
+	((EUID == 0)) && conf=/etc/coop/coop.conf
+	sed -nE 's/^\[profile +([^] ]+) *\].*/\1/p' "${COOP_CONF:-$conf}" 2>/dev/null
 }
 
 # The command line that begins at word $1, completed as one of its own where bash-completion is there to do it.
@@ -69,12 +76,18 @@ _coop_value() {
 		compopt -o nospace
 		;;
 	--unset)
-		_coop_words "policy $("$coop" help --words "$@" 2>/dev/null | grep -vE '^--(unset|principal|token-file)|^-.=|^--json|^--help' |
+		_coop_words "policy sandbox limits $("$coop" help --words "$@" 2>/dev/null | grep -vE '^--(unset|principal|token-file)|^-.=|^--json|^--help' |
 			tr -d = | cut -c3-)" "$cur"
 		;;
 	--agent | --parent) _coop_words "$(_coop_members path "$coop" agent ls)" "$cur" ;;
 	--session) _coop_words "$(_coop_members id "$coop" session ls)" "$cur" ;;
-	--cwd | --workspace) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+	--profile) _coop_words "read-only workspace-write full $(_coop_profiles)" "$cur" ;;
+	--require | --tolerate)
+		_coop_words "files network identity ipc privileges seccomp kill memory_bytes cpu_quota max_pids max_cpu_secs \
+max_open_files max_file_bytes tmp_bytes" "$cur"
+		;;
+	--cwd | --workspace | --write) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+	--read | --deny-read | --deny-write | --protect) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--data | --token-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	*) return 1 ;;
 	esac
@@ -99,7 +112,7 @@ _coop_operand() {
 			_coop_words "$(_coop_ids "$coop" ps --json)" "$cur"
 		fi
 		;;
-	stdin | stop | attach) _coop_words "$(_coop_ids "$coop" ps --json)" "$cur" ;;
+	stdin | stop | attach | freeze | thaw) _coop_words "$(_coop_ids "$coop" ps --json)" "$cur" ;;
 	status | logs | wait | kill | rm) _coop_words "$("$coop" info >/dev/null 2>&1 && _coop_ids "$coop" ps --json -a)" "$cur" ;;
 	'agent show' | 'agent set' | 'agent rm' | 'token new') _coop_words "$(_coop_members path "$coop" agent ls)" "$cur" ;;
 	'token revoke') _coop_words "$(_coop_members id "$coop" token ls)" "$cur" ;;
@@ -108,7 +121,7 @@ _coop_operand() {
 		((COMP_CWORD == first)) &&
 			_coop_words "spawn list status wait read follow write_stdin close_stdin resize signal kill stop release keep gc info \
 shutdown list_shells describe login agent_add agent_list agent_show agent_set agent_remove token_new token_list token_revoke \
-session_new session_end session_list cancel history follow_events audit_tail audit_verify reload check" "$cur"
+session_new session_end session_list cancel history follow_events audit_tail audit_verify reload check doctor freeze thaw" "$cur"
 		;;
 	esac
 }

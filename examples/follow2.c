@@ -77,11 +77,16 @@ static void start(struct coop *coop, struct process *process, const char *comman
 	struct coop_handler handler = {
 		.data = on_data, .event = on_event, .done = on_done, .user = process};
 	/* These two are nobody's business but ours: they shall not outlive this program. */
-	struct coop_spawn_options options = {
-		.command = command, .merge_stderr = true, .lease = COOP_LEASE_EPHEMERAL};
+	char *here = realpath(".", NULL);
+	struct coop_spawn_sandbox sandbox = {.workspace = here}; /* all that they may change */
+	struct coop_spawn_options options = {.command = command,
+					     .merge_stderr = true,
+					     .lease = COOP_LEASE_EPHEMERAL,
+					     .sandbox = &sandbox};
 
 	if (coop_spawn(coop, &options, process->id, &error) < 0)
 		fail(command, &error);
+	free(here);
 	snprintf(process->args, sizeof process->args, "{\"id\":\"%s\"}", process->id);
 	if (coop_submit(coop, "follow", process->args, NULL, 0, &handler, NULL, &error) < 0)
 		fail("follow", &error);

@@ -3,7 +3,8 @@
  *     run PROGRAM [ARGUMENT…]
  *
  * The command belongs to the keeper: kill this program, and the command goes on (look for it
- * with `coop ps`). */
+ * with `coop ps`). It may change what lies in the current folder, which must not be the home
+ * folder itself. */
 #include <coop.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,12 +90,17 @@ int main(int argc, char **argv)
 	if (coop_open(NULL, &coop, &error) < 0)
 		fail("connect", &error);
 
+	/* Of all files the command may change those in this folder, and no others. */
+	char *here = realpath(".", NULL);
+	struct coop_spawn_sandbox sandbox = {.workspace = here};
 	struct coop_spawn_options options = {
 		.argv = (const char *const *)(argv + 1),
 		.why = "example run",
+		.sandbox = &sandbox,
 	};
 	if (coop_spawn(coop, &options, id, &error) < 0)
 		fail(argv[1], &error);
+	free(here);
 	follow_output(coop, id);
 	if (coop_wait(coop, id, -1, &end, &error) < 0)
 		fail("wait", &error);

@@ -193,6 +193,56 @@ enum coop_lease {
 	COOP_LEASE_PERSISTENT, /* ends by request or when its time to live is over */
 };
 
+/* How a process is confined (docs/PROTOCOL.md names the same members). Zero-initialise it; what is
+ * NULL is as the operator and the agent's settings have it: the profile "workspace-write", the
+ * network "loopback", the home "cow", the root "host". Where one of them allows less, asking for
+ * more is refused, code "permission_denied". Lists end with NULL; paths are absolute, "~/" at
+ * their front is the home folder. */
+struct coop_spawn_sandbox {
+	const char *profile; /* "read-only", "workspace-write", "full", or one of coop.conf */
+	/* The folder that it may change. NULL: the one that the agent is bound to; without such,
+	 * nothing but a /tmp of its own and what it writes to the home folder, which vanishes. The
+	 * library grants nothing by itself, least of all this program's own folder. */
+	const char *workspace;
+	const char *network;            /* "none", "loopback", "host" */
+	const char *home;               /* "cow", "read-only", "hidden" */
+	const char *root;               /* "host", "minimal" */
+	const char *const *allow_write; /* more folders that it may change */
+	const char *const *allow_read;  /* with the root "minimal": what is seen besides */
+	const char *const *deny_write;  /* wins over what may be changed */
+	const char *const *deny_read;   /* files, folders or patterns that are not seen */
+	const char *const *protect;     /* read-only in all it may change, besides the usual ones */
+	/* Protections by name ("files", "network", "identity", "ipc", "privileges", "seccomp",
+	 * "kill", and limits by their fields). Without one that is required the process is not
+	 * started: code "sandbox_unavailable", with `protection` and `reason` in the details. NULL:
+	 * all but "ipc", and each limit that is asked for. */
+	const char *const *require;
+	const char *const *tolerate; /* taken out of those */
+};
+
+/* Limits of a process with all that it starts. Zero-initialise it; 0: none of its own. */
+struct coop_spawn_limits {
+	uint64_t memory_bytes;
+	uint32_t cpu_millis; /* thousandths of a processor: 1500 is one and a half */
+	uint64_t max_pids;
+	uint64_t max_cpu_secs; /* of each process, as the following two */
+	uint64_t max_open_files;
+	uint64_t max_file_bytes; /* that it writes */
+	uint64_t tmp_bytes;      /* what fits into its /tmp */
+};
+
+/* Most bytes of a file that a process is given, and most of all of them together. */
+#define COOP_FILE_MAX (8u << 20)
+#define COOP_FILES_MAX (16u << 20)
+
+/* A file that a process is given, read-only, and gone when it ends. */
+struct coop_spawn_file {
+	const char *name; /* a variable that holds the file's path; or */
+	const char *path; /* an absolute path where it is found */
+	const void *data;
+	size_t size;
+};
+
 /* What to start. Zero-initialise it; only argv or command is needed. Text must be UTF-8. */
 struct coop_spawn_options {
 	const char *const *argv; /* program and arguments, ends with NULL */
@@ -213,6 +263,10 @@ struct coop_spawn_options {
 	enum coop_lease lease;
 	const char *session; /* id of a session that it ends with; NULL: the agent's default one */
 	const char *call_id; /* the operation cancel ends all that carry it; NULL: none */
+	const struct coop_spawn_sandbox *sandbox; /* NULL: as the operator and the agent have it */
+	const struct coop_spawn_limits *limits;   /* NULL: likewise */
+	const struct coop_spawn_file *files;      /* at most 128 */
+	size_t file_count;
 };
 
 /* Starts a process; returns when the program has been executed. */
@@ -224,7 +278,8 @@ struct coop_end {
 	char state[16]; /* "running", "stopped", "exited", "signaled", … */
 	int exit_code;  /* -1: it returned none */
 	int signal;     /* what killed it; 0: nothing did */
-	char cause[32]; /* "self_exit", "killed_by_request", "timed_out", …; "" while it lives */
+	char cause
+		[32]; /* "self_exit", "killed_by_request", "timed_out", "oom", …; "" while it lives */
 };
 
 /* Waits for the end for up to timeout_ms (-1: without limit). Returns 1 when it has ended, 0

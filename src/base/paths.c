@@ -1,6 +1,8 @@
 #include "base/paths.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -145,4 +147,29 @@ void coop_paths_explain_parent(const char *path, int status, char *ret_text, siz
 
 	(void)snprintf(parent, sizeof parent, "%s", path);
 	coop_paths_explain_dir(cut_last(parent) ? parent : ".", status, ret_text, size);
+}
+
+void coop_paths_remove_all(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	char path[COOP_PATHS_MAX + 512];
+
+	if (fd < 0) {
+		(void)unlink(dir);
+		return;
+	}
+	if (!entries)
+		(void)close(fd);
+	while (entries && (entry = readdir(entries))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		(void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (unlink(path) < 0 && errno == EISDIR)
+			coop_paths_remove_all(path);
+	}
+	if (entries)
+		(void)closedir(entries);
+	(void)rmdir(dir); /* what cannot be removed is left for the next start */
 }

@@ -20,6 +20,9 @@ int coop_paths_make_parent(const char *path);
 /* Makes a folder likewise. */
 int coop_paths_make_dir(const char *path);
 
+/* Removes a folder and what is in it, as far as that is possible. A link is removed, never followed. */
+void coop_paths_remove_all(const char *path);
+
 /* Says in words why one of the two above failed with `status`, and the way out where there is one: "/x belongs to another user
  * (uid 1000)", "others may write to /x: chmod go-w /x". `path` is the folder, or (make_parent) what was to lie in it. */
 void coop_paths_explain_dir(const char *path, int status, char *ret_text, size_t size);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/paths.h"
 #include "client/arguments.h"
+#include "client/spawn_sandbox.h"
 
 #define FIELD_SIZE 160
 
@@ -164,6 +165,9 @@ COOP_PUBLIC int coop_spawn(struct coop *coop, const struct coop_spawn_options *o
 		return r;
 	put_base_env(&arguments, coop);
 	put_choices(&arguments.w, options);
+	r = coop_client_put_sandbox(&arguments, options, error);
+	if (r < 0)
+		return r;
 	r = coop_arguments_call(&arguments, coop, "spawn", data ? options->input_data : NULL,
 				data ? options->input_size : 0, &result, NULL, error);
 	if (r < 0)

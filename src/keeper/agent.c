@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/groups.h"
 #include "keeper/keeper.h"
+#include "keeper/net.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -113,6 +115,8 @@ void coop_agent_unref(struct coop_agent *agent)
 {
 	while (agent && --agent->refs == 0) {
 		struct coop_agent *parent = agent->parent;
+		coop_net_orphan(&agent->net);
+		coop_groups_agent_removed(agent);
 		if (--agent->principal->agents == 0)
 			free_principal(agent->principal);
 		coop_agent_settings_clear(&agent->settings);

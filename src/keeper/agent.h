@@ -12,12 +12,14 @@
 #include "base/jsonw.h"
 #include "keeper/agent_settings.h"
 #include "keeper/list.h"
+#include "sandbox/cgroup.h"
 
 #define COOP_AGENT_NAME_MAX 64u
 #define COOP_AGENT_DEPTH_MAX 8u
 #define COOP_AGENT_FIRST "main" /* of each principal */
 
 struct coop_keeper;
+struct coop_net;
 struct coop_process;
 
 struct coop_principal {
@@ -56,6 +58,8 @@ struct coop_agent {
 	unsigned evictable;
 	struct coop_link in_crowded; /* it has more of them than it may keep */
 
+	struct coop_net *net;     /* of its default session; NULL: none */
+	struct coop_cgroup group; /* of it and all below it, if it has limits; path NULL: none */
 	struct coop_link sessions, tokens;
 	unsigned session_count, token_count;
 };

@@ -9,6 +9,7 @@
 #include "keeper/change.h"
 #include "keeper/connection.h"
 #include "keeper/eviction.h"
+#include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/op_agent.h"
 #include "keeper/party.h"
@@ -114,7 +115,8 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 		coop_err_detail_int(err, "limit", limit);
 		return r;
 	}
-	r = coop_agent_settings_read(args, NULL, mine->path, &mine->settings, err);
+	r = coop_agent_settings_read(args, NULL, mine->path, &keeper->conf.profiles,
+				     &mine->settings, err);
 	if (r == 0 && mine->agent)
 		r = coop_agent_settings_narrow(&mine->settings, args, mine->agent, err);
 	if (r == 0)
@@ -222,7 +224,8 @@ static int check_set(struct coop_change *change, struct coop_err *err)
 
 	if (r == 0)
 		r = coop_agent_settings_read(change->job.request->args, &agent->settings,
-					     agent->path, &mine->settings, err);
+					     agent->path, &agent->keeper->conf.profiles,
+					     &mine->settings, err);
 	if (r == 0 && agent->parent)
 		r = coop_agent_settings_narrow(&mine->settings, change->job.request->args,
 					       agent->parent, err);
@@ -243,6 +246,7 @@ static int make_set(struct coop_change *change, struct coop_err *err)
 
 	(void)err;
 	mine->agent->settings = mine->settings;
+	coop_groups_agent_changed(mine->agent);
 	mine->settings = old;
 	coop_eviction_recount(mine->agent->keeper);
 	struct coop_request *request = coop_job_release(&change->job);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/agent_sandbox.h"
 #include "policy/paths.h"
 #include "policy/policy.h"
 
@@ -20,6 +21,7 @@ void coop_agent_settings_init(struct coop_agent_settings *settings)
 {
 	*settings = (struct coop_agent_settings){
 		.max_running = -1, .max_buffer_bytes = -1, .max_finished = -1};
+	coop_sandbox_policy_init(&settings->sandbox);
 }
 
 static void free_list(char **list)
@@ -33,6 +35,7 @@ void coop_agent_settings_clear(struct coop_agent_settings *settings)
 {
 	free_list(settings->workspace);
 	coop_policy_free(settings->policy);
+	coop_sandbox_policy_clear(&settings->sandbox);
 	coop_agent_settings_init(settings);
 }
 
@@ -106,6 +109,7 @@ static int copy(const struct coop_agent_settings *from, const char *path,
 	*to = *from;
 	to->workspace = NULL;
 	to->policy = NULL;
+	coop_sandbox_policy_init(&to->sandbox);
 	while (from->workspace && from->workspace[count])
 		count++;
 	if (from->workspace && !(to->workspace = coop_mem_zalloc((count + 1) * sizeof(char *))))
@@ -114,8 +118,9 @@ static int copy(const struct coop_agent_settings *from, const char *path,
 		if (!(to->workspace[i] = coop_mem_strdup(from->workspace[i])))
 			return coop_err_no_memory(err);
 	}
-	if (!from->policy)
-		return 0;
+	r = coop_sandbox_policy_copy(&from->sandbox, &to->sandbox, err);
+	if (r < 0 || !from->policy)
+		return r;
 	coop_policy_write(from->policy, &w, NULL);
 	json_t *json = w.failed ? NULL
 				: json_loadb((const char *)coop_buf_front(&text),
@@ -167,8 +172,8 @@ static int read_lists(const json_t *args, const char *path, bool resolved,
 }
 
 static int read_settings(const json_t *args, const struct coop_agent_settings *base,
-			 const char *path, bool resolved, struct coop_agent_settings *ret,
-			 struct coop_err *err)
+			 const char *path, const struct coop_profiles *profiles, bool resolved,
+			 struct coop_agent_settings *ret, struct coop_err *err)
 {
 	struct coop_agent_settings settings;
 	int r = 0;
@@ -183,6 +188,8 @@ static int read_settings(const json_t *args, const struct coop_agent_settings *b
 	read_flag(args, "restricted", &settings.restricted);
 	if (r == 0)
 		r = read_lists(args, path, resolved, &settings, err);
+	if (r == 0)
+		r = coop_agent_sandbox_read(args, profiles, resolved, &settings.sandbox, err);
 	if (r < 0) {
 		coop_agent_settings_clear(&settings);
 		return r;
@@ -192,16 +199,16 @@ static int read_settings(const json_t *args, const struct coop_agent_settings *b
 }
 
 int coop_agent_settings_read(const json_t *args, const struct coop_agent_settings *base,
-			     const char *path, struct coop_agent_settings *ret,
-			     struct coop_err *err)
+			     const char *path, const struct coop_profiles *profiles,
+			     struct coop_agent_settings *ret, struct coop_err *err)
 {
-	return read_settings(args, base, path, false, ret, err);
+	return read_settings(args, base, path, profiles, false, ret, err);
 }
 
 int coop_agent_settings_restore(const json_t *json, const char *path,
 				struct coop_agent_settings *ret, struct coop_err *err)
 {
-	return read_settings(json, NULL, path, true, ret, err);
+	return read_settings(json, NULL, path, NULL, true, ret, err);
 }
 
 static int too_wide(const char *field, int64_t limit, struct coop_err *err)
@@ -249,7 +256,10 @@ int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const
 	if (json_is_false(json_object_get(args, "restricted")) && coop_agent_restricted(parent))
 		return coop_err_field(err, COOP_INVALID_INPUT, "restricted",
 				      "restricted cannot be taken away: the parent is restricted");
-	return coop_arg(args, "workspace") ? narrow_workspace(settings->workspace, parent, err) : 0;
+	int r = coop_agent_sandbox_narrow(&settings->sandbox, args, parent, err);
+	return r == 0 && coop_arg(args, "workspace")
+		       ? narrow_workspace(settings->workspace, parent, err)
+		       : r;
 }
 
 static void write_number(struct coop_jsonw *w, const char *name, int64_t value)
@@ -286,5 +296,7 @@ void coop_agent_settings_write(const struct coop_agent_settings *settings, struc
 		coop_policy_write(settings->policy, w, "policy");
 	else
 		coop_jsonw_null(w, "policy");
+	coop_sandbox_policy_write(&settings->sandbox, w, "sandbox");
+	coop_sandbox_limits_write(&settings->sandbox.limits, w, "limits");
 	coop_jsonw_end(w);
 }

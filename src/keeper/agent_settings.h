@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "sandbox/policy.h"
 
 struct coop_agent;
 struct coop_policy;
@@ -23,16 +24,18 @@ struct coop_agent_settings {
 	bool restricted;            /* may not set variables that change what programs load */
 	char **workspace;           /* absolute, NULL-terminated; NULL: not set */
 	struct coop_policy *policy; /* NULL: none */
+	struct coop_sandbox_policy
+		sandbox; /* ceilings; its limits are totals of the agent and all below it */
 };
 
 void coop_agent_settings_init(struct coop_agent_settings *settings);
 void coop_agent_settings_clear(struct coop_agent_settings *settings);
 
 /* Lays the members of `args` that are settings over `base` (NULL: nothing): absent ones stay as they are, null ones are taken
- * away. `path` is whose they are, for explanations. 0 with *ret filled, or the error filled. */
+ * away. `path` is whose they are, for explanations; `profiles` are the operator's. 0 with *ret filled, or the error filled. */
 int coop_agent_settings_read(const json_t *args, const struct coop_agent_settings *base,
-			     const char *path, struct coop_agent_settings *ret,
-			     struct coop_err *err);
+			     const char *path, const struct coop_profiles *profiles,
+			     struct coop_agent_settings *ret, struct coop_err *err);
 
 /* As the database has them: roots are taken as they stand. */
 int coop_agent_settings_restore(const json_t *json, const char *path,

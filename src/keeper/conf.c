@@ -20,7 +20,10 @@ struct parser {
 	const char *name;
 	unsigned line;
 	uint32_t once; /* keys that were met and may not be met again */
-	bool failed;   /* err says why */
+	/* Where the sections stand first, for what is wrong with them as a whole. */
+	unsigned sandbox_line, profile_lines[COOP_SANDBOX_PROFILES_MAX];
+	const char *profile; /* of the section that a key stands in */
+	bool failed;         /* err says why */
 	struct coop_conf *conf;
 	struct coop_err *err;
 };
@@ -123,18 +126,39 @@ static void take_audit(struct parser *parser, const char *key, const char *value
 	take_enabled(parser, ONCE_AUDIT, key, value, &parser->conf->audit);
 }
 
+static void take_sandbox(struct parser *parser, const char *key, const char *value)
+{
+	struct coop_err err;
+
+	if (coop_profiles_set(&parser->conf->profiles, NULL, key, value, &err) < 0)
+		fail_with(parser, &err);
+}
+
+static void take_profile(struct parser *parser, const char *key, const char *value)
+{
+	struct coop_err err;
+
+	if (coop_profiles_set(&parser->conf->profiles, parser->profile, key, value, &err) < 0)
+		fail_with(parser, &err);
+}
+
+/* Those with a name of their own behind the section's have a space there. */
 static const struct section {
 	const char *name;
 	void (*take)(struct parser *parser, const char *key, const char *value);
 } sections[] = {
-	{"keeper", take_setting},  {"policy", take_policy}, {"environment", take_environment},
-	{"records", take_records}, {"audit", take_audit},
+	{"keeper", take_setting},   {"policy", take_policy}, {"environment", take_environment},
+	{"records", take_records},  {"audit", take_audit},   {"sandbox", take_sandbox},
+	{"profile ", take_profile},
 };
 
 static const struct section *find_section(const char *name, size_t size)
 {
 	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-		if (strlen(sections[i].name) == size && !memcmp(sections[i].name, name, size))
+		size_t length = strlen(sections[i].name);
+		bool named = sections[i].name[length - 1] == ' ';
+		if ((named ? size > length : size == length) &&
+		    !memcmp(sections[i].name, name, length))
 			return &sections[i];
 	}
 	return NULL;
@@ -151,21 +175,46 @@ static int take_key(void *user, const char *section, const char *key, const char
 		fail(parser, key, "stands before the first section");
 	else if (!*key)
 		fail(parser, "", "a value without a key");
-	else
+	else {
+		parser->profile = section + strlen(found->name);
 		found->take(parser, key, value);
+	}
 	return !parser->failed;
+}
+
+/* A profile is there once its section begins, with keys or without. */
+static void begin_profile(struct parser *parser, const char *name, size_t size)
+{
+	char text[COOP_PROFILE_NAME_MAX + 2];
+	struct coop_err err;
+	size_t index;
+
+	/* Cut where it is too long in any case, and then refused. */
+	(void)snprintf(text, sizeof text, "%.*s", (int)size, name);
+	if (coop_profiles_open(&parser->conf->profiles, text, &index, &err) < 0)
+		fail_with(parser, &err);
+	else if (!parser->profile_lines[index])
+		parser->profile_lines[index] = parser->line;
 }
 
 /* The library forgets a section without keys, cuts the name of a long one and overlooks what follows the bracket. */
 static void check_header(struct parser *parser, const char *line, size_t size)
 {
+	const struct section *found;
+
 	while (size && strchr(" \t\r", line[size - 1]))
 		size--;
 	if (size < 2 || line[size - 1] != ']' || memchr(line, ']', size) != line + size - 1)
 		fail(parser, "", "a section is a name in brackets, alone in its line");
-	else if (!find_section(line + 1, size - 2))
+	else if (!(found = find_section(line + 1, size - 2)))
 		fail(parser, "",
-		     "no such section; there are keeper, policy, environment, records and audit");
+		     "no such section; there are keeper, policy, environment, sandbox, profile "
+		     "NAME, records and audit");
+	else if (found->take == take_profile)
+		begin_profile(parser, line + 1 + strlen(found->name),
+			      size - 2 - strlen(found->name));
+	else if (found->take == take_sandbox && !parser->sandbox_line)
+		parser->sandbox_line = parser->line;
 }
 
 /* Refuses what the library would cut or take for the end of the text. */
@@ -227,6 +276,20 @@ static void set_up_library(void)
 	ini_max_line = (int)COOP_CONF_LINE_MAX + 8;
 }
 
+/* What can only be said of sections as a whole, when all are read. */
+static void finish_profiles(struct parser *parser)
+{
+	struct coop_profiles *profiles = &parser->conf->profiles;
+	struct coop_err err;
+	size_t index;
+
+	if (coop_profiles_finish(profiles, &index, &err) < 0) {
+		parser->line = index < profiles->own_count ? parser->profile_lines[index]
+							   : parser->sandbox_line;
+		fail_with(parser, &err);
+	}
+}
+
 int coop_conf_parse(const char *text, size_t size, const char *name, struct coop_conf *conf,
 		    struct coop_err *err)
 {
@@ -245,6 +308,8 @@ int coop_conf_parse(const char *text, size_t size, const char *name, struct coop
 		return coop_err_no_memory(err);
 	if (!parser.failed && line > 0)
 		fail(&parser, "", "neither a section nor KEY = VALUE nor a comment");
+	if (!parser.failed)
+		finish_profiles(&parser);
 	return parser.failed ? (err->code == COOP_INTERNAL ? -ENOMEM : -EINVAL) : 0;
 }
 
@@ -320,6 +385,7 @@ int coop_conf_init(struct coop_conf *ret, struct coop_err *err)
 	coop_policy_standard(policy);
 	*ret = (struct coop_conf){.policy = policy, .records = true, .audit = true};
 	coop_settings_defaults(&ret->settings);
+	coop_profiles_init(&ret->profiles);
 	return 0;
 }
 
@@ -354,6 +420,7 @@ void coop_conf_clear(struct coop_conf *conf)
 {
 	coop_policy_free(conf->policy);
 	coop_env_rules_clear(&conf->env);
+	coop_profiles_clear(&conf->profiles);
 	*conf = (struct coop_conf){0};
 }
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "keeper/env.h"
 #include "keeper/settings.h"
+#include "sandbox/policy.h"
 
 struct coop_policy;
 
@@ -18,6 +19,7 @@ struct coop_conf {
 	struct coop_settings settings;
 	struct coop_policy *policy; /* the operator's level; never NULL once loaded */
 	struct coop_env_rules env;
+	struct coop_profiles profiles; /* [sandbox] and [profile NAME] */
 	bool records, audit; /* whether they are kept; looked at when the keeper starts only */
 	bool present;        /* there was a file */
 };

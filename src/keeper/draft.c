@@ -10,7 +10,9 @@
 #include "base/schema.h"
 #include "keeper/agent.h"
 #include "keeper/choices.h"
+#include "keeper/confine.h"
 #include "keeper/cwd.h"
+#include "keeper/injections.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/quota.h"
@@ -217,21 +219,41 @@ static int take_lease(struct coop_draft *draft)
 		       : 0;
 }
 
+static int take_injections(struct coop_draft *draft)
+{
+	return coop_injections_read(draft->args, coop_agent_restricted(draft->agent),
+				    &draft->injections, draft->err);
+}
+
 static int take_env(struct coop_draft *draft)
 {
 	struct coop_keeper *keeper = draft->agent->keeper;
+	const struct coop_injections *files = draft->injections;
+	const struct coop_confine *confine = draft->process->confine;
+	struct coop_env_how how = {
+		.rules = &keeper->conf.env,
+		.restricted = coop_agent_restricted(draft->agent),
+		/* The first process of a namespace holds its tree together without it. */
+		.n = confine->init ? 0 : keeper->registry.next_n,
+		.terminal = draft->process->pty,
+		.no_tmpdir = confine->no_tmpdir,
+	};
+	int r = coop_env_build(draft->args, &how, &draft->env, draft->err);
 
-	return coop_env_build(draft->args, &keeper->conf.env, coop_agent_restricted(draft->agent),
-			      keeper->registry.next_n, draft->process->pty, &draft->env,
-			      draft->err);
+	for (size_t i = 0; r == 0 && files && i < files->count; i++) {
+		if (files->names[i] &&
+		    coop_env_set(&draft->env, files->names[i], files->paths[i]) < 0)
+			r = coop_err_no_memory(draft->err);
+	}
+	return r;
 }
 
 int coop_draft_fill(struct coop_draft *draft)
 {
 	/* In this order: what is cheap to say no to comes first. */
 	static int (*const steps[])(struct coop_draft *) = {
-		take_lease,  take_session, take_streams, check_stdin,
-		check_alias, take_env,     take_cwd,     coop_draft_labels,
+		take_lease, take_session,    take_streams,      check_stdin, check_alias,
+		take_cwd,   take_injections, coop_confine_make, take_env,    coop_draft_labels,
 	};
 	bool shell = coop_arg_enum(draft->args, "mode", coop_choices_mode, 0) == 1;
 	struct coop_process *process;
@@ -264,5 +286,6 @@ void coop_draft_clear(struct coop_draft *draft)
 	if (draft->cwd_fd >= 0)
 		(void)close(draft->cwd_fd);
 	coop_env_clear(&draft->env);
+	coop_injections_free(draft->injections);
 	free(draft->argv);
 }

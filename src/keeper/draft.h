@@ -9,6 +9,7 @@
 #include "keeper/env.h"
 
 struct coop_agent;
+struct coop_injections;
 struct coop_process;
 struct coop_request;
 struct coop_session;
@@ -19,6 +20,7 @@ struct coop_draft {
 	const json_t *args;
 	struct coop_process *process; /* a reference; NULL where even that was not to be had */
 	const char **argv;            /* borrowed strings */
+	struct coop_injections *injections; /* NULL: none */
 	struct coop_env env;
 	struct coop_session *session; /* NULL: the default one */
 	int cwd_fd;

@@ -62,7 +62,7 @@ static void drop(struct coop_env *env, const char *name)
 	env->variables[env->count] = NULL;
 }
 
-static int set(struct coop_env *env, const char *name, const char *value)
+int coop_env_set(struct coop_env *env, const char *name, const char *value)
 {
 	size_t name_size = strlen(name), value_size = strlen(value);
 	char *text;
@@ -129,9 +129,10 @@ static bool denied(const struct coop_env_rules *rules, const char *name)
 
 /* What a door offers. What it may offer and what must not get through is left out without a word: a door sends all that the hello
  * lets it send, and cannot know the rest. */
-static int lay_base(struct coop_env *env, const json_t *offered, const struct coop_env_rules *rules,
-		    bool restricted, struct coop_err *err)
+static int lay_base(struct coop_env *env, const json_t *offered, const struct coop_env_how *how,
+		    struct coop_err *err)
 {
+	const struct coop_env_rules *rules = how->rules;
 	const char *name;
 	json_t *value;
 
@@ -143,10 +144,13 @@ static int lay_base(struct coop_env *env, const json_t *offered, const struct co
 			return r;
 		if (!standard && !coop_env_rules_inherits(rules, name))
 			return refuse_base(name, err);
-		if (denied(rules, name) || (!standard && (coop_env_never_inherited(name) ||
-							  (restricted && coop_env_injects(name)))))
+		if (denied(rules, name) ||
+		    (!standard && (coop_env_never_inherited(name) ||
+				   (how->restricted && coop_env_injects(name)))))
 			continue;
-		if (set(env, name, json_string_value(value)) < 0)
+		if (how->no_tmpdir && !strcmp(name, "TMPDIR"))
+			continue;
+		if (coop_env_set(env, name, json_string_value(value)) < 0)
 			return coop_err_no_memory(err);
 	}
 	return 0;
@@ -171,7 +175,7 @@ static int lay_over(struct coop_env *env, const json_t *variables, bool restrict
 					      "program load other code",
 					      field);
 		}
-		if (set(env, name, json_string_value(value)) < 0)
+		if (coop_env_set(env, name, json_string_value(value)) < 0)
 			return coop_err_no_memory(err);
 	}
 	return 0;
@@ -183,8 +187,11 @@ const char *coop_env_home(void)
 
 	if (!*home) {
 		const struct passwd *entry = getpwuid(geteuid());
-		(void)snprintf(home, sizeof home, "%s",
-			       entry && entry->pw_dir && *entry->pw_dir ? entry->pw_dir : "/");
+		const char *own = getenv("HOME");
+		/* A user whom the database does not know is believed. */
+		if (entry && entry->pw_dir && *entry->pw_dir)
+			own = entry->pw_dir;
+		(void)snprintf(home, sizeof home, "%s", own && *own == '/' ? own : "/");
 	}
 	return home;
 }
@@ -200,10 +207,13 @@ static int set_standard(struct coop_env *env)
 		(void)snprintf(shell, sizeof shell, "%s",
 			       entry && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
 	}
-	if (set(env, "PATH", STANDARD_PATH) < 0 || set(env, "HOME", coop_env_home()) < 0 ||
-	    set(env, "SHELL", shell) < 0)
+	if (coop_env_set(env, "PATH", STANDARD_PATH) < 0 ||
+	    coop_env_set(env, "HOME", coop_env_home()) < 0 || coop_env_set(env, "SHELL", shell) < 0)
 		return -ENOMEM;
-	return *user && (set(env, "USER", user) < 0 || set(env, "LOGNAME", user) < 0) ? -ENOMEM : 0;
+	return *user && (coop_env_set(env, "USER", user) < 0 ||
+			 coop_env_set(env, "LOGNAME", user) < 0)
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* The base before a door offers anything: the user's own, without what the operator denies, under what he sets. */
@@ -222,7 +232,7 @@ static int set_base(struct coop_env *env, const struct coop_env_rules *rules)
 		const char *assignment = rules->set.items[i];
 		const char *equals = strchr(assignment, '=');
 		(void)snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
-		if (set(env, name, equals + 1) < 0)
+		if (coop_env_set(env, name, equals + 1) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -240,8 +250,8 @@ static int remove_all(struct coop_env *env, const json_t *names, struct coop_err
 	return 0;
 }
 
-int coop_env_build(const json_t *args, const struct coop_env_rules *rules, bool restricted,
-		   uint64_t n, bool terminal, struct coop_env *ret, struct coop_err *err)
+int coop_env_build(const json_t *args, const struct coop_env_how *how, struct coop_env *ret,
+		   struct coop_err *err)
 {
 	struct coop_env env = {0};
 	bool replace = !strcmp(coop_arg_string(args, "env_mode", "patch"), "replace");
@@ -249,19 +259,19 @@ int coop_env_build(const json_t *args, const struct coop_env_rules *rules, bool 
 	int r = 0;
 
 	if (!replace) {
-		if (set_base(&env, rules) < 0)
+		if (set_base(&env, how->rules) < 0)
 			r = coop_err_no_memory(err);
 		if (r == 0)
-			r = lay_base(&env, coop_arg(args, "base_env"), rules, restricted, err);
+			r = lay_base(&env, coop_arg(args, "base_env"), how, err);
 	}
 	if (r == 0)
 		r = remove_all(&env, coop_arg(args, "env_remove"), err);
 	if (r == 0)
-		r = lay_over(&env, coop_arg(args, "env"), restricted, err);
-	(void)snprintf(number, sizeof number, "%llu", (unsigned long long)n);
-	if (r == 0 &&
-	    (set(&env, "COOP_PROCESS", number) < 0 ||
-	     (terminal && !find(&env, "TERM") && set(&env, "TERM", "xterm-256color") < 0)))
+		r = lay_over(&env, coop_arg(args, "env"), how->restricted, err);
+	(void)snprintf(number, sizeof number, "%llu", (unsigned long long)how->n);
+	if (r == 0 && ((how->n && coop_env_set(&env, "COOP_PROCESS", number) < 0) ||
+		       (how->terminal && !find(&env, "TERM") &&
+			coop_env_set(&env, "TERM", "xterm-256color") < 0)))
 		r = coop_err_no_memory(err);
 	if (r < 0) {
 		coop_env_clear(&env);

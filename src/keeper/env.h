@@ -18,12 +18,22 @@ struct coop_env {
 	size_t count, capacity;
 };
 
-/* Makes the environment that the spawn arguments base_env, env_mode, env_remove and env ask for; adds COOP_PROCESS and, for a
- * terminal, TERM. `rules` are the operator's; `restricted` refuses names in env by which code could be slipped into a program
- * (capability_denied), and leaves them out of what base_env offers. 0, or the error filled (it never holds a value); then ret is
- * untouched. */
-int coop_env_build(const json_t *args, const struct coop_env_rules *rules, bool restricted,
-		   uint64_t n, bool terminal, struct coop_env *ret, struct coop_err *err);
+struct coop_env_how {
+	const struct coop_env_rules *rules; /* the operator's */
+	bool restricted; /* names in env by which code could be slipped into a program are refused (capability_denied), and left out of
+			    what base_env offers */
+	uint64_t n;      /* for COOP_PROCESS; 0: without it */
+	bool terminal;   /* TERM is added where it is missing */
+	bool no_tmpdir;  /* TMPDIR is left out of what base_env offers */
+};
+
+/* Makes the environment that the spawn arguments base_env, env_mode, env_remove and env ask for. 0, or the error filled (it never holds a
+ * value); then ret is untouched. */
+int coop_env_build(const json_t *args, const struct coop_env_how *how, struct coop_env *ret,
+		   struct coop_err *err);
+
+/* Sets one more; one of the same name goes. 0 or -ENOMEM. */
+int coop_env_set(struct coop_env *env, const char *name, const char *value);
 
 /* The value of a variable; NULL if there is none. */
 const char *coop_env_get(const struct coop_env *env, const char *name);

@@ -2,6 +2,8 @@
 #include "keeper/choices.h"
 #include "keeper/env.h"
 #include "keeper/fields.h"
+#include "keeper/injections.h"
+#include "sandbox/policy.h"
 
 #define MS_MAX 315360000000LL /* ten years */
 #define POSITION_MAX COOP_JSON_INT_MAX
@@ -103,7 +105,20 @@ const struct coop_field coop_fields_id[] = {ID, END};
 		STRING("alias", 256,                                                             \
 		       "a name of the caller's, unique among the agent's live processes"),       \
 		BOOL("record_failure",                                                           \
-		     "leave a finished record if the program cannot be executed"),
+		     "leave a finished record if the program cannot be executed"),               \
+		{.name = "sandbox",                                                              \
+		 .type = COOP_FIELD_OBJECT,                                                      \
+		 .fields = coop_sandbox_fields,                                                  \
+		 .doc = "what it may do"},                                                       \
+		STRING("sandbox_profile", 64, "the same, by another's name for a profile"),      \
+		{.name = "limits",                                                               \
+		 .type = COOP_FIELD_OBJECT,                                                      \
+		 .fields = coop_limits_fields,                                                   \
+		 .doc = "how much of the host it may use"},                                      \
+		{.name = "file_injections",                                                      \
+		 .type = COOP_FIELD_OBJECTS,                                                     \
+		 .fields = coop_injection_fields,                                                \
+		 .doc = "read-only files that it gets, and that go with it"},
 
 const struct coop_field coop_fields_spawn[] = {SPAWN_FIELDS END};
 
@@ -267,6 +282,14 @@ const struct coop_field coop_fields_agent_add[] = {
 	 .max = COOP_WORKSPACE_MAX,
 	 .doc = "directories that working directories must lie in"},
 	{.name = "policy", .type = COOP_FIELD_OBJECT, .doc = "what it may run"},
+	{.name = "sandbox",
+	 .type = COOP_FIELD_OBJECT,
+	 .fields = coop_sandbox_fields,
+	 .doc = "the most that its processes and those of agents below may have"},
+	{.name = "limits",
+	 .type = COOP_FIELD_OBJECT,
+	 .fields = coop_limits_fields,
+	 .doc = "likewise; memory_bytes, cpu_quota and max_pids of all of them together"},
 	END,
 };
 

@@ -24,6 +24,7 @@ const struct coop_field coop_record_fields[] = {
 	ALWAYS("lease", STRING),
 	ALWAYS("start", STRING),
 	ALWAYS("state", STRING),
+	SOMETIMES("frozen", BOOL),
 	MAYBE_NULL("pid", INT),
 	MAYBE_NULL("process_group_id", INT),
 	MAYBE_NULL("started_at", STRING),
@@ -49,6 +50,7 @@ const struct coop_field coop_record_fields[] = {
 	SOMETIMES("echo_off", BOOL),
 	SOMETIMES("limits", OBJECT),
 	SOMETIMES("sandbox", OBJECT),
+	SOMETIMES("facts", STRINGS),
 	SOMETIMES("audit_id", STRING),
 	END,
 };
@@ -147,6 +149,12 @@ const struct coop_field coop_results_receipt[] = {
 	END,
 };
 
+const struct coop_field coop_results_frozen[] = {
+	ALWAYS("id", STRING),
+	ALWAYS("frozen", BOOL),
+	END,
+};
+
 const struct coop_field coop_results_release[] = {
 	ALWAYS("released", BOOL),
 	{.name = "kill",
@@ -165,6 +173,7 @@ const struct coop_field coop_results_info[] = {
 	ALWAYS("pid", INT),
 	ALWAYS("guard_pid", INT),
 	MAYBE_NULL("launcher", OBJECT),
+	MAYBE_NULL("sandbox", OBJECT),
 	ALWAYS("started_at", STRING),
 	MAYBE_NULL("socket", STRING),
 	MAYBE_NULL("state_dir", STRING),
@@ -180,6 +189,27 @@ const struct coop_field coop_results_info[] = {
 	MAYBE_NULL("records", OBJECT),
 	MAYBE_NULL("audit", OBJECT),
 	MAYBE_NULL("configuration", OBJECT),
+	END,
+};
+
+static const struct coop_field identity_fields[] = {ALWAYS("uid", INT), ALWAYS("gid", INT),
+						    ALWAYS("how", STRING), END};
+
+static const struct coop_field slots_fields[] = {
+	ALWAYS("enabled", BOOL), ALWAYS("idle", INT),
+	ALWAYS("kinds", INT),    ALWAYS("memory_bytes", INT),
+	ALWAYS("filled", INT),   ALWAYS("taken", INT),
+	ALWAYS("failed", INT),   END,
+};
+
+const struct coop_field coop_results_doctor[] = {
+	ALWAYS("protections", OBJECT),
+	ALWAYS("host", OBJECT),
+	ALWAYS("landlock_abi", INT),
+	ALWAYS("cgroup", OBJECT),
+	OF("identity", OBJECT, identity_fields),
+	OF("slots", OBJECT, slots_fields),
+	ALWAYS("keeper", STRING),
 	END,
 };
 

@@ -1,4 +1,5 @@
 #include "keeper/keeper.h"
+#include "sandbox/ghosts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include "keeper/listener.h"
 #include "keeper/op_operator.h"
 #include "keeper/orphans.h"
+#include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/reap.h"
 #include "keeper/request.h"
@@ -139,6 +141,7 @@ static void finish_shutdown(struct coop_keeper *keeper)
 		coop_request_end(request, &w);
 	}
 	coop_spool_remove(keeper);
+	coop_private_files_end(keeper);
 	keeper->finished = true;
 	uv_update_time(&keeper->loop);
 	(void)uv_timer_start(&keeper->idle_timer, on_linger, LINGER_MS, 0);
@@ -264,6 +267,25 @@ static int watch_signals(struct coop_keeper *keeper)
 	return 0;
 }
 
+/* The one that most commands need is started before the first comes. */
+static void warm_launcher(struct coop_keeper *keeper)
+{
+	const struct coop_host *can = &keeper->host.can;
+	bool full = keeper->conf.profiles.defaults.profile == COOP_PROFILE_FULL;
+	bool boxed = !full && !can->error[COOP_CAN_NESTED] && !can->error[COOP_CAN_NETNS] &&
+		     !can->error[COOP_CAN_MOUNT];
+	struct coop_launcher_class class = {
+		.kind = boxed ? COOP_LAUNCHER_BOX : COOP_LAUNCHER_PLAIN,
+		.other_ids = keeper->host.root_keeper && !full,
+		.uid = can->uid,
+		.gid = can->gid,
+	};
+	struct coop_launcher *launcher = coop_launcher_get(keeper, &class);
+
+	if (launcher)
+		coop_launcher_warm(launcher);
+}
+
 int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 {
 	coop_list_init(&keeper->connections);
@@ -310,10 +332,18 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	if (r < 0)
 		return r;
 	coop_spool_clean(keeper);
-	r = coop_launcher_init(keeper);
+	r = coop_launchers_init(keeper);
 	if (r < 0)
 		return coop_err_set(err, COOP_INTERNAL, "the launcher cannot be started: %s",
 				    strerror(-r));
+	coop_keeper_host_init(keeper);
+	coop_private_files_clean(keeper);
+	keeper->ghosts = coop_ghosts_new(*keeper->state_dir ? keeper->state_dir : NULL);
+	if (!keeper->ghosts)
+		return coop_err_no_memory(err);
+	coop_slots_init(keeper);
+	coop_groups_init(keeper);
+	warm_launcher(keeper);
 	return 0;
 }
 
@@ -409,7 +439,11 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_process_write_ends(keeper);
 	coop_journal_flush(keeper);
 	coop_registry_free(keeper);
-	coop_launcher_free(keeper);
+	coop_slots_free(keeper);
+	coop_launchers_free(keeper);
+	coop_idmaps_clear(&keeper->idmaps);
+	coop_users_clear(&keeper->users);
+	coop_host_sockets_clear(&keeper->sockets);
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);
 	(void)uv_idle_stop(&keeper->busy);
@@ -429,5 +463,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	for (size_t i = 0; i < 3; i++)
 		(void)close((const int[]){keeper->child_fd, keeper->null_fd, keeper->spare_fd}[i]);
 	coop_tree_free(keeper);
+	coop_ghosts_free(keeper->ghosts);
+	coop_groups_free(keeper);
 	return true;
 }

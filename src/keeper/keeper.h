@@ -12,15 +12,22 @@
 #include "base/map.h"
 #include "keeper/agent.h"
 #include "keeper/conf.h"
+#include "keeper/groups.h"
+#include "keeper/host.h"
+#include "keeper/host_sockets.h"
+#include "keeper/idmap.h"
 #include "keeper/journal.h"
 #include "keeper/launcher.h"
 #include "keeper/list.h"
 #include "keeper/registry.h"
+#include "keeper/slots.h"
 #include "keeper/tree.h"
+#include "keeper/users.h"
 #include "records/audit.h"
 
 #define COOP_PROTOCOL 1
 
+struct coop_ghosts;
 struct coop_request;
 struct coop_secret;
 struct coop_store;
@@ -33,12 +40,23 @@ struct coop_keeper {
 	int64_t conf_loaded_at;
 	char conf_error[512]; /* why the last attempt to load it failed; "" if it did not */
 	struct coop_registry registry;
-	struct coop_launcher launcher;
+	struct coop_launchers launchers;
+	struct coop_keeper_host host;
+	struct coop_idmaps idmaps;
+	struct coop_ghosts *ghosts;
+	struct coop_users users;
+	struct coop_host_sockets sockets;
+	struct coop_slots slots;
+	struct coop_groups groups;
+	uint64_t last_net; /* number of the last session's network */
+	unsigned net_count;
 	struct coop_tree tree;
 
 	char socket_path[4096]; /* "" for a private keeper */
 	char state_dir[4096];   /* "" for a private keeper */
 	char spool_dir[4096];   /* "" until the first spool */
+	char files_dir
+		[4096]; /* "" until it is needed: files for processes without a view of their own */
 	uint64_t spool_bytes;
 	struct coop_secret *secret;
 	struct coop_store *store;            /* NULL in a private keeper */

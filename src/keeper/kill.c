@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "keeper/freeze.h"
 #include "keeper/keeper.h"
+#include "keeper/leader.h"
 #include "keeper/orphans.h"
 #include "keeper/party.h"
 #include "keeper/request.h"
@@ -71,14 +73,13 @@ static void ask(struct coop_kill *job)
 {
 	struct coop_process *process = job->process;
 
-	if (!coop_registry_has_leader(process))
+	if (!coop_leader_there(process))
 		return;
 	note(job, process->pid);
 	if (coop_tree_look_lately(process->keeper) == 0)
 		coop_tree_each(process->keeper, process, note_group, job);
-	/* The leader is our unreaped child: neither its pid nor its group can have been reused. */
-	(void)kill(-process->pid, job->ask);
-	(void)kill(-process->pid, SIGCONT);
+	(void)coop_leader_signal(process, job->ask, true);
+	(void)coop_leader_signal(process, SIGCONT, true);
 }
 
 static struct coop_kill *new_kill(struct coop_process *process)
@@ -108,6 +109,7 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 		return -ENOMEM;
 	if (fresh || order->ask)
 		job->ask = order->ask ? order->ask : SIGTERM;
+	coop_freeze_release(process);
 	coop_process_force(process, order->cause, &order->evidence);
 	coop_process_event(process, COOP_EVENT_STOP_ASKED);
 	if (order->grace_ms == 0 || process->reaped) {
@@ -191,7 +193,7 @@ static struct coop_kill *job_of(const struct coop_keeper *keeper,
 	const struct coop_process *process =
 		entry->owner ? coop_map_get(&keeper->registry.by_n, entry->owner) : NULL;
 
-	if (!process || entry->dead)
+	if (!process || entry->dead || coop_process_boxed(process))
 		return NULL;
 	return process->kill && process->kill->killing ? process->kill : NULL;
 }
@@ -267,21 +269,60 @@ static int freeze_all(struct coop_keeper *keeper)
 	return r < 0 ? r : !fresh;
 }
 
+static void note_member(void *user, const struct coop_tree_entry *entry)
+{
+	note(user, entry->pid);
+}
+
+/* The first process of the namespace dies, and the kernel ends all others before it can be reaped. */
+static void end_namespace(struct coop_kill *job)
+{
+	struct coop_process *process = job->process;
+
+	if (!job->killing || job->struck || !coop_registry_has_root(process))
+		return;
+	job->struck = true;
+	if (process->pid && !process->reaped)
+		note(job, process->pid);
+	if (coop_tree_look_lately(process->keeper) == 0)
+		coop_tree_each(process->keeper, process, note_member, job);
+	(void)kill(process->root_pid, SIGKILL); /* our unreaped child */
+}
+
+/* Kills of trees without a namespace, all at once. Whether that is certain; -errno as freeze_all. */
+static int kill_trees(struct coop_keeper *keeper)
+{
+	bool any = false;
+
+	COOP_LIST_EACH(&keeper->kills, link)
+	{
+		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
+		if (coop_process_boxed(job->process)) {
+			end_namespace(job);
+			job->survivors = !job->process->root_gone;
+		} else {
+			any = any || job->killing;
+			job->survivors = 0;
+		}
+	}
+	if (!any)
+		return 1;
+	int certain = freeze_all(keeper);
+	strike(keeper);
+	return certain;
+}
+
 void coop_kill_round(struct coop_keeper *keeper)
 {
 	if (!keeper->kill_again)
 		return;
 	keeper->kill_again = false;
-	int certain = freeze_all(keeper);
-	COOP_LIST_EACH(&keeper->kills, link)
-	{
-		COOP_LIST_ITEM(link, struct coop_kill, in_keeper)->survivors = 0;
-	}
-	strike(keeper);
+	int all_certain = kill_trees(keeper);
 	COOP_LIST_EACH(&keeper->kills, link)
 	{
 		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
 		struct coop_process *process = job->process;
+		int certain = coop_process_boxed(process) ? 1 : all_certain;
 		if (!job->killing)
 			continue;
 		if (certain == 0)
@@ -311,7 +352,9 @@ void coop_kill_limit_reached(struct coop_process *process)
 		coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 		return;
 	}
-	if (coop_tree_look(process->keeper) == 0)
+	if (process->root_gone && coop_process_boxed(process))
+		job->survivors = 0;
+	else if (coop_tree_look(process->keeper) == 0)
 		job->survivors = (unsigned)coop_tree_count(process->keeper, process);
 	else if (!job->survivors)
 		job->survivors = 1; /* nothing was proved */

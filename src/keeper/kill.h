@@ -1,4 +1,5 @@
-/* Ends a whole tree and proves it: SIGSTOP everything until nothing new appears, SIGKILL all, look again whenever a process
+/* Ends a whole tree and proves it. One in a PID namespace ends with its first process: when that has been reaped, the kernel has seen
+ * to it that nobody is left. Of others: SIGSTOP everything until nothing new appears, SIGKILL all, look again whenever a process
  * of the tree has been reaped, until the kernel shows none. A stop begins with SIGTERM and a grace. */
 #ifndef COOP_KEEPER_KILL_H
 #define COOP_KEEPER_KILL_H
@@ -28,6 +29,7 @@ struct coop_kill {
 	uint64_t began;
 	bool killing;     /* the grace is over */
 	bool nobody_left; /* at the last look */
+	bool struck;      /* the first process of the namespace has been killed */
 	pid_t *signalled; /* for the receipt */
 	size_t signalled_count, signalled_capacity;
 	struct coop_map noted;   /* the same, as a set */

@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,69 +16,71 @@
 #include "base/fdpass.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/memfd.h"
 #include "keeper/keeper.h"
+#include "keeper/launcher_start.h"
+#include "keeper/slots.h"
 #include "keeper/spawn.h"
-#include "sandbox/plan.h"
 
 /* At most this many plans wait for their answer: each carries descriptors, and the kernel bounds those in flight. */
 #define SENT_MAX 48u
 #define WATCHDOG_MS 10000u
 #define USELESS_MAX 5u
-
-extern const uint8_t coop_launcher_image[], coop_launcher_image_end[];
+#define HELLO_MS 1000
 
 static void on_socket(uv_poll_t *poll, int status, int events);
 
-static int execute(const struct coop_keeper *keeper, int socket, pid_t *ret_pid)
+/* The namespace to be joined; -1: it makes its own. One in a control group serves the same sessions as the others of its kind, whose
+ * networks belong to the namespace of the first of them. */
+static int own_userns(struct coop_launcher *launcher)
 {
-	char path[32], name[] = "coop-launcher";
-	char *argv[] = {name, NULL}, *envp[] = {NULL};
-	posix_spawn_file_actions_t actions;
+	struct coop_launcher_class class = launcher->class;
 
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", keeper->launcher.image_fd);
-	int r = posix_spawn_file_actions_init(&actions);
-	for (int fd = 0; r == 0 && fd < 3; fd++)
-		r = posix_spawn_file_actions_adddup2(&actions, keeper->null_fd, fd);
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(&actions, socket, COOP_PLAN_LAUNCHER_FD);
-	/* Shares the keeper's memory until it executes: costs the same however large the keeper is. */
-	if (r == 0)
-		r = posix_spawn(ret_pid, path, &actions, NULL, argv, envp);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return -r;
+	if (launcher->userns_fd >= 0 || !class.cell || class.kind == COOP_LAUNCHER_PLAIN)
+		return launcher->userns_fd;
+	class.cell = 0;
+	struct coop_launcher *first = coop_launcher_get(launcher->keeper, &class);
+	if (!first)
+		return -1;
+	coop_launcher_warm(first);
+	/* Only in the first moments of a keeper, and then for less than a millisecond. */
+	if (first->userns_fd < 0 && first->poll) {
+		struct pollfd hello = {.fd = first->fd, .events = POLLIN};
+		(void)poll(&hello, 1, HELLO_MS);
+		on_socket(first->poll, 0, UV_READABLE);
+	}
+	return first->userns_fd;
 }
 
-static int start(struct coop_keeper *keeper)
+static int start(struct coop_launcher *launcher)
 {
-	struct coop_launcher *launcher = &keeper->launcher;
-	int pair[2], r = 0;
+	struct coop_keeper *keeper = launcher->keeper;
+	COOP_AUTO_FD int fd = -1;
 	pid_t pid = 0;
+	int ours = -1;
 
 	uv_poll_t *poll = coop_mem_zalloc(sizeof *poll);
 	if (!poll)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		r = -errno;
-	COOP_AUTO_FD int ours = r < 0 ? -1 : pair[0];
-	COOP_AUTO_FD int theirs = r < 0 ? -1 : pair[1];
-	if (r == 0 && fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+	struct coop_launcher_start how = {.class = &launcher->class,
+					  .userns = own_userns(launcher),
+					  .doors = launcher->doors,
+					  .door_count = launcher->door_count};
+	int r = coop_launcher_start(keeper, &how, &ours, &pid);
+	fd = ours;
+	if (r == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
 	if (r == 0)
-		r = execute(keeper, theirs, &pid);
-	if (r == 0)
-		r = uv_poll_init(&keeper->loop, poll, ours);
+		r = uv_poll_init(&keeper->loop, poll, fd);
 	if (r < 0) {
 		free(poll);
 		return r;
 	}
-	/* Commands get the limit that the user had, not the one that the keeper raised for itself. */
-	(void)prlimit(pid, RLIMIT_NOFILE, &keeper->original_nofile, NULL);
 	launcher->pid = pid;
-	launcher->fd = COOP_TAKE_FD(ours);
+	launcher->fd = COOP_TAKE_FD(fd);
 	launcher->poll = poll;
 	launcher->poll_events = UV_READABLE;
-	poll->data = keeper;
+	launcher->refusal = (struct coop_plan_reply){0};
+	poll->data = launcher;
 	return uv_poll_start(poll, UV_READABLE, on_socket);
 }
 
@@ -110,27 +112,41 @@ static bool owes_answers(const struct coop_launcher *launcher)
 
 static void on_watchdog(uv_timer_t *timer)
 {
-	struct coop_keeper *keeper = timer->data;
+	struct coop_launcher *launcher = timer->data;
 
-	if (!keeper->launcher.pid || !owes_answers(&keeper->launcher))
+	if (!launcher->pid || !owes_answers(launcher))
 		return;
 	coop_log(COOP_LOG_ERROR, "launcher does not answer: it is ended and another started pid=%d",
-		 keeper->launcher.pid);
-	(void)kill(keeper->launcher.pid, SIGKILL); /* our unreaped child */
+		 launcher->pid);
+	(void)kill(launcher->pid, SIGKILL); /* our unreaped child */
 }
 
-uint64_t coop_launcher_answered(const struct coop_keeper *keeper)
+uint64_t coop_launchers_answered(const struct coop_keeper *keeper)
 {
-	const struct coop_launcher *launcher = &keeper->launcher;
+	uint64_t answered = keeper->launchers.sequence;
 
-	if (coop_list_empty(&launcher->sent))
-		return launcher->sequence;
-	return COOP_LIST_ITEM(launcher->sent.next, struct coop_spawn, in_launcher)->sequence - 1;
+	COOP_LIST_EACH(&keeper->launchers.all, link)
+	{
+		const struct coop_launcher *launcher =
+			COOP_LIST_ITEM(link, struct coop_launcher, in_all);
+		if (!coop_list_empty(&launcher->sent)) {
+			uint64_t first =
+				COOP_LIST_ITEM(launcher->sent.next, struct coop_spawn, in_launcher)
+					->sequence;
+			answered = first - 1 < answered ? first - 1 : answered;
+		}
+		if (!coop_list_empty(&launcher->fills)) {
+			uint64_t first =
+				COOP_LIST_ITEM(launcher->fills.next, struct coop_slot, in_launcher)
+					->sequence;
+			answered = first - 1 < answered ? first - 1 : answered;
+		}
+	}
+	return answered;
 }
 
-static void update_poll(struct coop_keeper *keeper)
+static void update_poll(struct coop_launcher *launcher)
 {
-	struct coop_launcher *launcher = &keeper->launcher;
 	bool more = !coop_list_empty(&launcher->queue) && launcher->sent_count < SENT_MAX;
 	int events = UV_READABLE | (more ? UV_WRITABLE : 0);
 
@@ -140,117 +156,244 @@ static void update_poll(struct coop_keeper *keeper)
 	(void)uv_poll_start(launcher->poll, events, on_socket);
 }
 
-static void send_queue(struct coop_keeper *keeper)
+static int send_plan(struct coop_launcher *launcher, struct coop_spawn *spawn)
 {
-	struct coop_launcher *launcher = &keeper->launcher;
+	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
+	int fds[COOP_SPAWN_FDS_MAX];
+	size_t count = 0;
 
+	/* Without gaps: the plan's flags say which there are. */
+	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
+		if (spawn->fds[i] >= 0)
+			fds[count++] = spawn->fds[i];
+	}
+	plan->sequence = launcher->keeper->launchers.sequence + 1;
+	return coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message), fds, count);
+}
+
+static void send_queue(struct coop_launcher *launcher)
+{
 	while (launcher->poll && !coop_list_empty(&launcher->queue) &&
 	       launcher->sent_count < SENT_MAX) {
 		struct coop_spawn *spawn =
 			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
-		struct coop_plan *plan =
-			(struct coop_plan *)(void *)coop_buf_front(&spawn->message);
-		plan->sequence = launcher->sequence + 1;
-		int r = coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message),
-					 spawn->fds, (size_t)spawn->fd_count);
+		coop_spawn_send_soon(spawn);
+		int r = send_plan(launcher, spawn);
 		if (r == -EAGAIN || r == -EPIPE || r == -ECONNRESET)
 			break; /* full; or gone, and SIGCHLD will say so */
 		coop_list_remove(&spawn->in_launcher);
 		if (r < 0) {
-			coop_spawn_answered(spawn, 0, -r);
+			coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
 			continue;
 		}
-		spawn->sequence = ++launcher->sequence;
+		spawn->sequence = launcher->last_sent = ++launcher->keeper->launchers.sequence;
 		coop_list_add(&launcher->sent, &spawn->in_launcher);
 		launcher->sent_count++;
 		coop_spawn_sent(spawn);
 		(void)uv_timer_start(&launcher->watchdog, on_watchdog, WATCHDOG_MS, 0);
 	}
-	update_poll(keeper);
+	update_poll(launcher);
 }
 
-void coop_launcher_submit(struct coop_keeper *keeper, struct coop_spawn *spawn)
+void coop_launcher_submit(struct coop_launcher *launcher, struct coop_spawn *spawn)
 {
 	/* The last one died and could not be replaced then: perhaps now. */
-	int r = keeper->launcher.pid ? 0 : start(keeper);
+	int r = launcher->pid ? 0 : start(launcher);
 
 	if (r < 0) {
-		coop_spawn_answered(spawn, 0, -r);
+		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
 		return;
 	}
-	coop_list_add(&keeper->launcher.queue, &spawn->in_launcher);
-	send_queue(keeper);
+	coop_list_add(&launcher->queue, &spawn->in_launcher);
+	send_queue(launcher);
 }
 
-void coop_launcher_settled(struct coop_keeper *keeper, struct coop_spawn *spawn)
+bool coop_launcher_idle(const struct coop_launcher *launcher)
 {
+	return launcher->poll && coop_list_empty(&launcher->queue) &&
+	       coop_list_empty(&launcher->sent) && coop_list_empty(&launcher->fills);
+}
+
+int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message, const int *fds,
+		       size_t count, struct coop_slot *slot)
+{
+	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(message);
+	bool with_net = count > COOP_PLAN_FD_BODY;
+
+	plan->sequence = launcher->keeper->launchers.sequence + 1;
+	plan->flags |= with_net ? COOP_PLAN_NET_FD : 0u;
+	int r = coop_fdpass_send(launcher->fd, plan, coop_buf_size(message), fds, count);
+	/* The message is what tells one kind from another: it stays as it was. */
+	plan->sequence = 0;
+	plan->flags &= ~(uint32_t)COOP_PLAN_NET_FD;
+	if (r < 0)
+		return r;
+	slot->sequence = launcher->last_sent = ++launcher->keeper->launchers.sequence;
+	coop_list_add(&launcher->fills, &slot->in_launcher);
+	return 0;
+}
+
+void coop_launcher_warm(struct coop_launcher *launcher)
+{
+	if (!launcher->pid)
+		(void)start(launcher); /* it is tried again when it is needed */
+}
+
+void coop_launcher_settled(struct coop_launcher *launcher, struct coop_spawn *spawn)
+{
+	struct coop_keeper *keeper = launcher->keeper;
+
 	coop_list_remove(&spawn->in_launcher);
-	keeper->launcher.sent_count--;
-	if (coop_list_empty(&keeper->launcher.sent))
-		(void)uv_timer_stop(&keeper->launcher.watchdog);
+	launcher->sent_count--;
+	if (coop_list_empty(&launcher->sent))
+		(void)uv_timer_stop(&launcher->watchdog);
 	/* Before the loop sleeps, and not from here: this may be called while reaping. */
 	keeper->reap_again = keeper->reap_again || keeper->reap_pid;
 }
 
-static void on_reply(struct coop_keeper *keeper, const struct coop_plan_reply *reply)
+/* A net namespace was made for a session. Nobody but the keeper keeps it, so that it goes when the session's last process does. */
+static void keep_net(struct coop_launcher *launcher, struct coop_spawn *spawn, int fd)
 {
-	COOP_LIST_EACH(&keeper->launcher.sent, link)
+	const struct coop_plan *plan =
+		(const struct coop_plan *)(const void *)coop_buf_front(&spawn->message);
+	struct coop_plan forget = {
+		.magic = COOP_PLAN_MAGIC, .kind = COOP_PLAN_FORGET, .net_id = plan->net_id};
+
+	coop_spawn_net_made(spawn, fd);
+	(void)coop_fdpass_send(launcher->fd, &forget, sizeof forget, NULL, 0);
+}
+
+/* The first word of a new one: how its start went. */
+static void on_hello(struct coop_launcher *launcher, const struct coop_plan_reply *reply, int *fd)
+{
+	launcher->refusal = *reply;
+	if (*fd >= 0 && launcher->userns_fd < 0) {
+		launcher->userns_fd = coop_launcher_raise_fd(*fd);
+		*fd = -1;
+	}
+}
+
+static void on_reply(struct coop_launcher *launcher, const struct coop_plan_reply *reply, int *fd)
+{
+	if (reply->sequence == 0) {
+		on_hello(launcher, reply, fd);
+		return;
+	}
+	COOP_LIST_EACH(&launcher->fills, link)
 	{
-		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
-		if (spawn->sequence == reply->sequence) {
-			keeper->launcher.useless = 0;
-			coop_spawn_answered(spawn, reply->pid, reply->error);
+		struct coop_slot *slot = COOP_LIST_ITEM(link, struct coop_slot, in_launcher);
+		if (slot->sequence == reply->sequence) {
+			coop_slot_answered(slot, reply->pid, reply->error);
 			return;
 		}
+	}
+	COOP_LIST_EACH(&launcher->sent, link)
+	{
+		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
+		if (spawn->sequence != reply->sequence)
+			continue;
+		launcher->useless = 0;
+		if (reply->net && *fd >= 0) {
+			keep_net(launcher, spawn, *fd);
+			*fd = -1;
+		}
+		if (reply->error)
+			coop_spawn_refused(spawn, reply->error, (enum coop_plan_step)reply->step);
+		else
+			coop_spawn_answered(spawn, reply->pid);
+		return;
 	}
 }
 
 static void on_socket(uv_poll_t *poll, int status, int events)
 {
-	struct coop_keeper *keeper = poll->data;
+	struct coop_launcher *launcher = poll->data;
 	struct coop_plan_reply reply;
 	int fds[COOP_FDPASS_MAX];
 	size_t count;
 
 	(void)status;
 	(void)events;
-	keeper->wakeups++;
-	while (keeper->launcher.poll == poll) {
-		ssize_t n =
-			coop_fdpass_receive(keeper->launcher.fd, &reply, sizeof reply, fds, &count);
+	launcher->keeper->wakeups++;
+	while (launcher->poll == poll) {
+		ssize_t n = coop_fdpass_receive(launcher->fd, &reply, sizeof reply, fds, &count);
 		if (n == (ssize_t)sizeof reply) {
-			on_reply(keeper, &reply);
+			int fd = count ? fds[0] : -1;
+			on_reply(launcher, &reply, &fd);
+			if (fd >= 0)
+				(void)close(fd);
 			continue;
 		}
 		/* End of file: its death is reported too, and is what starts the next one. */
 		if (n != -EAGAIN)
-			disconnect(&keeper->launcher);
+			disconnect(launcher);
 		break;
 	}
-	if (keeper->launcher.poll == poll)
-		send_queue(keeper);
+	if (launcher->poll == poll)
+		send_queue(launcher);
 }
 
-void coop_launcher_died(struct coop_keeper *keeper)
+/* No other is started: what waits is told why. */
+static void refuse_queue(struct coop_launcher *launcher, int error)
 {
-	struct coop_launcher *launcher = &keeper->launcher;
-	uint64_t last = launcher->sequence;
+	bool told = launcher->refusal.error != 0;
+
+	while (!coop_list_empty(&launcher->queue)) {
+		struct coop_spawn *spawn =
+			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
+		coop_list_remove(&spawn->in_launcher);
+		coop_spawn_refused(spawn, told ? launcher->refusal.error : error,
+				   told ? (enum coop_plan_step)launcher->refusal.step
+					: COOP_STEP_CLONE);
+	}
+}
+
+static void on_launcher_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+/* Nothing of it runs any more. */
+static void forget(struct coop_launcher *launcher)
+{
+	for (int i = 0; i < launcher->door_count; i++)
+		(void)close(launcher->doors[i]);
+	if (launcher->userns_fd >= 0)
+		(void)close(launcher->userns_fd);
+	coop_list_remove(&launcher->in_all);
+	uv_close((uv_handle_t *)&launcher->watchdog, on_launcher_closed);
+}
+
+void coop_launcher_died(struct coop_launcher *launcher)
+{
+	struct coop_keeper *keeper = launcher->keeper;
+	uint64_t last = launcher->last_sent;
 
 	/* Replies that it still sent are in the socket. */
 	if (launcher->poll)
 		on_socket(launcher->poll, 0, UV_READABLE);
 	disconnect(launcher);
 	launcher->pid = 0;
+	if (launcher->retired) {
+		forget(launcher);
+		return;
+	}
 	/* Plans that went to this one are not the next one's fault. */
 	(void)uv_timer_stop(&launcher->watchdog);
+	/* Their first processes see the end of the channel, should there be any. */
+	while (!coop_list_empty(&launcher->fills))
+		coop_slot_answered(
+			COOP_LIST_ITEM(launcher->fills.next, struct coop_slot, in_launcher), 0,
+			EIO);
 	if (keeper->stopping && coop_list_empty(&launcher->sent) &&
 	    coop_list_empty(&launcher->queue))
 		return;
-	launcher->restarts++;
+	keeper->launchers.restarts++;
 	/* One that dies again and again without a single answer is not started again until somebody needs it. */
-	int r = launcher->useless++ < USELESS_MAX ? start(keeper) : -ECHILD;
+	bool hopeless = launcher->refusal.error || launcher->useless++ >= USELESS_MAX;
+	int r = hopeless ? -ECHILD : start(launcher);
 	coop_log(COOP_LOG_WARN, "launcher died, another started restarts=%u result=%s",
-		 launcher->restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
+		 keeper->launchers.restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
 		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
@@ -258,39 +401,79 @@ void coop_launcher_died(struct coop_keeper *keeper)
 		if (spawn->sequence <= last)
 			coop_spawn_unanswered(spawn);
 	}
-	while (r < 0 && !coop_list_empty(&launcher->queue)) {
-		struct coop_spawn *spawn =
-			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
-		coop_list_remove(&spawn->in_launcher);
-		coop_spawn_answered(spawn, 0, -r);
-	}
-	send_queue(keeper);
+	if (r < 0)
+		refuse_queue(launcher, -r);
+	else
+		send_queue(launcher);
 }
 
-int coop_launcher_init(struct coop_keeper *keeper)
+void coop_launcher_retire(struct coop_launcher *launcher)
 {
-	struct coop_launcher *launcher = &keeper->launcher;
+	launcher->retired = true;
+	disconnect(launcher); /* it sees the end of file and leaves */
+	if (!launcher->pid)
+		forget(launcher);
+}
 
-	*launcher = (struct coop_launcher){.fd = -1, .image_fd = -1};
+static bool same_class(const struct coop_launcher_class *a, const struct coop_launcher_class *b)
+{
+	return a->kind == b->kind && a->other_ids == b->other_ids && a->cell == b->cell &&
+	       (!a->other_ids || (a->uid == b->uid && a->gid == b->gid));
+}
+
+struct coop_launcher *coop_launcher_get(struct coop_keeper *keeper,
+					const struct coop_launcher_class *class)
+{
+	COOP_LIST_EACH(&keeper->launchers.all, link)
+	{
+		struct coop_launcher *launcher = COOP_LIST_ITEM(link, struct coop_launcher, in_all);
+		if (same_class(&launcher->class, class))
+			return launcher;
+	}
+	struct coop_launcher *launcher = coop_mem_zalloc(sizeof *launcher);
+	if (!launcher)
+		return NULL;
+	launcher->keeper = keeper;
+	launcher->class = *class;
+	launcher->fd = launcher->userns_fd = -1;
 	coop_list_init(&launcher->queue);
 	coop_list_init(&launcher->sent);
+	coop_list_init(&launcher->fills);
 	(void)uv_timer_init(&keeper->loop, &launcher->watchdog);
-	launcher->watchdog.data = keeper;
-	launcher->image_fd =
-		coop_memfd_sealed("coop-launcher", coop_launcher_image,
-				  (size_t)(coop_launcher_image_end - coop_launcher_image));
-	return launcher->image_fd < 0 ? launcher->image_fd : start(keeper);
+	launcher->watchdog.data = launcher;
+	coop_list_add(&keeper->launchers.all, &launcher->in_all);
+	return launcher;
 }
 
-void coop_launcher_free(struct coop_keeper *keeper)
+struct coop_launcher *coop_launcher_by_pid(const struct coop_keeper *keeper, pid_t pid)
 {
-	disconnect(&keeper->launcher);
-	/* Nothing of the keeper outlives it, not even for a moment. */
-	if (keeper->launcher.pid) {
-		(void)kill(keeper->launcher.pid, SIGKILL);
-		(void)waitpid(keeper->launcher.pid, NULL, 0);
+	COOP_LIST_EACH(&keeper->launchers.all, link)
+	{
+		struct coop_launcher *launcher = COOP_LIST_ITEM(link, struct coop_launcher, in_all);
+		if (pid && launcher->pid == pid)
+			return launcher;
 	}
-	uv_close((uv_handle_t *)&keeper->launcher.watchdog, NULL);
-	if (keeper->launcher.image_fd >= 0)
-		(void)close(keeper->launcher.image_fd);
+	return NULL;
+}
+
+void coop_launchers_free(struct coop_keeper *keeper)
+{
+	struct coop_launchers *launchers = &keeper->launchers;
+
+	while (launchers->all.next && !coop_list_empty(&launchers->all)) {
+		struct coop_launcher *launcher =
+			COOP_LIST_ITEM(launchers->all.next, struct coop_launcher, in_all);
+		disconnect(launcher);
+		/* Nothing of the keeper outlives it, not even for a moment. */
+		if (launcher->pid) {
+			(void)kill(launcher->pid, SIGKILL);
+			(void)waitpid(launcher->pid, NULL, 0);
+		}
+		forget(launcher);
+	}
+	for (int i = 0; i < 2; i++) {
+		int fd = (const int[]){launchers->image_fd, launchers->filters_fd}[i];
+		if (fd >= 0)
+			(void)close(fd);
+	}
 }

@@ -30,6 +30,12 @@ static inline void coop_list_add(struct coop_link *head, struct coop_link *link)
 	head->prev = link;
 }
 
+/* At the front. */
+static inline void coop_list_push(struct coop_link *head, struct coop_link *link)
+{
+	coop_list_add(head->next, link);
+}
+
 /* Does nothing to a link that is in no list. */
 static inline void coop_list_remove(struct coop_link *link)
 {

@@ -10,6 +10,7 @@
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
+#include "keeper/leader.h"
 #include "keeper/lookup.h"
 #include "keeper/ops.h"
 #include "keeper/orphans.h"
@@ -38,7 +39,7 @@ static void signal_member(void *user, const struct coop_tree_entry *entry)
 /* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns whether it went out. */
 static bool send_signal(struct coop_process *process, int number, int target)
 {
-	if (!coop_registry_has_leader(process))
+	if (!coop_leader_there(process))
 		return false;
 	if (target == TARGET_TREE) {
 		if (coop_tree_look(process->keeper) < 0)
@@ -46,7 +47,7 @@ static bool send_signal(struct coop_process *process, int number, int target)
 		coop_tree_each(process->keeper, process, signal_member, &number);
 		return true;
 	}
-	return kill(target == TARGET_PROCESS ? process->pid : -process->pid, number) == 0;
+	return coop_leader_signal(process, number, target != TARGET_PROCESS);
 }
 
 void coop_op_signal(struct coop_request *request)

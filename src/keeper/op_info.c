@@ -11,6 +11,7 @@
 #include "keeper/process.h"
 #include "keeper/request.h"
 #include "records/audit.h"
+#include "sandbox/ghosts.h"
 
 static int open_fds(void)
 {
@@ -78,9 +79,20 @@ static void write_resources(const struct coop_keeper *keeper, struct coop_jsonw 
 	struct rlimit limit = {0};
 
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	const struct coop_launcher *first =
+		coop_list_empty(&keeper->launchers.all)
+			? NULL
+			: COOP_LIST_ITEM(keeper->launchers.all.next, struct coop_launcher, in_all);
 	coop_jsonw_begin(w, "launcher");
-	coop_jsonw_int(w, "pid", keeper->launcher.pid);
-	coop_jsonw_uint(w, "restarts", keeper->launcher.restarts);
+	coop_jsonw_int(w, "pid", first ? first->pid : 0);
+	coop_jsonw_uint(w, "restarts", keeper->launchers.restarts);
+	coop_jsonw_end(w);
+	coop_jsonw_begin(w, "sandbox");
+	coop_jsonw_uint(w, "net_namespaces", keeper->net_count);
+	coop_jsonw_uint(w, "ghosts", coop_ghosts_count(keeper->ghosts));
+	coop_jsonw_uint(w, "cgroups",
+			keeper->groups.known ? coop_cgroups_count(&keeper->groups.host) : 0);
+	coop_slots_write(keeper, w, "slots");
 	coop_jsonw_end(w);
 	coop_jsonw_uint(w, "connections", keeper->connection_count);
 	coop_jsonw_uint(w, "subscribers", keeper->follower_count + keeper->subscriber_count);
@@ -131,9 +143,9 @@ static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w
 
 void coop_op_info(struct coop_request *request)
 {
-	static const char *const hidden[] = {"launcher",    "socket", "state_dir",    "connections",
-					     "subscribers", "memory", "fds",          "wakeups",
-					     "records",     "audit",  "configuration"};
+	static const char *const hidden[] = {
+		"launcher", "sandbox", "socket",  "state_dir", "connections", "subscribers",
+		"memory",   "fds",     "wakeups", "records",   "audit",       "configuration"};
 	struct coop_keeper *keeper = request->keeper;
 	const struct coop_conn *conn = request->conn;
 	struct coop_jsonw w;

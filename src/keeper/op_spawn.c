@@ -1,12 +1,14 @@
 #include "keeper/op_spawn.h"
 
 #include "keeper/choices.h"
+#include "keeper/confine.h"
 #include "keeper/connection.h"
 #include "keeper/draft.h"
 #include "keeper/keeper.h"
 #include "keeper/notices.h"
 #include "keeper/op_agent.h"
 #include "keeper/ops.h"
+#include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/quota.h"
 #include "keeper/record.h"
@@ -38,6 +40,10 @@ static int launch(struct coop_draft *draft)
 			? coop_spool_open(process, draft->err)
 			: 0;
 
+	if (r == 0)
+		r = coop_private_files_write(process, draft->injections, draft->err);
+	if (r == 0)
+		r = coop_confine_hold(process, draft->err);
 	return r < 0 ? r : coop_spawn_start(process, &command, request, draft->err);
 }
 
@@ -90,7 +96,7 @@ static void refuse(struct coop_draft *draft, const struct coop_verdict *verdict)
 	bool blocked = verdict->action != COOP_ACTION_ALLOW;
 	struct coop_buf details = {0};
 
-	coop_spawn_audit_refused(request, draft->err);
+	coop_spawn_audit_refused(request, draft->process, draft->err);
 	if (draft->err->code == COOP_QUOTA || draft->err->code == COOP_REGISTRY_FULL)
 		coop_notices_refused(draft->agent, draft->err);
 	if (draft->cwd_missing || blocked)
@@ -147,7 +153,7 @@ void coop_op_check(struct coop_request *request)
 
 void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *err)
 {
-	coop_spawn_audit_refused(request, err);
+	coop_spawn_audit_refused(request, NULL, err);
 }
 
 void coop_spawn_reply(struct coop_request *request, struct coop_process *process)

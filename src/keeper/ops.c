@@ -6,10 +6,12 @@
 #include "keeper/connection.h"
 #include "keeper/fields.h"
 #include "keeper/follow.h"
+#include "keeper/freeze.h"
 #include "keeper/keeper.h"
 #include "keeper/lookup.h"
 #include "keeper/notices.h"
 #include "keeper/op_agent.h"
+#include "keeper/op_doctor.h"
 #include "keeper/op_end.h"
 #include "keeper/op_look.h"
 #include "keeper/op_operator.h"
@@ -48,6 +50,10 @@ static const struct coop_op table[] = {
 	 coop_results_resize, coop_op_resize},
 	{"signal", "send one signal", COOP_RIGHT_USE, false, 0, coop_fields_signal,
 	 coop_results_signal, coop_op_signal},
+	{"freeze", "stop every process of the tree until it is thawed", COOP_RIGHT_USE, true, 0,
+	 coop_fields_id, coop_results_frozen, coop_op_freeze},
+	{"thaw", "let a frozen tree go on", COOP_RIGHT_USE, true, 0, coop_fields_id,
+	 coop_results_frozen, coop_op_thaw},
 	{"kill", "kill the whole tree and prove it", COOP_RIGHT_USE, true, 0, coop_fields_id,
 	 coop_results_receipt, coop_op_kill},
 	{"stop", "SIGTERM, grace, then kill", COOP_RIGHT_USE, true, 0, coop_fields_stop,
@@ -94,6 +100,8 @@ static const struct coop_op table[] = {
 	 coop_fields_audit_verify, coop_results_audit_verify, coop_op_audit_verify},
 	{"reload", "read coop.conf again", COOP_RIGHT_MANAGE, false, 0, coop_fields_none,
 	 coop_results_reload, coop_op_reload},
+	{"doctor", "what the sandbox can hold on this host", COOP_RIGHT_LOOK, false, 0,
+	 coop_fields_none, coop_results_doctor, coop_op_doctor},
 	{"info", "the keeper itself", COOP_RIGHT_LOOK, false, 0, coop_fields_none,
 	 coop_results_info, coop_op_info},
 	{"shutdown", "end everything and leave", COOP_RIGHT_MANAGE, true, 0, coop_fields_shutdown,

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "keeper/confine.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "sandbox/plan.h"
@@ -133,7 +134,8 @@ static int make_pass(struct pass *pass, const struct pass *last)
 		text[kept + (size_t)n] = 0;
 		while ((space = strchr(at, ' '))) {
 			pid_t pid = (pid_t)strtol(at, NULL, 10);
-			if (pid != pass->keeper->launcher.pid &&
+			if (!coop_launcher_by_pid(pass->keeper, pid) &&
+			    !coop_slots_has(pass->keeper, pid) &&
 			    !coop_registry_by_pid(pass->keeper, pid))
 				meet(pass, last, pid);
 			at = space + 1;
@@ -204,6 +206,9 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 
 	if (process->pid == 0 || process->childless)
 		return false;
+	/* The first process of a namespace stays as long as somebody is left in it. */
+	if (coop_process_boxed(process))
+		return !process->root_gone;
 	/* Only what lived when the leader died can be left of it, and the topmost of that are children of ours now. So a sweep
 	 * after the end that found none settles it for ever; one that found some is good for a while. */
 	if (tree->swept <= process->end.ended || age > SWEEP_AGE_NS ||
@@ -212,8 +217,10 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 	if (coop_map_get(&tree->orphaned, process->n))
 		return true;
 	process->childless = tree->swept_whole;
-	if (process->childless)
+	if (process->childless) {
+		coop_confine_over(process);
 		coop_registry_settled(process);
+	}
 	return false;
 }
 

@@ -1,15 +1,18 @@
 #include "keeper/process.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/confine.h"
 #include "keeper/connection.h"
 #include "keeper/deadlines.h"
 #include "keeper/eviction.h"
 #include "keeper/follow.h"
+#include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/notices.h"
@@ -19,11 +22,13 @@
 #include "keeper/spawn_audit.h"
 #include "keeper/spool.h"
 #include "keeper/stats.h"
+#include "keeper/wire.h"
 
 /* The end is told when the output has been quiet for this long after it, at the latest after the second. */
 #define QUIET_NS 100000000u
 #define DRAIN_LIMIT_NS 2000000000u
 #define MS 1000000u
+#define SECOND_NS 1000000000u
 
 #define TO(executed, stopped, continued, stop_asked)                                    \
 	{                                                                               \
@@ -52,6 +57,9 @@ const char *coop_cause_name(enum coop_cause cause)
 		[COOP_CAUSE_LIFETIME] = "lifetime",
 		[COOP_CAUSE_IDLE] = "idle",
 		[COOP_CAUSE_OUTPUT_QUOTA] = "output_quota",
+		[COOP_CAUSE_OOM] = "oom",
+		[COOP_CAUSE_CPU_TIME] = "cpu_time",
+		[COOP_CAUSE_SANDBOX_DENIED] = "sandbox_denied",
 		[COOP_CAUSE_SESSION_END] = "session_end",
 		[COOP_CAUSE_OWNER_RETIRED] = "owner_retired",
 		[COOP_CAUSE_CANCELLED] = "cancelled",
@@ -132,6 +140,8 @@ void coop_process_unref(struct coop_process *process)
 	for (int i = 0; i < 2; i++)
 		coop_ring_clear(&process->streams[i].ring);
 	coop_spool_free(process);
+	coop_confine_free(process);
+	coop_wire_close(process->wire);
 	uv_close((uv_handle_t *)&process->timer, on_timer_closed);
 }
 
@@ -185,8 +195,32 @@ void coop_process_executed(struct coop_process *process)
 	coop_process_touch(process);
 }
 
+/* A signal that nobody here sent. The filter kills with SIGSYS, the limit of CPU time warns with SIGXCPU and kills those who do not
+ * listen; where neither is in force these are signals like any other. */
+static void judge_signal(struct coop_process *process, int signal, uint64_t cpu_ns)
+{
+	const struct coop_confine *confine = process->confine;
+	int64_t limit = confine ? confine->policy.limits.max_cpu_secs : 0;
+	struct coop_end *end = &process->end;
+
+	end->cause = COOP_CAUSE_SIGNAL;
+	if (signal == SIGKILL && confine && confine->counted.oom_kills) {
+		end->cause = COOP_CAUSE_OOM;
+		end->evidence = (struct coop_evidence){
+			.limit = "memory_bytes", .value = confine->policy.limits.memory_bytes};
+		return;
+	}
+	if (signal == SIGSYS && confine && confine->filter)
+		end->cause = COOP_CAUSE_SANDBOX_DENIED;
+	if (limit &&
+	    (signal == SIGXCPU || (signal == SIGKILL && cpu_ns / SECOND_NS >= (uint64_t)limit))) {
+		end->cause = COOP_CAUSE_CPU_TIME;
+		end->evidence = (struct coop_evidence){.limit = "max_cpu_secs", .value = limit};
+	}
+}
+
 /* Which cause the end has: the first rule that fired, else a signal of ours, else what the kernel says. */
-static void judge(struct coop_process *process, int wait_status)
+static void judge(struct coop_process *process, int wait_status, uint64_t cpu_ns)
 {
 	struct coop_end *end = &process->end;
 
@@ -199,7 +233,7 @@ static void judge(struct coop_process *process, int wait_status)
 		end->cause = COOP_CAUSE_KILLED_BY_REQUEST;
 		end->evidence = process->signal_evidence;
 	} else {
-		end->cause = COOP_CAUSE_SIGNAL;
+		judge_signal(process, WTERMSIG(wait_status), cpu_ns);
 	}
 }
 
@@ -234,7 +268,8 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	uint64_t peak = (uint64_t)usage->ru_maxrss * 1024;
 
 	process->reaped = true;
-	judge(process, wait_status);
+	coop_groups_count(process);
+	judge(process, wait_status, coop_stats_cpu_ns(usage));
 	finish(process, wait_status);
 	if (used > process->usage.cpu_ns)
 		process->usage.cpu_ns = used;
@@ -244,7 +279,8 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 		coop_deadlines_set(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
 		coop_deadlines_set(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
 	}
-	if (process->on_exit == COOP_ON_EXIT_KILL &&
+	/* The first process of a namespace ends the rest by leaving. */
+	if (process->on_exit == COOP_ON_EXIT_KILL && !coop_process_boxed(process) &&
 	    coop_orphans_left(process->keeper, process, COOP_THOROUGH)) {
 		struct coop_kill_order order = {.cause = process->end.cause};
 		(void)coop_kill_begin(
@@ -259,6 +295,35 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	coop_process_settle(process);
 }
 
+bool coop_process_boxed(const struct coop_process *process)
+{
+	return process->confine && process->confine->init;
+}
+
+void coop_process_program_ended(struct coop_process *process, int wait_status,
+				const struct rusage *usage, bool alone)
+{
+	if (process->reaped)
+		return;
+	process->childless = alone;
+	coop_process_ended(process, wait_status, usage);
+}
+
+void coop_process_root_gone(struct coop_process *process)
+{
+	process->root_gone = true;
+	if (!coop_process_boxed(process))
+		return;
+	process->childless = true;
+	coop_confine_over(process);
+	coop_groups_leave(process);
+	coop_registry_settled(process);
+	process->keeper->untrimmed = true;
+	coop_kill_look_again(process);
+	coop_process_settle(process);
+	coop_keeper_check_idle(process->keeper);
+}
+
 void coop_process_not_started(struct coop_process *process)
 {
 	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
@@ -270,6 +335,7 @@ void coop_process_not_started(struct coop_process *process)
 void coop_process_failed(struct coop_process *process, int exit_code)
 {
 	process->reaped = true;
+	process->root_gone = true; /* or about to: no kill has to wait for it */
 	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
 	process->started = coop_clock_now();
 	process->started_at = coop_clock_wall_ms();
@@ -307,6 +373,8 @@ void coop_process_write_ends(struct coop_keeper *keeper)
 		coop_spawn_audit_end(process);
 		if (is_news(process))
 			coop_journal_ended(process);
+		if (process->childless)
+			coop_confine_over(process);
 		coop_process_unref(process);
 	}
 }
@@ -348,6 +416,9 @@ void coop_process_settle(struct coop_process *process)
 	if (!process->reaped || process->told)
 		return;
 	/* With on_exit kill, none is alive when the end is told. */
+	if (process->on_exit == COOP_ON_EXIT_KILL && coop_process_boxed(process) &&
+	    !process->root_gone)
+		return;
 	if (process->kill && process->on_exit == COOP_ON_EXIT_KILL && process->kill->killing &&
 	    !process->kill->nobody_left)
 		return;

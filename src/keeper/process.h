@@ -20,10 +20,12 @@
 #include "keeper/stream.h"
 
 struct coop_agent;
+struct coop_confine;
 struct coop_keeper;
 struct coop_kill;
 struct coop_spool;
 struct coop_spawn;
+struct coop_wire;
 
 enum coop_state {
 	COOP_STATE_STARTING,
@@ -55,6 +57,9 @@ enum coop_cause {
 	COOP_CAUSE_LIFETIME,
 	COOP_CAUSE_IDLE,
 	COOP_CAUSE_OUTPUT_QUOTA,
+	COOP_CAUSE_OOM,
+	COOP_CAUSE_CPU_TIME,
+	COOP_CAUSE_SANDBOX_DENIED,
 	COOP_CAUSE_SESSION_END,
 	COOP_CAUSE_OWNER_RETIRED,
 	COOP_CAUSE_CANCELLED,
@@ -122,7 +127,10 @@ struct coop_process {
 	unsigned short cols, rows;
 
 	enum coop_state state;
-	pid_t pid; /* 0 before clone; stays in the record after the reap */
+	pid_t pid; /* the program's; 0 before it has been executed; stays in the record after the end */
+	/* Our own child: the program itself, or the first process of its namespace. 0 before clone; stays. */
+	pid_t root_pid;
+	bool root_gone; /* reaped: with a namespace, all of it */
 	int64_t started_at;
 	uint64_t started;
 	bool reaped;     /* the leader */
@@ -156,7 +164,10 @@ struct coop_process {
 	unsigned descendants; /* at the last look */
 	bool childless;       /* ended, and known to have left nobody behind */
 
-	struct coop_spawn *spawn;   /* while starting */
+	struct coop_spawn *spawn;     /* while starting */
+	struct coop_confine *confine; /* NULL in a record of an earlier keeper */
+	struct coop_wire *
+		wire; /* from the first process of its namespace; NULL: there is none, or it is gone */
 	struct coop_kill *kill;     /* while being stopped or killed */
 	struct coop_link waiters;   /* requests of `wait` */
 	struct coop_link followers; /* struct coop_follow */
@@ -190,6 +201,16 @@ void coop_process_executed(struct coop_process *process);
 
 /* The kernel reported the leader's end; status as of waitpid. */
 void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage);
+
+/* Whether a first process of its own holds its tree together, and ends with all of it. */
+bool coop_process_boxed(const struct coop_process *process);
+
+/* The first process told of the program's end, and whether anybody else is left. */
+void coop_process_program_ended(struct coop_process *process, int wait_status,
+				const struct rusage *usage, bool alone);
+
+/* Our own child is reaped: with a namespace nobody is left. */
+void coop_process_root_gone(struct coop_process *process);
 
 /* It was allowed, and for want of something it came to no attempt: the audit must hear of that. */
 void coop_process_not_started(struct coop_process *process);

@@ -14,6 +14,7 @@
 #include "keeper/process.h"
 #include "keeper/spawn.h"
 #include "keeper/stats.h"
+#include "keeper/wire.h"
 
 /* Takes one report of that child away. Returns whether the child is gone for good. */
 static bool consume(pid_t pid, int *ret_code, int *ret_status, struct rusage *ret_usage)
@@ -38,13 +39,26 @@ static int wait_status(int code, int status)
 	return (status & 0x7f) | (code == CLD_DUMPED ? 0x80 : 0);
 }
 
+/* The first process is gone, and with it all. If it could not tell how the program ended, that was killed together with it. */
+static void namespace_gone(struct coop_process *process, int status, const struct rusage *usage)
+{
+	if (process->wire)
+		coop_wire_drain(process->wire);
+	if (!process->reaped)
+		coop_process_program_ended(process, WIFSIGNALED(status) ? status : SIGKILL, usage,
+					   true);
+}
+
 static void leader_reported(struct coop_process *process)
 {
 	int code = 0, status = 0;
 	struct rusage usage = {0};
-	bool gone = consume(process->pid, &code, &status, &usage);
+	bool gone = consume(process->root_pid, &code, &status, &usage), boxed;
 
+	boxed = coop_process_boxed(process);
 	if (!gone) {
+		if (boxed)
+			return; /* its own word counts, over the wire */
 		if (code == CLD_STOPPED)
 			coop_process_event(process, COOP_EVENT_STOPPED);
 		else if (code == CLD_CONTINUED)
@@ -52,23 +66,43 @@ static void leader_reported(struct coop_process *process)
 		return;
 	}
 	coop_registry_clear_pid(process);
-	if (process->spawn) {
-		/* It died before its start was known: the end is recorded after the start. */
-		process->spawn->ended = true;
-		process->spawn->wait_status = wait_status(code, status);
-		process->spawn->usage = usage;
-	} else {
+	(void)coop_process_ref(process);
+	/* The end is recorded after the start. */
+	if (process->spawn)
+		coop_spawn_root_gone(process->spawn, wait_status(code, status), &usage);
+	if (!process->spawn && boxed)
+		namespace_gone(process, wait_status(code, status), &usage);
+	else if (!process->spawn && !process->reaped)
 		coop_process_ended(process, wait_status(code, status), &usage);
-	}
+	if (!process->spawn)
+		coop_process_root_gone(process);
+	coop_process_unref(process);
 }
 
-static void launcher_reported(struct coop_keeper *keeper)
+static void launcher_reported(struct coop_launcher *launcher)
 {
 	int code, status;
 	struct rusage usage;
 
-	if (keeper->launcher.pid && consume(keeper->launcher.pid, &code, &status, &usage))
-		coop_launcher_died(keeper);
+	if (launcher->pid && consume(launcher->pid, &code, &status, &usage))
+		coop_launcher_died(launcher);
+}
+
+static void launchers_reported(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->launchers.all, link)
+	{
+		launcher_reported(COOP_LIST_ITEM(link, struct coop_launcher, in_all));
+	}
+}
+
+static void slot_reported(struct coop_keeper *keeper, pid_t pid)
+{
+	int code, status;
+	struct rusage usage;
+
+	if (consume(pid, &code, &status, &usage))
+		coop_slots_died(keeper, pid);
 }
 
 static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
@@ -96,9 +130,9 @@ static bool must_wait(struct coop_keeper *keeper, pid_t pid)
 {
 	if (keeper->reap_pid != pid) {
 		keeper->reap_pid = pid;
-		keeper->reap_blocked = keeper->launcher.sequence;
+		keeper->reap_blocked = keeper->launchers.sequence;
 	}
-	if (coop_launcher_answered(keeper) < keeper->reap_blocked)
+	if (coop_launchers_answered(keeper) < keeper->reap_blocked)
 		return true;
 	keeper->reap_pid = 0;
 	return false;
@@ -124,11 +158,13 @@ void coop_reap(struct coop_keeper *keeper)
 		struct coop_process *process = coop_registry_by_pid(keeper, pid);
 		if (process) {
 			leader_reported(process);
-		} else if (pid == keeper->launcher.pid) {
-			launcher_reported(keeper);
+		} else if (coop_launcher_by_pid(keeper, pid)) {
+			launcher_reported(coop_launcher_by_pid(keeper, pid));
+		} else if (coop_slots_has(keeper, pid)) {
+			slot_reported(keeper, pid);
 		} else if (must_wait(keeper, pid)) {
 			/* What it waits for may never come: the launcher may be dead, behind it in the kernel's list. */
-			launcher_reported(keeper);
+			launchers_reported(keeper);
 			return;
 		} else {
 			orphan_reported(keeper, pid);

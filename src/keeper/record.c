@@ -10,6 +10,8 @@
 #include "keeper/agent.h"
 #include "keeper/blocked.h"
 #include "keeper/choices.h"
+#include "keeper/confine.h"
+#include "keeper/facts.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/session.h"
@@ -84,7 +86,8 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_string(w, "cwd", labels->cwd);
 	coop_jsonw_string(w, "kind", process->pty ? "pty" : "pipe");
 	coop_jsonw_string(w, "lease", coop_choices_lease[process->lease]);
-	coop_jsonw_string(w, "start", "launched");
+	coop_jsonw_string(w, "start",
+			  process->confine && process->confine->pooled ? "pooled" : "launched");
 }
 
 void coop_record_write_exit(int status, enum coop_cause cause, struct coop_jsonw *w)
@@ -158,6 +161,12 @@ void coop_record_write_evidence(const struct coop_process *process, struct coop_
 		coop_jsonw_string(w, "limit", evidence->limit);
 		coop_jsonw_int(w, "value", evidence->value);
 	}
+	if (process->end.cause == COOP_CAUSE_SANDBOX_DENIED)
+		coop_jsonw_string(w, "signal", "SIGSYS");
+	if (process->end.cause == COOP_CAUSE_OOM && process->confine) {
+		coop_jsonw_uint(w, "peak_bytes", process->confine->counted.memory_peak);
+		coop_jsonw_uint(w, "oom_kills", process->confine->counted.oom_kills);
+	}
 	coop_jsonw_end(w);
 }
 
@@ -217,14 +226,19 @@ static void write_output(const struct coop_process *process, struct coop_jsonw *
 	coop_jsonw_string(w, "output_path", coop_spool_path(process, 0));
 }
 
-static void write_limits(const struct coop_limits *limits, struct coop_jsonw *w)
+static void write_limits(const struct coop_process *process, struct coop_jsonw *w)
 {
+	static const struct coop_sandbox_limits none;
+	const struct coop_limits *limits = &process->limits;
+
 	coop_jsonw_begin(w, "limits");
 	write_limit(w, "timeout_ms", limits->timeout_ms);
 	coop_jsonw_int(w, "timeout_grace_ms", limits->timeout_grace_ms);
 	write_limit(w, "idle_timeout_ms", limits->idle_timeout_ms);
 	write_limit(w, "max_lifetime_ms", limits->max_lifetime_ms);
 	coop_jsonw_int(w, "exit_retention_ms", limits->exit_retention_ms);
+	coop_sandbox_limits_write_members(
+		process->confine ? &process->confine->policy.limits : &none, w);
 	coop_jsonw_end(w);
 }
 
@@ -239,6 +253,8 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 	write_identity(process, w);
 	write_owner(process, viewer, w);
 	write_state(process, w);
+	if (process->confine && process->confine->frozen)
+		coop_jsonw_bool(w, "frozen", true);
 	coop_jsonw_bool(w, "stdin_open", process->input.open);
 	coop_jsonw_string(w, "on_exit", coop_choices_on_exit[process->on_exit]);
 	coop_jsonw_uint(w, "descendants", process->descendants);
@@ -251,8 +267,9 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		write_known(w, "blocked_on_stdin",
 			    view == COOP_RECORD_CACHED ? COOP_NO : coop_blocked_on_stdin(process));
 		write_known(w, "echo_off", coop_blocked_echo_off(process));
-		write_limits(&process->limits, w);
-		coop_jsonw_raw(w, "sandbox", "{\"kind\":\"none\",\"enforced\":false}");
+		write_limits(process, w);
+		coop_confine_write(process, w, "sandbox");
+		coop_facts_write(process, w, "facts");
 		coop_record_write_audit(process->audit_seq, w);
 	}
 	coop_jsonw_end(w);

@@ -158,7 +158,7 @@ int coop_registry_add_receipt(struct coop_process *process)
 	return 0;
 }
 
-int coop_registry_set_pid(struct coop_process *process, pid_t pid)
+int coop_registry_set_root(struct coop_process *process, pid_t pid)
 {
 	struct coop_registry *registry = &process->keeper->registry;
 
@@ -171,16 +171,21 @@ int coop_registry_set_pid(struct coop_process *process, pid_t pid)
 		(void)coop_map_remove(&registry->by_session, (uint64_t)pid);
 		return -ENOMEM;
 	}
+	process->root_pid = pid;
+	return 0;
+}
+
+void coop_registry_name(struct coop_process *process, pid_t pid)
+{
 	process->pid = pid;
 	(void)snprintf(process->id, sizeof process->id, "psh-%x-%llu", (unsigned)pid,
 		       (unsigned long long)process->n);
-	return 0;
 }
 
 static void take_out(struct coop_map *map, const struct coop_process *process)
 {
-	if (process->pid && coop_map_get(map, (uint64_t)process->pid) == process)
-		(void)coop_map_remove(map, (uint64_t)process->pid);
+	if (process->root_pid && coop_map_get(map, (uint64_t)process->root_pid) == process)
+		(void)coop_map_remove(map, (uint64_t)process->root_pid);
 }
 
 void coop_registry_clear_pid(struct coop_process *process)
@@ -188,9 +193,10 @@ void coop_registry_clear_pid(struct coop_process *process)
 	take_out(&process->keeper->registry.by_pid, process);
 }
 
-bool coop_registry_has_leader(const struct coop_process *process)
+bool coop_registry_has_root(const struct coop_process *process)
 {
-	return process->pid > 1 && coop_registry_by_pid(process->keeper, process->pid) == process;
+	return process->root_pid > 1 &&
+	       coop_registry_by_pid(process->keeper, process->root_pid) == process;
 }
 
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid)

@@ -40,12 +40,14 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err);
 /* Adds a process under a new number, taking a reference. 0 or -ENOMEM. */
 int coop_registry_add(struct coop_process *process);
 
-/* The leader's pid is known: 0, -ENOMEM, or -ECANCELED (the record is gone already). */
-int coop_registry_set_pid(struct coop_process *process, pid_t pid);
-/* It has been reaped. */
+/* Our child's pid is known: 0, -ENOMEM, or -ECANCELED (the record is gone already). */
+int coop_registry_set_root(struct coop_process *process, pid_t pid);
+/* The program's pid is known, and with it the id. */
+void coop_registry_name(struct coop_process *process, pid_t pid);
+/* Our child has been reaped. */
 void coop_registry_clear_pid(struct coop_process *process);
-/* Whether its leader is our unreaped child: only then are its pid and its group's number safe to use. */
-bool coop_registry_has_leader(const struct coop_process *process);
+/* Whether our child is not reaped yet: only then is its pid safe to use. */
+bool coop_registry_has_root(const struct coop_process *process);
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid);
 
 /* The process has been told: it counts as finished. */

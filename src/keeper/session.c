@@ -12,6 +12,7 @@
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/labels.h"
+#include "keeper/net.h"
 #include "keeper/ops.h"
 #include "keeper/party.h"
 #include "keeper/process.h"
@@ -62,6 +63,7 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct coop_session *session = handle->data;
 
+	coop_net_orphan(&session->net);
 	free(session->label);
 	free(session);
 }

@@ -13,6 +13,7 @@
 
 struct coop_agent;
 struct coop_keeper;
+struct coop_net;
 struct coop_process;
 struct coop_request;
 
@@ -25,6 +26,7 @@ struct coop_session {
 	int64_t max_lifetime_ms;
 	bool ending;                /* takes nothing new */
 	struct coop_link processes; /* that have not been told; in_session */
+	struct coop_net *net;       /* that its confined processes share; NULL: none */
 	uv_timer_t timer;
 };
 

@@ -8,94 +8,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fdpass.h"
 #include "base/mem.h"
-#include "base/memfd.h"
+#include "keeper/confine.h"
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
+#include "keeper/net.h"
 #include "keeper/op_spawn.h"
+#include "keeper/plans.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
+#include "keeper/spawn_failure.h"
 #include "keeper/spawn_fds.h"
+#include "keeper/wire.h"
 
 #define ATTEMPTS_MAX 3 /* plans lost with a dying launcher are sent again */
-
-static int failed_at(struct coop_err *err, const char *step, int error)
-{
-	int r = coop_err_set(err, COOP_SPAWN_FAILED, "the process could not be started: %s: %s",
-			     step, strerror(error));
-
-	coop_err_detail(err, "step", step);
-	coop_err_detail(err, "errno", coop_err_errno_name(error));
-	return r;
-}
-
-static uint32_t append_all(struct coop_buf *body, char *const *strings, bool *failed)
-{
-	uint32_t count = 0;
-
-	for (; strings[count]; count++)
-		*failed = *failed ||
-			  coop_buf_append(body, strings[count], strlen(strings[count]) + 1) < 0;
-	return count;
-}
-
-static int make_message(struct coop_spawn *spawn, const struct coop_spawn_command *command)
-{
-	struct coop_plan plan = {.magic = COOP_PLAN_MAGIC,
-				 .flags = spawn->process->pty ? COOP_PLAN_TERMINAL : 0,
-				 .mark = spawn->process->keeper->mark | spawn->process->n};
-	struct coop_buf body = {0};
-	bool failed = false;
-	int r = 0;
-
-	plan.argc = append_all(&body, command->argv, &failed);
-	plan.envc = append_all(&body, command->envp, &failed);
-	plan.body_size = coop_buf_size(&body);
-	if (!failed && sizeof plan + plan.body_size > COOP_PLAN_INLINE_MAX) {
-		plan.flags |= COOP_PLAN_BODY_FD;
-		r = coop_memfd_sealed("coop-plan", coop_buf_front(&body), plan.body_size);
-		spawn->fds[COOP_PLAN_FD_BODY] = r;
-		spawn->fd_count = COOP_PLAN_FD_COUNT;
-	}
-	failed = failed || coop_buf_append(&spawn->message, &plan, sizeof plan) < 0;
-	if (!(plan.flags & COOP_PLAN_BODY_FD))
-		failed = failed || coop_buf_append(&spawn->message, coop_buf_front(&body),
-						   plan.body_size) < 0;
-	coop_buf_clear(&body);
-	return failed ? -ENOMEM : r < 0 ? r : 0;
-}
-
-static void on_poll_closed(uv_handle_t *handle)
-{
-	struct coop_spawn *spawn = handle->data;
-
-	coop_process_unref(spawn->process);
-	free(spawn);
-}
 
 static void release(struct coop_spawn *spawn)
 {
 	spawn->process->spawn = NULL;
 	coop_spawn_fds_close(spawn);
 	coop_buf_clear(&spawn->message);
-	if (spawn->polling) {
-		uv_close((uv_handle_t *)&spawn->status_poll, on_poll_closed);
-		(void)close(spawn->status_fd);
-		return;
-	}
-	if (spawn->status_fd >= 0)
-		(void)close(spawn->status_fd);
+	coop_wire_close(spawn->wire);
 	coop_process_unref(spawn->process);
 	free(spawn);
-}
-
-static const char *step_name(int step)
-{
-	static const char *const names[] = {"clone", "body",  "death_signal", "session", "terminal",
-					    "stdio", "chdir", "close_fds",    "exec"};
-
-	return step >= 0 && step < COOP_STEP_COUNT ? names[step] : "unknown";
 }
 
 static void drop_request(struct coop_request *request)
@@ -111,22 +48,20 @@ static void fail_spawn(struct coop_spawn *spawn)
 	struct coop_process *process = spawn->process;
 	struct coop_request *request = spawn->request;
 	struct coop_err err;
-	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.value;
+	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.error;
 
-	(void)failed_at(&err, step_name(spawn->failure.step), error);
-	if (spawn->failure.step == COOP_STEP_EXEC)
-		(void)snprintf(err.message, sizeof err.message, "cannot execute %.300s: %s",
-			       process->labels.command, strerror(error));
-	if (error == E2BIG)
-		(void)coop_err_field(&err, COOP_TOO_LARGE, "argv",
-				     "argv and env are larger than the kernel takes");
+	coop_spawn_explain(spawn, &err);
 	/* Only what a user could have meant as a command leaves a record; want of resources does not. */
 	bool keep =
-		process->record_failure && spawn->failure.step >= COOP_STEP_CHDIR && error != E2BIG;
-	coop_registry_clear_pid(
-		process); /* the child is reaped as somebody unknown: it never was a process of ours */
+		process->record_failure && !spawn->reply_error && error != E2BIG &&
+		(spawn->failure.step == COOP_STEP_EXEC || spawn->failure.step == COOP_STEP_CHDIR);
+	/* The child is reaped as somebody unknown: it never was a process of ours. */
+	coop_registry_clear_pid(process);
+	if (!*process->id)
+		coop_registry_name(process, spawn->cloned_pid ? spawn->cloned_pid : 0);
 	process->record_failure = keep;
 	release(spawn);
+	coop_confine_over(process);
 	coop_process_failed(process, error == ENOENT ? 127 : 126);
 	if (keep)
 		coop_err_detail(&err, "id", process->id);
@@ -138,15 +73,28 @@ static void fail_spawn(struct coop_spawn *spawn)
 	}
 }
 
+static void on_later_message(struct coop_wire *wire, const struct coop_plan_status *message,
+			     pid_t sender);
+static void on_later_end(struct coop_wire *wire);
+
 static void succeed(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
 	struct coop_request *request = spawn->request;
-	bool ended = spawn->ended;
+	bool ended = spawn->ended, root_gone = spawn->root_gone, alone = spawn->alone;
 	int wait_status = spawn->wait_status;
 	struct rusage usage = spawn->usage;
 
+	coop_registry_name(process, spawn->program_pid ? spawn->program_pid : process->root_pid);
+	if (coop_process_boxed(process)) {
+		process->wire = spawn->wire;
+		spawn->wire = NULL;
+		process->wire->user = process;
+		process->wire->on_message = on_later_message;
+		process->wire->on_end = on_later_end;
+	}
 	release(spawn);
+	coop_confine_started(process);
 	coop_process_executed(process);
 	if (request) {
 		request->on_drop = NULL;
@@ -154,8 +102,14 @@ static void succeed(struct coop_spawn *spawn)
 	}
 	coop_kill_started(process);
 	if (ended)
-		coop_process_ended(process, wait_status, &usage);
+		coop_process_program_ended(process, wait_status, &usage,
+					   alone && coop_process_boxed(process));
+	if (root_gone)
+		coop_process_root_gone(process);
 }
+
+static int watch_child(struct coop_spawn *spawn);
+static int leave_slot(struct coop_spawn *spawn);
 
 /* Both words are in: the launcher's (or it is dead) and the child's. */
 static void conclude(struct coop_spawn *spawn)
@@ -166,14 +120,15 @@ static void conclude(struct coop_spawn *spawn)
 		coop_process_unref(process);
 		return;
 	}
-	if (spawn->reply_error || spawn->failure.step != COOP_STEP_CLONED)
+	if (spawn->failure.event && process->confine->pooled &&
+	    spawn->failure.step == COOP_STEP_MOUNTS && leave_slot(spawn) == 0)
+		coop_launcher_submit(spawn->launcher, spawn);
+	else if (spawn->reply_error || spawn->failure.event)
 		fail_spawn(spawn);
 	else
 		succeed(spawn);
 	coop_process_unref(process);
 }
-
-static int watch_status(struct coop_spawn *spawn);
 
 /* Sends the plan once more, through the launcher that was started meanwhile. 0: the old spawn is gone; -errno: it is still the
  * caller's. */
@@ -188,22 +143,21 @@ static int try_again(struct coop_spawn *spawn)
 	*next = (struct coop_spawn){
 		.process = coop_process_ref(process),
 		.request = spawn->request,
+		.launcher = spawn->launcher,
 		.message = spawn->message,
-		.fd_count = spawn->fd_count,
 		.attempts = spawn->attempts + 1,
-		.status_fd = -1,
 	};
 	memcpy(next->fds, spawn->fds, sizeof next->fds);
-	for (int i = 0; i < COOP_PLAN_FD_COUNT; i++)
+	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
 		spawn->fds[i] = -1;
 	spawn->message = (struct coop_buf){0};
 	release(spawn);
 	process->spawn = next;
-	int r = watch_status(next);
+	int r = watch_child(next);
 	if (r < 0)
-		coop_spawn_answered(next, 0, -r);
+		coop_spawn_refused(next, -r, COOP_STEP_CLONE);
 	else
-		coop_launcher_submit(process->keeper, next);
+		coop_launcher_submit(next->launcher, next);
 	return 0;
 }
 
@@ -211,67 +165,169 @@ static int try_again(struct coop_spawn *spawn)
 static void adopt(struct coop_spawn *spawn)
 {
 	spawn->unanswered = false;
-	coop_spawn_answered(spawn, spawn->cloned_pid, 0);
+	coop_spawn_answered(spawn, spawn->cloned_pid);
 }
 
 /* The launcher died with this plan, and the child's silence says that it was never cloned: it is sent again. */
 static void repeat(struct coop_spawn *spawn)
 {
-	coop_launcher_settled(spawn->process->keeper, spawn);
+	coop_launcher_settled(spawn->launcher, spawn);
 	if (try_again(spawn) == 0)
 		return;
 	spawn->sequence = 0; /* nobody waits for its answer any more */
-	coop_spawn_answered(spawn, 0, EIO);
+	coop_spawn_refused(spawn, EIO, COOP_STEP_CLONE);
 }
 
-static void on_status(uv_poll_t *poll, int status, int events)
+static void go_on(struct coop_spawn *spawn)
 {
-	struct coop_spawn *spawn = poll->data;
-	struct coop_plan_status message;
-	ssize_t n;
-
-	(void)status;
-	(void)events;
-	while ((n = read(spawn->status_fd, &message, sizeof message)) == (ssize_t)sizeof message) {
-		if (message.step == COOP_STEP_CLONED)
-			spawn->cloned_pid = message.value;
-		else
-			spawn->failure = message;
-	}
-	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-		(void)uv_poll_stop(poll);
-		spawn->heard = true;
-	}
 	if (spawn->unanswered)
 		coop_spawn_unanswered(spawn);
 	else
 		conclude(spawn);
 }
 
-void coop_spawn_sent(struct coop_spawn *spawn)
+static void take_end(const struct coop_plan_status *message, struct coop_spawn *spawn)
 {
-	/* From here on only the child holds this end: the pipe ends when it executes or dies. The other ends are kept for
-	 * another try until the launcher has answered. */
-	(void)close(spawn->fds[COOP_PLAN_FD_STATUS]);
-	spawn->fds[COOP_PLAN_FD_STATUS] = -1;
+	spawn->ended = true;
+	spawn->alone = message->alone;
+	coop_confine_counted(spawn->process, message->unreachable);
+	spawn->wait_status = message->wait_status;
+	coop_wire_usage(message, &spawn->usage);
 }
 
-void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid, int error)
+static void on_message(struct coop_wire *wire, const struct coop_plan_status *message, pid_t sender)
+{
+	struct coop_spawn *spawn = wire->user;
+
+	switch ((enum coop_plan_event)message->event) {
+	case COOP_PLAN_CLONED:
+		spawn->cloned_pid = sender;
+		break;
+	case COOP_PLAN_FAILED:
+		spawn->failure = *message;
+		spawn->heard = true;
+		break;
+	case COOP_PLAN_EXECUTED:
+		spawn->program_pid = sender;
+		spawn->heard = true;
+		break;
+	case COOP_PLAN_EXITED:
+		take_end(message, spawn);
+		break;
+	case COOP_PLAN_STOPPED:
+		coop_process_event(spawn->process, COOP_EVENT_STOPPED);
+		break;
+	case COOP_PLAN_CONTINUED:
+		coop_process_event(spawn->process, COOP_EVENT_CONTINUED);
+		break;
+	case COOP_PLAN_READY:
+		break;
+	}
+	go_on(spawn);
+}
+
+/* Without a first process of its own the channel ends when the program is executed. With one, it has died before that: because it was
+ * killed, or else something went wrong that it could not tell. */
+static void on_end(struct coop_wire *wire)
+{
+	struct coop_spawn *spawn = wire->user;
+	const struct coop_process *process = spawn->process;
+
+	if (!spawn->heard && coop_process_boxed(process) && !process->kill && spawn->cloned_pid)
+		spawn->failure = (struct coop_plan_status){
+			.event = COOP_PLAN_FAILED, .step = COOP_STEP_INIT, .error = ECHILD};
+	spawn->heard = true;
+	go_on(spawn);
+}
+
+static void on_later_message(struct coop_wire *wire, const struct coop_plan_status *message,
+			     pid_t sender)
+{
+	struct coop_process *process = wire->user;
+	struct rusage usage;
+
+	(void)sender;
+	if (message->event == COOP_PLAN_STOPPED)
+		coop_process_event(process, COOP_EVENT_STOPPED);
+	else if (message->event == COOP_PLAN_CONTINUED)
+		coop_process_event(process, COOP_EVENT_CONTINUED);
+	if (message->event != COOP_PLAN_EXITED)
+		return;
+	coop_confine_counted(process, message->unreachable);
+	coop_wire_usage(message, &usage);
+	coop_process_program_ended(process, message->wait_status, &usage, message->alone);
+}
+
+static void on_later_end(struct coop_wire *wire)
+{
+	struct coop_process *process = wire->user;
+
+	process->wire = NULL;
+	coop_wire_close(wire);
+}
+
+void coop_spawn_send_soon(struct coop_spawn *spawn)
+{
+	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
+	const struct coop_net *net = spawn->process->confine->net;
+
+	if (!net || (plan->flags & COOP_PLAN_NET_FD))
+		return;
+	plan->flags &= ~(uint32_t)COOP_PLAN_NET_NEW;
+	spawn->fds[COOP_PLAN_FD_NET] = net->fd < 0 ? -1 : fcntl(net->fd, F_DUPFD_CLOEXEC, 3);
+	plan->flags |= spawn->fds[COOP_PLAN_FD_NET] < 0 ? COOP_PLAN_NET_NEW : COOP_PLAN_NET_FD;
+}
+
+void coop_spawn_net_made(struct coop_spawn *spawn, int fd)
+{
+	struct coop_net *net = spawn->process->confine->net;
+
+	if (net && net->fd < 0)
+		net->fd = fd;
+	else
+		(void)close(fd);
+}
+
+void coop_spawn_sent(struct coop_spawn *spawn)
+{
+	/* From here on only the child holds this end: it closes when the child executes or dies. The other ends are kept for
+	 * another try until the launcher has answered. */
+	(void)close(spawn->fds[COOP_PLAN_FD_CHANNEL]);
+	spawn->fds[COOP_PLAN_FD_CHANNEL] = -1;
+}
+
+/* It has said all that it will. One that sits in a control group for this process alone is done. */
+static void settle_launcher(struct coop_spawn *spawn)
+{
+	if (spawn->sequence)
+		coop_launcher_settled(spawn->launcher, spawn);
+	if (spawn->launcher->class.cell)
+		coop_launcher_retire(spawn->launcher);
+}
+
+void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid)
 {
 	struct coop_process *process = spawn->process;
-	bool sent = spawn->sequence != 0;
 
-	if (error == 0 && coop_registry_set_pid(process, pid) < 0) {
-		error = ENOMEM;
+	if (coop_registry_set_root(process, pid) < 0) {
 		(void)kill(pid, SIGKILL); /* it cannot be kept; our unreaped child */
+		coop_spawn_refused(spawn, ENOMEM, COOP_STEP_CLONE);
+		return;
 	}
 	coop_spawn_fds_close(spawn);
 	spawn->answered = true;
+	settle_launcher(spawn);
+	conclude(spawn);
+}
+
+void coop_spawn_refused(struct coop_spawn *spawn, int error, enum coop_plan_step step)
+{
+	coop_spawn_fds_close(spawn);
+	spawn->answered = true;
 	spawn->reply_error = error;
-	if (error)
-		spawn->heard = true;
-	if (sent)
-		coop_launcher_settled(process->keeper, spawn);
+	spawn->reply_step = step;
+	spawn->heard = true;
+	settle_launcher(spawn);
 	conclude(spawn);
 }
 
@@ -284,31 +340,143 @@ void coop_spawn_unanswered(struct coop_spawn *spawn)
 		repeat(spawn);
 }
 
-static int watch_status(struct coop_spawn *spawn)
+void coop_spawn_root_gone(struct coop_spawn *spawn, int wait_status, const struct rusage *usage)
 {
-	struct coop_keeper *keeper = spawn->process->keeper;
-	int r = coop_spawn_fds_pipe(keeper, 0, &spawn->status_fd, &spawn->fds[COOP_PLAN_FD_STATUS]);
+	/* What it had said before is still on the wire; it says more than its death. */
+	struct coop_process *process = coop_process_ref(spawn->process);
 
+	if (spawn->wire)
+		coop_wire_drain(spawn->wire);
+	if (process->spawn != spawn) {
+		coop_process_unref(process);
+		return;
+	}
+	spawn->root_gone = true;
+	if (!spawn->ended) {
+		spawn->ended = true;
+		spawn->alone = true;
+		spawn->wait_status = wait_status;
+		spawn->usage = *usage;
+	}
+	coop_process_unref(process);
+}
+
+static int watch_child(struct coop_spawn *spawn)
+{
+	int error = 0;
+
+	spawn->wire =
+		coop_wire_new(spawn->process->keeper, &spawn->fds[COOP_PLAN_FD_CHANNEL], &error);
+	if (!spawn->wire)
+		return -error;
+	spawn->wire->user = spawn;
+	spawn->wire->on_message = on_message;
+	spawn->wire->on_end = on_end;
+	return 0;
+}
+
+/* Sends the rest of the plan to a slot, which becomes the process. 0, or -errno: it takes the other way. */
+static int enter_slot(struct coop_spawn *spawn, const struct coop_spawn_command *command,
+		      struct coop_wire *wire, pid_t pid)
+{
+	struct coop_process *process = spawn->process;
+	struct coop_buf message = {0};
+	int fds[COOP_SPAWN_FDS_MAX], body_fd = -1;
+	size_t count = 0;
+	int r = coop_plans_make(process, COOP_PLAN_GO, command, &message, &body_fd);
+
+	for (int i = 0; i < COOP_PLAN_FD_CHANNEL; i++)
+		fds[count++] = spawn->fds[i];
+	if (body_fd >= 0)
+		fds[count++] = body_fd;
+	for (uint32_t i = 0; i < process->confine->tree_count; i++)
+		fds[count++] = process->confine->trees[i];
+	wire->user = spawn;
+	wire->on_message = on_message;
+	wire->on_end = on_end;
 	if (r == 0)
-		r = uv_poll_init(&keeper->loop, &spawn->status_poll, spawn->status_fd);
-	if (r < 0)
+		r = coop_registry_set_root(process, pid);
+	if (r == 0)
+		r = coop_fdpass_send(wire->fd, coop_buf_front(&message), coop_buf_size(&message),
+				     fds, count);
+	if (body_fd >= 0)
+		(void)close(body_fd);
+	coop_buf_clear(&message);
+	if (r < 0) {
+		coop_registry_clear_pid(process);
+		coop_wire_close(wire);
 		return r;
-	spawn->status_poll.data = spawn;
-	spawn->polling = true;
-	return uv_poll_start(&spawn->status_poll, UV_READABLE, on_status);
+	}
+	spawn->wire = wire;
+	spawn->cloned_pid = pid;
+	spawn->answered = true;
+	process->confine->pooled = true;
+	return 0;
+}
+
+/* What was prepared did not fit after all: the folder was moved, or the host has changed. The launcher does it from the beginning. */
+static int leave_slot(struct coop_spawn *spawn)
+{
+	struct coop_process *process = spawn->process;
+
+	process->confine->pooled = false;
+	coop_registry_clear_pid(process); /* it leaves by itself, and is reaped as anybody */
+	process->root_pid = 0;
+	coop_wire_close(spawn->wire);
+	spawn->wire = NULL;
+	spawn->cloned_pid = 0;
+	spawn->answered = spawn->heard = spawn->ended = spawn->root_gone = false;
+	spawn->failure = (struct coop_plan_status){0};
+	return watch_child(spawn);
+}
+
+/* The trees of the view: one duplicate each, so that another try can send them again. */
+static int add_trees(struct coop_spawn *spawn)
+{
+	const struct coop_confine *confine = spawn->process->confine;
+
+	for (uint32_t i = 0; i < confine->tree_count; i++) {
+		int fd = fcntl(confine->trees[i], F_DUPFD_CLOEXEC, 3);
+		if (fd < 0)
+			return -errno;
+		spawn->fds[COOP_PLAN_FD_COUNT + i] = fd;
+	}
+	return 0;
 }
 
 static int prepare(struct coop_spawn *spawn, const struct coop_spawn_command *command)
 {
 	int r = coop_spawn_fds_open(spawn, command->stdin_pipe);
 
-	if (r == 0)
-		r = watch_status(spawn);
 	if (r == 0) {
 		spawn->fds[COOP_PLAN_FD_CWD] = fcntl(command->cwd_fd, F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_CWD] < 0 ? -errno : 0;
 	}
-	return r < 0 ? r : make_message(spawn, command);
+	if (r == 0)
+		r = add_trees(spawn);
+	if (r == 0 && (spawn->process->confine->flags & COOP_PLAN_CGROUP_FD)) {
+		spawn->fds[COOP_PLAN_FD_CGROUP] =
+			fcntl(spawn->process->confine->group.fd, F_DUPFD_CLOEXEC, 3);
+		r = spawn->fds[COOP_PLAN_FD_CGROUP] < 0 ? -errno : 0;
+	}
+	return r < 0 ? r
+		     : coop_plans_make(spawn->process, COOP_PLAN_SPAWN, command, &spawn->message,
+				       &spawn->fds[COOP_PLAN_FD_BODY]);
+}
+
+/* Through a prepared sandbox if one fits, else from the beginning. 0 or -errno. */
+static int begin(struct coop_spawn *spawn, const struct coop_spawn_command *command)
+{
+	struct coop_wire *wire = NULL;
+	pid_t pid = 0;
+
+	if (coop_slots_take(spawn->process, &wire, &pid) &&
+	    enter_slot(spawn, command, wire, pid) == 0)
+		return 0;
+	int r = watch_child(spawn);
+	if (r == 0)
+		coop_launcher_submit(spawn->launcher, spawn);
+	return r;
 }
 
 int coop_spawn_start(struct coop_process *process, const struct coop_spawn_command *command,
@@ -320,22 +488,27 @@ int coop_spawn_start(struct coop_process *process, const struct coop_spawn_comma
 		return coop_err_no_memory(err);
 	spawn->process = coop_process_ref(process);
 	spawn->request = request;
-	spawn->status_fd = -1;
-	spawn->fd_count = COOP_PLAN_FD_BODY;
-	for (int i = 0; i < COOP_PLAN_FD_COUNT; i++)
+	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
 		spawn->fds[i] = -1;
 	process->spawn = spawn;
-	int r = prepare(spawn, command);
+	spawn->launcher = coop_launcher_get(process->keeper, &process->confine->launcher);
+	process->confine->launched = true;
+	int r = spawn->launcher ? prepare(spawn, command) : -ENOMEM;
 	if (r == 0 && command->stdin_size)
 		r = coop_stdin_write(process, command->stdin_bytes, command->stdin_size, NULL);
 	if (r == 0 && command->stdin_pipe && command->stdin_bytes && !command->keep_stdin_open)
 		r = coop_stdin_end(process, NULL);
 	if (r < 0) {
 		release(spawn);
-		return failed_at(err, "pipe", -r);
+		return coop_spawn_failed_at(err, "pipe", -r);
 	}
 	request->state = process;
 	request->on_drop = drop_request;
-	coop_launcher_submit(process->keeper, spawn);
+	r = begin(spawn, command);
+	if (r < 0) {
+		request->on_drop = NULL;
+		release(spawn);
+		return coop_spawn_failed_at(err, "pipe", -r);
+	}
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* A process being started: pipes, plan, the launcher's answer, and the child's own word over its status pipe. */
+/* A process being started: pipes, plan, the launcher's answer, and the child's own word over its channel. */
 #ifndef COOP_KEEPER_SPAWN_H
 #define COOP_KEEPER_SPAWN_H
 
@@ -6,37 +6,41 @@
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
-#include <uv.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "keeper/list.h"
 #include "sandbox/plan.h"
 
+struct coop_launcher;
 struct coop_process;
 struct coop_request;
+struct coop_wire;
+
+#define COOP_SPAWN_FDS_MAX ((size_t)COOP_PLAN_FD_COUNT + COOP_PLAN_EXTRA_FDS_MAX)
 
 struct coop_spawn {
 	struct coop_process *process; /* a reference */
 	struct coop_request *request; /* NULL once its connection is gone */
+	struct coop_launcher *launcher;
 	struct coop_link in_launcher;
 	struct coop_buf message; /* plan and body */
-	int fds[COOP_PLAN_FD_COUNT];
-	int fd_count;
+	int fds[COOP_SPAWN_FDS_MAX];
 	uint64_t sequence; /* 0: not sent */
 	unsigned attempts;
-	bool answered;    /* the launcher's reply is known, or will never come */
-	bool heard;       /* the status pipe has ended */
-	bool unanswered;  /* the launcher died: only the child can say what became of it */
-	pid_t cloned_pid; /* the child's own word */
+	bool answered;     /* the launcher's reply is known, or will never come */
+	bool heard;        /* the child has said how it went */
+	bool unanswered;   /* the launcher died: only the child can say what became of it */
+	pid_t cloned_pid;  /* the child's own word */
+	pid_t program_pid; /* with a first process of its own: that one's word */
 	int reply_error;
-	struct coop_plan_status failure; /* step CLONED: none */
-	bool ended;                      /* the child was reaped before its start was known */
+	enum coop_plan_step reply_step;
+	struct coop_plan_status failure; /* event 0: none */
+	bool ended;                      /* the program ended before its start was known */
+	bool alone, root_gone;
 	int wait_status;
 	struct rusage usage;
-	int status_fd;
-	uv_poll_t status_poll;
-	bool polling;
+	struct coop_wire *wire;
 };
 
 /* What a spawn needs beyond the process itself; everything is copied or duplicated. */
@@ -54,14 +58,24 @@ struct coop_spawn_command {
 int coop_spawn_start(struct coop_process *process, const struct coop_spawn_command *command,
 		     struct coop_request *request, struct coop_err *err);
 
-/* The plan is on its way: from here on the status pipe's other end is the child's alone. */
+/* It is about to be sent: the last moment to add what may have become known since. */
+void coop_spawn_send_soon(struct coop_spawn *spawn);
+
+/* The plan is on its way: from here on the channel's other end is the child's alone. */
 void coop_spawn_sent(struct coop_spawn *spawn);
 
-/* The launcher's reply: pid, or an errno. */
-void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid, int error);
+/* The launcher's reply: the child's pid. */
+void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid);
+/* Or why there is none. */
+void coop_spawn_refused(struct coop_spawn *spawn, int error, enum coop_plan_step step);
+/* With it came the net namespace that was made for the session; the fd is taken over. */
+void coop_spawn_net_made(struct coop_spawn *spawn, int fd);
 
-/* The launcher died without a reply. The status pipe tells what became of the plan: the child's pid, or the end of file of one
- * that was never cloned. */
+/* The launcher died without a reply. The channel tells what became of the plan: the child's pid, or the end of file of one that was
+ * never cloned. */
 void coop_spawn_unanswered(struct coop_spawn *spawn);
+
+/* Our child was reaped while it was being started. */
+void coop_spawn_root_gone(struct coop_spawn *spawn, int wait_status, const struct rusage *usage);
 
 #endif

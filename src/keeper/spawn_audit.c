@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/confine.h"
 #include "keeper/connection.h"
+#include "keeper/injections.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/record.h"
@@ -85,11 +87,37 @@ static void write_env(const struct coop_keeper *keeper, const json_t *env, struc
 	coop_jsonw_end(w);
 }
 
-static void write_attempt(const struct coop_request *request, const char *decision, const char *cwd,
-			  struct coop_jsonw *w)
+/* Of files that are given along: names, and hashes of what is in them. Nothing of what is no list of files. */
+static void write_files(const struct coop_keeper *keeper, const json_t *args, struct coop_jsonw *w)
+{
+	struct coop_injections *files = NULL;
+	struct coop_err err = {0};
+	size_t written = 0;
+
+	if (coop_injections_read(args, false, &files, &err) < 0)
+		w->failed |= err.code == COOP_INTERNAL;
+	if (!files)
+		return;
+	coop_jsonw_array(w, "file_injections");
+	for (size_t i = 0; i < files->count && written < WORDS_MAX; i++) {
+		const char *name = files->names[i] ? files->names[i] : files->paths[i];
+		coop_jsonw_begin(w, NULL);
+		write_cut(w, files->names[i] ? "name" : "path", name);
+		write_hash(keeper, "sha256", files->files[i].bytes, files->files[i].size, w);
+		coop_jsonw_end(w);
+		written += strlen(name) + 1;
+	}
+	coop_jsonw_array_end(w);
+	coop_injections_free(files);
+}
+
+/* `process` may not have come far, or be NULL. */
+static void write_attempt(const struct coop_request *request, const struct coop_process *process,
+			  const char *decision, struct coop_jsonw *w)
 {
 	const struct coop_agent *agent = request->conn->agent;
 	const struct coop_keeper *keeper = request->keeper;
+	const char *cwd = process ? process->labels.cwd : NULL;
 
 	coop_jsonw_string(w, "kind", "spawn");
 	coop_jsonw_string(w, "decision", decision);
@@ -97,8 +125,9 @@ static void write_attempt(const struct coop_request *request, const char *decisi
 	coop_jsonw_string(w, "agent", agent ? agent->path : NULL);
 	write_argv(request->args, w);
 	write_cut(w, "cwd", cwd ? cwd : json_string_value(json_object_get(request->args, "cwd")));
-	coop_jsonw_string(w, "profile", "none");
+	coop_jsonw_string(w, "profile", coop_confine_profile(process));
 	write_env(keeper, json_object_get(request->args, "env"), w);
+	write_files(keeper, request->args, w);
 	if (request->data_size) {
 		coop_jsonw_begin(w, "stdin");
 		coop_jsonw_uint(w, "size", request->data_size);
@@ -151,7 +180,7 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 
 	if (!keeper->audit)
 		return 0;
-	write_attempt(request, "allowed", process->labels.cwd, &w);
+	write_attempt(request, process, "allowed", &w);
 	return append_or_fail(keeper, &out, &w, &process->audit_seq, err);
 }
 
@@ -162,7 +191,8 @@ static bool is_denial(enum coop_code code)
 	       code == COOP_PERSIST_UNSUPPORTED;
 }
 
-void coop_spawn_audit_refused(struct coop_request *request, const struct coop_err *why)
+void coop_spawn_audit_refused(struct coop_request *request, const struct coop_process *process,
+			      const struct coop_err *why)
 {
 	struct coop_keeper *keeper = request->keeper;
 	struct coop_buf out = {0};
@@ -171,7 +201,7 @@ void coop_spawn_audit_refused(struct coop_request *request, const struct coop_er
 
 	if (!keeper->audit)
 		return;
-	write_attempt(request, is_denial(why->code) ? "denied" : "failed", NULL, &w);
+	write_attempt(request, process, is_denial(why->code) ? "denied" : "failed", &w);
 	coop_jsonw_string(&w, "code", coop_err_name(why->code));
 	/* Words about wrong arguments may hold what was taken for the name of a variable. */
 	if (why->code != COOP_INVALID_INPUT && why->code != COOP_TOO_LARGE)

@@ -13,8 +13,9 @@ struct coop_request;
 int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *process,
 			     struct coop_err *err);
 
-/* It will not be, and why. */
-void coop_spawn_audit_refused(struct coop_request *request, const struct coop_err *why);
+/* It will not be, and why. The process as far as it came; NULL: there is none. */
+void coop_spawn_audit_refused(struct coop_request *request, const struct coop_process *process,
+			      const struct coop_err *why);
 
 /* A process that was allowed has ended, or could not be executed. */
 void coop_spawn_audit_end(const struct coop_process *process);

@@ -103,7 +103,7 @@ int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin)
 
 void coop_spawn_fds_close(struct coop_spawn *spawn)
 {
-	for (int i = 0; i < COOP_PLAN_FD_COUNT; i++) {
+	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
 		if (spawn->fds[i] >= 0)
 			(void)close(spawn->fds[i]);
 		spawn->fds[i] = -1;

@@ -1,6 +1,5 @@
 #include "keeper/spool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,32 +51,6 @@ static void drop(struct coop_spool *spool)
 	free(spool);
 }
 
-/* Removes a folder and what is in it. A link is removed, never followed. */
-static void remove_all(const char *dir)
-{
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	char path[4608];
-
-	if (fd < 0) {
-		(void)unlink(dir);
-		return;
-	}
-	if (!entries)
-		(void)close(fd);
-	while (entries && (entry = readdir(entries))) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		(void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-		if (unlink(path) < 0 && errno == EISDIR)
-			remove_all(path);
-	}
-	if (entries)
-		(void)closedir(entries);
-	(void)rmdir(dir); /* what cannot be removed is left for the next start */
-}
-
 void coop_spool_clean(struct coop_keeper *keeper)
 {
 	char dir[4200];
@@ -85,13 +58,13 @@ void coop_spool_clean(struct coop_keeper *keeper)
 	if (!*keeper->state_dir)
 		return;
 	(void)snprintf(dir, sizeof dir, "%s/spool", keeper->state_dir);
-	remove_all(dir);
+	coop_paths_remove_all(dir);
 }
 
 void coop_spool_remove(struct coop_keeper *keeper)
 {
 	if (*keeper->spool_dir)
-		remove_all(keeper->spool_dir);
+		coop_paths_remove_all(keeper->spool_dir);
 	keeper->spool_dir[0] = 0;
 }
 

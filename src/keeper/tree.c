@@ -113,7 +113,7 @@ static uint64_t own_owner(const struct coop_keeper *keeper, const struct coop_tr
 
 	if (leader)
 		return leader->n;
-	if (entry->pid == self || entry->pid == keeper->launcher.pid || entry->parent == 0)
+	if (entry->pid == self || coop_launcher_by_pid(keeper, entry->pid) || entry->parent == 0)
 		return 0;
 	return entry->parent == self ? coop_orphans_owner(keeper, last, entry) : UNRESOLVED;
 }
@@ -145,10 +145,12 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 				break;
 		}
 		if (!entry->owner && entry->parent == self && !entry->dead &&
-		    entry->session != session)
+		    entry->session != session && !coop_slots_has(keeper, entry->pid))
 			tree->strays++;
 		if (entry->owner)
 			entry->cpu_ns += own_cpu(entry->pid);
+		const struct coop_process *rooted = coop_registry_by_pid(keeper, entry->pid);
+		entry->custodian = rooted && coop_process_boxed(rooted);
 	}
 }
 
@@ -196,7 +198,7 @@ static int add_up(struct coop_tree *tree)
 		return -ENOMEM;
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct coop_tree_entry *entry = &tree->entries[i];
-		if (!entry->owner || entry->dead)
+		if (!entry->owner || entry->dead || entry->custodian)
 			continue;
 		struct coop_tree_sum *sum = coop_map_get(&tree->sum_of, entry->owner);
 		if (!sum) {
@@ -270,7 +272,7 @@ void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process 
 {
 	for (size_t i = 0; i < keeper->tree.count; i++) {
 		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
-		if (entry->owner == process->n && !entry->dead)
+		if (entry->owner == process->n && !entry->dead && !entry->custodian)
 			call(user, entry);
 	}
 }

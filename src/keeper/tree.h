@@ -21,6 +21,7 @@ struct coop_tree_entry {
 	char state;     /* as in /proc/PID/stat */
 	bool exiting;   /* on its way to becoming a zombie */
 	bool dead;      /* a zombie: all of its threads are gone */
+	bool custodian; /* the first process of a record's namespace: not part of what it looks after */
 };
 
 /* What a record's living processes use together. */

@@ -5,6 +5,7 @@
 
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/confine.h"
 #include "keeper/draft.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -114,7 +115,7 @@ static void write_context(const struct coop_draft *draft, struct coop_jsonw *w)
 	coop_jsonw_string(w, "agent", draft->agent->path);
 	coop_jsonw_string(w, "cwd", draft->process->labels.cwd);
 	coop_workspace_write(coop_agent_workspace(draft->agent), w, "workspace");
-	coop_jsonw_string(w, "profile", "none");
+	coop_jsonw_string(w, "profile", coop_confine_profile(draft->process));
 	coop_jsonw_end(w);
 }
 

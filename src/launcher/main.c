@@ -1,21 +1,28 @@
 /* The launcher: takes plans from the keeper and clones, so that the keeper, which may be large, never forks.
  *
  * The children are the keeper's own (CLONE_PARENT): it gets their SIGCHLD, reaps them, and their death signal follows it. The
- * launcher holds no state and no secrets; killed, it takes nothing with it and is started again. */
+ * launcher holds no secrets and nothing that matters; killed, it takes nothing with it and is started again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fdpass.h"
+#include "launcher/enter.h"
+#include "launcher/network.h"
+#include "launcher/probe.h"
 #include "sandbox/apply.h"
+#include "sandbox/kernel.h"
+
+static struct coop_filters filters;
 
 /* What every child is to begin with is set once, here: default dispositions, an empty mask. */
 static void reset_signals(void)
@@ -31,57 +38,147 @@ static void reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int valid(const struct coop_plan *plan, size_t size, size_t fd_count)
+/* The filters stay mapped; children inherit the pages. */
+static int load_filters(void)
 {
-	int body_fd = (plan->flags & COOP_PLAN_BODY_FD) != 0;
+	struct stat status;
 
-	return size >= sizeof *plan && plan->magic == COOP_PLAN_MAGIC && plan->argc > 0 &&
-	       fd_count == (size_t)COOP_PLAN_FD_BODY + (size_t)body_fd &&
-	       (body_fd || size == sizeof *plan + plan->body_size);
+	if (fstat(COOP_LAUNCHER_FD_FILTERS, &status) < 0)
+		return -errno;
+	char *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE,
+			   COOP_LAUNCHER_FD_FILTERS, 0);
+	if (bytes == MAP_FAILED)
+		return -errno;
+	size_t at = 0, size = (size_t)status.st_size;
+	for (unsigned i = 1;
+	     i < sizeof filters.program / sizeof filters.program[0] && at + 8 <= size; i++) {
+		uint32_t count;
+		memcpy(&count, bytes + at, sizeof count);
+		at += 8;
+		if (count > BPF_MAXINSNS || at + count * sizeof(struct sock_filter) > size)
+			return -EPROTO;
+		filters.program[i].len = (unsigned short)count;
+		filters.program[i].filter = (struct sock_filter *)(void *)(bytes + at);
+		at += count * sizeof(struct sock_filter);
+	}
+	(void)close(COOP_LAUNCHER_FD_FILTERS);
+	return 0;
+}
+
+static long clone_child(const struct coop_plan *plan, const char *body, const int *fds)
+{
+	/* exit_signal must be 0 with CLONE_PARENT; the child inherits the launcher's own, SIGCHLD. */
+	struct clone_args args = {.flags = (uint64_t)CLONE_PARENT | plan->namespaces};
+
+	if (plan->flags & COOP_PLAN_CGROUP_FD) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (unsigned)fds[COOP_PLAN_FD_CGROUP];
+	}
+	long pid = syscall(SYS_clone3, &args, sizeof args);
+	if (pid == 0) {
+		/* Held open here, it would keep the plans alive that a dead launcher never read. */
+		(void)close(COOP_LAUNCHER_FD_SOCKET);
+		coop_apply(plan, body, fds, &filters);
+	}
+	return pid;
+}
+
+static void reply(const struct coop_plan_reply *message, int fd)
+{
+	if (coop_fdpass_send(COOP_LAUNCHER_FD_SOCKET, message, sizeof *message, &fd, fd >= 0) < 0)
+		_exit(1);
 }
 
 static void carry_out(const struct coop_plan *plan, const char *body, const int *fds)
 {
-	/* exit_signal must be 0 with CLONE_PARENT; the child inherits the launcher's own, SIGCHLD. */
-	struct clone_args args = {.flags = CLONE_PARENT};
-	long pid = syscall(SYS_clone3, &args, sizeof args);
+	struct coop_plan_reply answer = {.sequence = plan->sequence};
+	int made, r = coop_network_enter(plan, fds[COOP_PLAN_FD_NET], &made);
 
-	if (pid == 0) {
-		/* Held open here, it would keep the plans alive that a dead launcher never read. */
-		(void)close(COOP_PLAN_LAUNCHER_FD);
-		coop_apply(plan, body, fds);
+	if (r < 0) {
+		answer.error = -r;
+		answer.step = COOP_STEP_NETWORK;
+	} else {
+		long pid = clone_child(plan, body, fds);
+		answer.pid = pid > 0 ? (int32_t)pid : 0;
+		answer.error = pid > 0 ? 0 : errno;
+		answer.step = COOP_STEP_CLONE;
 	}
-	struct coop_plan_reply reply = {
-		.sequence = plan->sequence,
-		.pid = pid > 0 ? (int32_t)pid : 0,
-		.error = pid > 0 ? 0 : errno,
-	};
-	if (coop_fdpass_send(COOP_PLAN_LAUNCHER_FD, &reply, sizeof reply, NULL, 0) < 0)
+	answer.net = made >= 0;
+	reply(&answer, made);
+	coop_network_leave();
+}
+
+/* Says how the start went, and hands over the user namespace, which the next launcher is to join. */
+static void hello(enum coop_launcher_kind kind, int error, enum coop_plan_step step)
+{
+	struct coop_plan_reply answer = {.error = error, .step = (uint32_t)step};
+	int fd = kind == COOP_LAUNCHER_PLAIN || error
+			 ? -1
+			 : open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+
+	reply(&answer, fd);
+	if (fd >= 0)
+		(void)close(fd);
+	if (error)
 		_exit(1);
 }
 
-int main(void)
+static void prepare(char **argv)
+{
+	struct coop_enter enter;
+	int r = coop_enter_parse(argv, &enter);
+
+	if (r < 0)
+		_exit(1);
+	r = coop_enter_identity(&enter, argv);
+	if (r < 0)
+		hello(enter.kind, -r, COOP_STEP_IDENTITY);
+	/* Should it fail, end of file on the socket ends us too. After the change of ids, which clears it. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	r = load_filters();
+	if (r < 0)
+		hello(enter.kind, -r, COOP_STEP_SECCOMP);
+	if (enter.kind == COOP_LAUNCHER_PROBE)
+		coop_probe(&filters);
+	if (enter.kind != COOP_LAUNCHER_PLAIN)
+		r = coop_enter_namespaces(&enter);
+	if (r < 0)
+		hello(enter.kind, -r, COOP_STEP_IDENTITY);
+	if (enter.kind == COOP_LAUNCHER_BOX)
+		r = coop_network_init();
+	if (r < 0)
+		hello(enter.kind, -r, COOP_STEP_NETWORK);
+	(void)syscall(SYS_close_range, COOP_LAUNCHER_FD_IMAGE, COOP_LAUNCHER_FD_USERNS, 0);
+	hello(enter.kind, 0, COOP_STEP_CLONE);
+}
+
+int main(int argc, char **argv)
 {
 	static union {
 		struct coop_plan plan;
 		char bytes[COOP_PLAN_INLINE_MAX];
 	} message;
-	int fds[COOP_FDPASS_MAX];
-	size_t fd_count = 0;
+	int received[COOP_FDPASS_MAX], fds[COOP_PLAN_FD_COUNT + COOP_PLAN_EXTRA_FDS_MAX];
+	size_t count = 0;
 
+	(void)argc;
 	reset_signals();
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0,
-		    0); /* should it fail, end of file on the socket ends us too */
-	(void)fcntl(COOP_PLAN_LAUNCHER_FD, F_SETFD, FD_CLOEXEC);
+	prepare(argv);
+	(void)fcntl(COOP_LAUNCHER_FD_SOCKET, F_SETFD, FD_CLOEXEC);
 	for (;;) {
-		ssize_t size = coop_fdpass_receive(COOP_PLAN_LAUNCHER_FD, &message, sizeof message,
-						   fds, &fd_count);
+		ssize_t size = coop_fdpass_receive(COOP_LAUNCHER_FD_SOCKET, &message,
+						   sizeof message, received, &count);
 		if (size <= 0)
 			_exit(size < 0);
-		if (!valid(&message.plan, (size_t)size, fd_count))
+		if (message.plan.kind == COOP_PLAN_FORGET && (size_t)size == sizeof message.plan) {
+			coop_network_forget(message.plan.net_id);
+			continue;
+		}
+		if (coop_body_receive(&message.plan, (size_t)size, received, count, fds) < 0 ||
+		    message.plan.filter >= sizeof filters.program / sizeof filters.program[0])
 			_exit(1);
 		carry_out(&message.plan, message.bytes + sizeof message.plan, fds);
-		for (size_t i = 0; i < fd_count; i++)
-			(void)close(fds[i]);
+		for (size_t i = 0; i < count; i++)
+			(void)close(received[i]);
 	}
 }

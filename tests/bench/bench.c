@@ -70,6 +70,17 @@ void bench_check_end(const char *json)
 		bench_fail("did not exit with 0", json);
 }
 
+/* "enforced" with a value is there once: what is said of single protections is their "state". */
+void bench_check_confined(const char *json)
+{
+	const char *sandbox = strstr(json, "\"sandbox\":{");
+
+	if (!sandbox || !strstr(sandbox, "\"enforced\":true") ||
+	    !strstr(sandbox, "\"kind\":\"namespaces\"") ||
+	    !strstr(sandbox, "\"profile\":\"workspace-write\""))
+		bench_fail("is not confined as it should be", sandbox ? sandbox : json);
+}
+
 uint64_t bench_json_number(const char *json, const char *name)
 {
 	char key[64];

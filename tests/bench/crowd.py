@@ -4,12 +4,12 @@ import json
 import statistics
 
 from series import TRUE, Series
-from stage import COOP, BenchError, Keeper, program, run
+from stage import COOP, PLAIN, BenchError, Keeper, program, run
 
 PARENTS, CHILDREN = 8, 7  # 64 agents: eight, each with seven below it
 RECORDS = 5000
 WIDTH = 16
-BARE = "[records]\nenabled = no\n[audit]\nenabled = no\n"
+BARE = PLAIN + "[records]\nenabled = no\n[audit]\nenabled = no\n"
 
 
 class Crowd:
@@ -54,8 +54,8 @@ def tree(parents, children):
 
 
 def add_agent(keeper, path):
-    """A token of the new agent."""
-    keeper.op("agent_add", agent=path)
+    """A token of the new agent, which may do without a sandbox as main may."""
+    keeper.op("agent_add", agent=path, sandbox={"profile": "full"})
     return keeper.op("token_new", agent=path)["token"]
 
 

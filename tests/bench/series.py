@@ -87,12 +87,11 @@ def sizes(small, large, quick):
     return Series("size", {"small": lambda: small.time(args) / count, "large": lambda: large.time(args) / count})
 
 
-def enlarge(keeper):
-    """Fills the rings of live processes until the keeper has 1 GiB of memory; gives what it has then."""
-    line = f"head -c {LARGE_RING} /dev/zero; exec {program('sleeper')}"
-    for _ in range(LARGE_PROCESSES):
-        keeper.op("spawn", argv=["/bin/sh", "-c", line], ring_bytes=LARGE_RING, cwd="/")
-    return keeper
+def enlarge(keeper, count=LARGE_PROCESSES, sleeper=None, **more):
+    """Fills the rings of live processes until the keeper has 1 GiB of memory. More arguments are the spawn's."""
+    line = f"head -c {LARGE_RING} /dev/zero; exec {sleeper or program('sleeper')}"
+    for _ in range(count):
+        keeper.op("spawn", argv=["/bin/sh", "-c", line], ring_bytes=LARGE_RING, cwd="/", **more)
 
 
 def captures(keeper, quick):
@@ -127,10 +126,10 @@ def commands(keeper, quick):
     lines = {
         "bash": ["/bin/bash", "-c", "true"],
         "true": [TRUE],
-        "coop run": [COOP, "run", "--", "true"],
+        "coop run": [COOP, "run", "--profile", "full", "--", "true"],
         "coop --version": [COOP, "--version"],
         "coop op info": [COOP, "op", "info"],
-        "coop run -d": [COOP, "run", "-d", "--", "true"],
+        "coop run -d": [COOP, "run", "-d", "--profile", "full", "--", "true"],
     }
     count = 10 if quick else 40
 

@@ -5,7 +5,8 @@
  *
  * Prints the nanoseconds it took. Each must exit with 0 and have written exactly OUTPUT_BYTES. All are asked for on one
  * connection, unless the environment has COOP_BENCH_TOKENS: then there is one for each of its words, which is a token, or
- * "-" for none, and the requests in flight are dealt out to them in turn. */
+ * "-" for none, and the requests in flight are dealt out to them in turn. COOP_BENCH_ARGS are the arguments of the spawn, as JSON,
+ * instead of those for PROGRAM; with COOP_BENCH_CONFINED each record must say that the sandbox is enforced. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -22,6 +23,7 @@ struct work {
 	size_t left;    /* to be started */
 	size_t running; /* started, end not known */
 	size_t output;  /* what each must write */
+	bool confined;  /* each must be */
 };
 
 struct job {
@@ -58,6 +60,8 @@ static void on_end(void *user, uint64_t request, int status, const char *json,
 	if (status < 0)
 		bench_fail("wait", error->message);
 	bench_check_end(json);
+	if (job->work->confined)
+		bench_check_confined(json);
 	if (job->output != job->work->output)
 		bench_fail("output is not what it should be", json);
 	job->work->running--;
@@ -137,15 +141,17 @@ int main(int argc, char **argv)
 		bench_fail("usage: spawn_coop WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]",
 			   NULL);
 	size_t width = bench_number(argv[1]);
-	char *spawn_args = bench_spawn_args(argv + 4, "");
+	const char *given = getenv("COOP_BENCH_ARGS");
+	char *spawn_args = given ? strdup(given) : bench_spawn_args(argv + 4, "");
 	struct work work = {
 		.spawn_args = spawn_args,
 		.left = bench_number(argv[2]),
 		.output = strtoull(argv[3], NULL, 10),
+		.confined = getenv("COOP_BENCH_CONFINED"),
 	};
 	connect_all(&work);
 	struct job *jobs = calloc(width, sizeof *jobs);
-	if (!jobs)
+	if (!jobs || !spawn_args)
 		bench_fail_errno("calloc");
 	uint64_t began = bench_now();
 	for (size_t i = 0; i < width && work.left; i++) {

@@ -64,7 +64,7 @@ class AttachKeysTest(KeysCase):
                 process = self.detached("sh", "-c", "trap '' INT TERM; setsid sleep 300 & echo $!; while :; do sleep 0.05; done",
                                         options=options)
                 procs.wait_until(lambda: self.out("logs", process).endswith(b"\n"), "it runs")
-                child = int(self.out("logs", process))
+                child = self.outside(process, self.out("logs", process))
                 terminal = self.attach(process)
                 terminal.type(KEY + b"k")
                 self.assertEqual(terminal.wait(), 137)

@@ -11,8 +11,8 @@ SECRET = "hunter2-Tr0ub4dor"
 class PolicyCase(CliCase):
     def setUp(self):
         super().setUp()
-        self.mark = self.place.dir / "mark"
-        folder = self.place.dir / "bin"
+        self.mark = self.place.work / "mark"
+        folder = self.place.work / "bin"
         folder.mkdir()
         (folder / "forbidden").write_text(f"#!/bin/sh\n: >{self.mark}\n")
         (folder / "forbidden").chmod(0o755)
@@ -34,7 +34,7 @@ class RunTest(PolicyCase):
         forms = [
             ("run", "--", "forbidden"),
             ("run", "-d", "--", "forbidden"),
-            ("run", "--", str(self.place.dir / "bin" / "forbidden")),
+            ("run", "--", str(self.place.work / "bin" / "forbidden")),
             ("run", "--shell", "--", "true; forbidden"),
             ("run", "-d", "--shell", "--", "forbidden"),
             ("run", "--", "sh", "-c", "forbidden"),

@@ -203,7 +203,8 @@ class CompletionTest(CliCase):
         self.assertEqual(self.offered("agent", ""), ["add", "ls", "show", "set", "rm", "--json", "--help"])
         self.assertEqual(self.offered("agent", "add", "--max"), ["--max-running", "--max-buffer", "--max-finished"])
         self.assertEqual(self.offered("agent", "set", "x", "--mode", "d"), ["dry_run"])
-        self.assertEqual(self.offered("agent", "set", "x", "--unset", "deny"), ["deny-command", "deny-pattern"])
+        self.assertEqual(self.offered("agent", "set", "x", "--unset", "deny"),
+                         ["deny-command", "deny-pattern", "deny-read", "deny-write"])
         self.assertEqual(self.offered("help", "session", "n"), ["new"])
         self.assertEqual(self.offered("ps", "--tok"), ["--token-file"])
         self.assertEqual(self.offered("agent", "show", ""), [])

@@ -40,7 +40,7 @@ class ExitCodeTest(CliCase):
         """127 for a missing program, 126 for one that cannot be executed, each with one line that names it."""
         self.assertIn("no-such-program-anywhere", self.refusal("run", "no-such-program-anywhere", code=127))
         self.assertIn("/nonexistent/x", self.refusal("run", "--", "/nonexistent/x", code=127))
-        plain = self.place.dir / "plain"
+        plain = self.place.work / "plain"
         plain.write_text("x")
         self.refusal("run", "--", str(plain), code=126)
         self.refusal("run", "--", "/tmp", code=126)
@@ -59,8 +59,10 @@ class ExitCodeTest(CliCase):
         """--cwd must be a folder; relative ones start where the user is."""
         text = self.refusal("run", "--cwd", "/no/such/folder", "true", code=125)
         self.assertIn("/no/such/folder", text)
-        self.assertEqual(self.out("run", "--cwd", str(self.place.dir), "--", "/bin/pwd", "-P").decode().strip(),
-                         os.path.realpath(self.place.dir))
+        inner = self.place.work / "inner"
+        inner.mkdir()
+        for folder in (str(inner), "inner", "../workspace/inner"):
+            self.assertEqual(self.out("run", "--cwd", folder, "--", "/bin/pwd", "-P").decode().strip(), os.path.realpath(inner))
 
 
 class StreamTest(CliCase):
@@ -172,8 +174,8 @@ class SignalTest(CliCase):
 
     def test_killed_door_ends_its_foreground_command(self):
         """kill -9 of coop run: the connection is gone, and with it the command that lived for it."""
-        process = self.start("run", "--", "sh", "-c", "echo $$; exec sleep 300")
-        pid = int(process.stdout.readline())
+        process = self.start("run", "--tag", "it", "--", "sh", "-c", "echo $$; exec sleep 300")
+        pid = self.outside("it", process.stdout.readline())
         process.kill()
         process.wait()
         procs.wait_until(lambda: not procs.alive(pid), "the command ends with its door")
@@ -217,8 +219,9 @@ class DetachedTest(CliCase):
         """--env adds, --env-mode replace starts empty."""
         text = self.out("run", "--env", "A=1=2", "--env", "B=", "--", "sh", "-c", 'echo "$A|$B|${PATH:+path}"')
         self.assertEqual(text, b"1=2||path\n")
-        text = self.out("run", "--env-mode", "replace", "--env", "A=1", "--", "/usr/bin/env").decode()
-        self.assertEqual({line.split("=")[0] for line in text.splitlines()}, {"A", "COOP_PROCESS"})
+        for options, names in (((), {"A"}), (("--profile", "full"), {"A", "COOP_PROCESS"})):
+            text = self.out("run", *options, "--env-mode", "replace", "--env", "A=1", "--", "/usr/bin/env").decode()
+            self.assertEqual({line.split("=")[0] for line in text.splitlines()}, names)
 
     def test_b094_shell_string(self):
         """--shell runs one string with a shell."""

@@ -12,11 +12,13 @@ from lib.place import patience
 class TerminalRunTest(CliCase):
     def test_b059_run_t_gives_a_terminal_of_this_size(self):
         """run -t: the command has a terminal with the size of ours, and TERM."""
-        terminal = self.terminal("run", "-t", "--", "sh", "-c", "stty size; echo $TERM; tty", cols=99, rows=31)
-        terminal.until(b"31 99")
-        terminal.until(b"xterm")
-        terminal.until(b"/dev/pts/")
-        self.assertEqual(terminal.wait(), 0)
+        for options, name in ((["--profile", "full"], b"/dev/pts/"), ([], b"/dev/console")):
+            with self.subTest(options=options):
+                terminal = self.terminal("run", "-t", *options, "--", "sh", "-c", "stty size; echo $TERM; tty", cols=99, rows=31)
+                terminal.until(b"31 99")
+                terminal.until(b"xterm")
+                terminal.until(name)
+                self.assertEqual(terminal.wait(), 0)
 
     def test_run_t_exit_code(self):
         """The exit code passes through a terminal too."""
@@ -123,8 +125,8 @@ class AttachTest(CliCase):
 class SuspendTest(CliCase):
     def test_ctrl_z_stops_and_continues_both(self):
         """Ctrl-Z (as SIGTSTP) stops coop run and the command; SIGCONT continues both."""
-        process = self.start("run", "--", "sh", "-c", "echo $$; exec sleep 300")
-        pid = int(process.stdout.readline())
+        process = self.start("run", "--tag", "it", "--", "sh", "-c", "echo $$; exec sleep 300")
+        pid = self.outside("it", process.stdout.readline())
         os.kill(process.pid, signal.SIGTSTP)
         procs.wait_until(lambda: procs.stat(pid)[0] == "T" and procs.stat(process.pid)[0] == "T", "both have stopped")
         os.kill(process.pid, signal.SIGCONT)

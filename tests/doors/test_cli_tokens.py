@@ -226,17 +226,17 @@ class TokenTest(TokensCase):
 
     def test_refusals_in_plain_words(self):
         """Nobody is told of --cwd who did not type it, of a variable twice, or of a limit without what was needed."""
-        self.coop("agent", "add", "a", "--workspace", self.place.dir, "--restricted")
+        self.coop("agent", "add", "a", "--workspace", self.place.work, "--restricted")
         env = self.as_agent(self.token("a"))
         text = self.refusal("run", "--", "true", code=125, env=env, cwd="/")
         self.assertIn("coop: the current folder leads out", text)
         self.assertIn("coop: --cwd: leads out", self.refusal("run", "--cwd", "/", "--", "true", code=125, env=env))
-        text = self.refusal("run", "-e", "LD_PRELOAD=x", "--", "true", code=125, env=env, cwd=self.place.dir)
+        text = self.refusal("run", "-e", "LD_PRELOAD=x", "--", "true", code=125, env=env)
         self.assertEqual(text.count("LD_PRELOAD"), 1, text)
         self.coop("agent", "set", "a", "--max-buffer", "1M")
-        text = self.refusal("run", "--", "true", code=125, env=env, cwd=self.place.dir)
+        text = self.refusal("run", "--", "true", code=125, env=env)
         self.assertRegex(text, r"2\.0M are needed; coop run --ring SIZE asks for less")
-        mine = self.out("run", "-d", "--ring", "64K", "--", "sleep", "300", env=env, cwd=self.place.dir).decode().strip()
+        mine = self.out("run", "-d", "--ring", "64K", "--", "sleep", "300", env=env).decode().strip()
         text = self.refusal("kill", mine, code=1)
         self.assertNotIn("(", text)
         self.assertIn("--principal nobody: ", self.refusal("token", "new", "--principal", "nobody", code=1))

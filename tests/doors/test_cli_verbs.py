@@ -141,7 +141,7 @@ class EndTest(CliCase):
         first = self.detached("sh", "-c", "setsid sleep 300 & echo $!; sleep 300")
         second = self.detached("sleep", "300")
         procs.wait_until(lambda: self.out("logs", first), "it has started its child")
-        child = int(self.out("logs", first))
+        child = self.outside(first, self.out("logs", first))
         self.coop("kill", first, second)
         self.assertFalse(procs.alive(child))
         self.coop("wait", first, code=137)

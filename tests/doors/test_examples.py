@@ -84,6 +84,9 @@ class Examples(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.socket = self.folder / "run" / "keeper.sock"
+        # What commands see of /tmp is this folder alone, where the examples are run.
+        self.work = self.folder / "work"
+        self.work.mkdir()
         conf = tempfile.NamedTemporaryFile(prefix="coop-examples-")
         self.addCleanup(conf.close)
         self.env = dict(os.environ, COOP_SOCKET=str(self.socket), COOP_STATE=str(self.folder / "state"), COOP_CONF=conf.name)
@@ -94,12 +97,13 @@ class Examples(unittest.TestCase):
 
     def run_example(self, example, *arguments, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("cwd", self.work)
         return subprocess.run(self.command(example, *arguments), env=self.env, capture_output=True,
                               timeout=DEADLINE, check=False, **options)
 
     def start_example(self, example, *arguments, **options):
         # Unbuffered: what readline() has taken beyond its line would be lost to communicate().
-        process = subprocess.Popen(self.command(example, *arguments), env=self.env, bufsize=0,
+        process = subprocess.Popen(self.command(example, *arguments), env=self.env, bufsize=0, cwd=self.work,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
 
         def end():
@@ -123,14 +127,14 @@ class Run(Examples):
 
     def test_bytes_are_exact(self):
         data = os.urandom(300_000) + bytes(range(256))
-        (self.folder / "data").write_bytes(data)
-        result = self.run_example("run", "cat", str(self.folder / "data"))
+        (self.work / "data").write_bytes(data)
+        result = self.run_example("run", "cat", "data")
         self.assertEqual(result.stdout, data)
 
     def test_the_command_runs_where_its_caller_is(self):
         self.env["LC_EXAMPLE"] = "C"
-        result = self.run_example("run", "sh", "-c", 'pwd; echo "$LC_EXAMPLE"', cwd=self.folder)
-        self.assertEqual(result.stdout.decode(), f"{self.folder.resolve()}\nC\n")
+        result = self.run_example("run", "sh", "-c", 'pwd; echo "$LC_EXAMPLE"', cwd=self.work)
+        self.assertEqual(result.stdout.decode(), f"{self.work.resolve()}\nC\n")
 
     def test_death_by_signal(self):
         result = self.run_example("run", "sh", "-c", "kill -KILL $$")
@@ -171,7 +175,7 @@ class Run(Examples):
 class Follow2(Examples):
     def test_both_are_followed_at_the_same_time(self):
         # The first waits for what the second writes, so one after the other would never end.
-        fifo = self.folder / "fifo"
+        fifo = self.work / "fifo"
         os.mkfifo(fifo)
         result = self.run_example("follow2", f"echo one; cat {fifo}",
                                   f"echo two >&2; echo hello > {fifo}; exit 4")
@@ -218,7 +222,7 @@ class Private(Examples):
 
     def test_it_leaves_no_files(self):
         self.assertEqual(self.run_example("private", "true").returncode, 0)
-        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(list(self.folder.iterdir()), [self.work])
 
     def check_killed_with(self, number):
         duration = unique_duration()

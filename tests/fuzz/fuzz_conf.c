@@ -21,6 +21,28 @@ static void check_error(const struct coop_err *err, const char *text, size_t siz
 	assert(n == 1 && line >= 1 && line <= lines);
 }
 
+/* What a request that says nothing gets, and one that names each of the profiles. A limit in `require` that is nowhere set is refused only
+ * then, as a request may set it. */
+static void check_profiles(const struct coop_profiles *profiles)
+{
+	struct coop_sandbox_policy request, merged;
+	struct coop_err err = {0};
+
+	coop_sandbox_policy_init(&request);
+	assert(coop_sandbox_policy_merge(profiles, NULL, 0, &request, &merged, &err) == 0 ||
+	       err.code == COOP_TOO_LARGE);
+	if (!err.code)
+		coop_sandbox_policy_clear(&merged);
+	for (size_t i = 0; i < profiles->own_count; i++) {
+		json_t *args = json_pack("{s:{s:s}}", "sandbox", "profile", profiles->own[i].name);
+		assert(args && coop_sandbox_policy_read(args, profiles, &request, &err) == 0);
+		json_decref(args);
+		if (coop_sandbox_policy_merge(profiles, NULL, 0, &request, &merged, &err) == 0)
+			coop_sandbox_policy_clear(&merged);
+		coop_sandbox_policy_clear(&request);
+	}
+}
+
 static void check_taken(const struct coop_conf *conf)
 {
 	struct coop_buf out = {0};
@@ -29,6 +51,7 @@ static void check_taken(const struct coop_conf *conf)
 	for (size_t i = 0; i < conf->env.set.count; i++)
 		assert(strchr(conf->env.set.items[i], '='));
 	assert(conf->env.inherit.count <= COOP_ENV_RULES_MAX);
+	check_profiles(&conf->profiles);
 	(void)coop_env_rules_inherits(&conf->env, "CI_JOB");
 	(void)coop_env_rules_denies(&conf->env, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
 	coop_jsonw_begin(&w, NULL);

@@ -36,7 +36,7 @@ class BufferTest(AgentCase):
         ended = [self.finish(agent, script)["id"] for _ in range(2)]
         self.assertGreaterEqual(self.used("a"), 2 * MIB)
         for process in ended:
-            os.kill(int(self.line(agent, process)), signal.SIGKILL)
+            os.kill(self.outside(process, self.line(agent, process)), signal.SIGKILL)
         wait_until(lambda: self.used("a") < 65536, "the charge falls", timeout=10)
         # There is room again, without a record that has to go for it.
         self.start(agent, "exit 0", ring_bytes=2 * MIB)

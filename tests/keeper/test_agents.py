@@ -284,6 +284,8 @@ class TreeTest(AgentCase):
 
 
 class RemovalTest(AgentCase):
+    slots = 0
+
     TREE = "setsid sh -c 'sleep 300 & sleep 300' & (setsid sh -c '(sleep 300 &) ; sleep 300' &) ; echo ready; exec sleep 300"
 
     def sleepers(self):
@@ -378,6 +380,6 @@ class RemovalTest(AgentCase):
         self.assertEqual(self.ids(self.client, agent="main/a"), [])
         for record in self.client.call("list", include_finished=True)["processes"]:
             self.assertIn(record["end_cause"], (None, "owner_retired"))
-        allowed = {self.keeper.pid, self.client.call("info")["launcher"]["pid"], mine}
+        allowed = {self.keeper.pid, *self.launchers(), mine, procs.stat(mine)[1]}
         procs.wait_until(lambda: set(procs.descendants(self.keeper.process.pid)) <= allowed, "nothing of it is left")
         self.assertEqual(len(self.ids(self.client)), 1)

@@ -227,7 +227,7 @@ class UnwritableTest(RecordsCase):
         # The file's last page may take some more lines; each attempt uses it up.
         answers = []
         procs.wait_until(lambda: answers.append(attempt(client, argv=["true", "x" * 3000])) or answers[-1] == "unavailable", "no room")
-        self.assertEqual(attempt(client, argv=[str(program), "x" * 3000]), "unavailable")
+        self.assertEqual(attempt(client, argv=[str(program), "x" * 3000], **self.granted()), "unavailable")
         self.assertFalse(mark.exists())
         audit = client.call("info")["audit"]
         self.assertEqual(audit["state"], "failing")
@@ -236,7 +236,7 @@ class UnwritableTest(RecordsCase):
         client.reply("write_stdin", {"id": canary}, b"\n")
         self.assertEqual(self.ended(canary)["exit"]["code"], 5)
         open(full, "wb").close()
-        self.assertTrue(attempt(client, argv=[str(program)]).startswith("psh-"))
+        self.assertTrue(attempt(client, argv=[str(program)], **self.granted()).startswith("psh-"))
         procs.wait_until(mark.exists, "it runs")
         self.assertEqual(client.call("info")["audit"]["state"], "ok")
         self.assertTrue(client.call("audit_verify")["good"])

@@ -234,7 +234,7 @@ class ExactTest(KeeperCase):
         self.assertGreaterEqual(sum(self.halves_stay_together(attempt) for attempt in range(7)), 4)
 
     def halves_stay_together(self, attempt):
-        fifo = self.keeper.place.dir / f"gate-{attempt}"
+        fifo = self.work / f"gate-{attempt}"
         os.mkfifo(fifo)
         script = (
             "import os, sys\n"

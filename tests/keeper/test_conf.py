@@ -44,6 +44,8 @@ EVERYTHING = (
     + "allowed_commands: echo\ndeny_patterns = echo *never*\nmode = enforce\n"
     + "".join(f"risk.{label} = {'deny' if label == 'deny_pattern' else 'allow'}\n" for label in LABELS)
     + "[environment]\ninherit = CI_*\ndeny = CI_PRIVATE\nset = PAGER=cat\nset = GREETING=a = b ; c\n"
+    + "[sandbox]\nprofile = workspace-write\nslots = 4\nprivileged = no\nat_most = full\nat_most_network = host\nprotect = .ci\n"
+    + "[profile build]\nbase = workspace-write\nnetwork = host\nmemory_bytes = 4G\nprotect_only =\n[profile empty]\n"
     + "[records]\nenabled = yes\n[audit]\nenabled = yes\n[keeper]\n"
 )
 
@@ -123,6 +125,13 @@ class RefusedTest(RecordsCase):
         ("[policy]\nrisk.sudo = maybe\n", 2, "sudo"),
         ("[policy]\nmode = off\n", 2, "mode"),
         ("[policy]\nmode = enforce\nmode = enforce\n", 3, "twice"),
+        ("[sandbox]\nnetwork = everywhere\n", 2, "network"),
+        ("[sandbox]\nmemory_bytes = 64X\n", 2, "memory_bytes"),
+        ("[sandbox]\n\nprofile = gone\n", 1, "profile"),
+        ("[sandbox]\nuser = root\n", 2, "root"),
+        ("[profile full]\n", 1, "built in"),
+        ("[keeper]\n[profile a]\nnew_privileges = yes\n", 2, "base = full"),
+        ("[profile a]\nslots = 1\n", 2, "slots"),
         ("[policy]\ndeny_patterns = " + "x" * 1025 + "\n", 2, ""),
         ("[policy]\n" + "deny_patterns = x\n" * 257, 258, ""),
         ("[environment]\ninherit = 1X\n", 2, ""),

@@ -184,7 +184,7 @@ class OnExitTest(KeeperCase):
         """keep: the record has ended, its descendant is counted and listed, and ends with kill."""
         process = self.sh(self.LEAVE)["id"]
         record = self.ended(process)
-        child = int(self.output(process))
+        child = self.outside(process, self.output(process))
         self.assertEqual((record["on_exit"], record["state"], record["descendants"]), ("keep", "exited", 1))
         self.assertTrue(procs.alive(child))
         listed = {r["id"]: r for r in self.client.call("list", include_finished=True)["processes"]}
@@ -199,7 +199,7 @@ class OnExitTest(KeeperCase):
         """release of the ended record ends what it left."""
         process = self.sh(self.LEAVE)["id"]
         self.ended(process)
-        child = int(self.output(process))
+        child = self.outside(process, self.output(process))
         self.assertTrue(self.client.call("release", id=process)["released"])
         self.assert_gone([child])
 
@@ -208,7 +208,7 @@ class OnExitTest(KeeperCase):
         with self.connect() as other:
             process = other.call("spawn", argv=["sh", "-c", self.LEAVE], lease="ephemeral")["process"]["id"]
             other.call("wait", id=process)
-            child = int(self.output(process))
+            child = self.outside(process, self.output(process))
             self.assertTrue(procs.alive(child))
         procs.wait_until(lambda: not procs.alive(child), "the rest ends with its connection")
 
@@ -216,7 +216,7 @@ class OnExitTest(KeeperCase):
         """An orderly stop ends it too."""
         process = self.sh(self.LEAVE)["id"]
         self.ended(process)
-        child = int(self.output(process))
+        child = self.outside(process, self.output(process))
         self.client.call("shutdown", grace_ms=0)
         self.expect_end(self.keeper, [0])
         self.assert_gone([child])
@@ -236,11 +236,23 @@ class OnExitTest(KeeperCase):
         script = "sleep 300 & echo $!; setsid sh -c 'echo $$; exec sleep 300' & read x; exit 4"
         process = self.sh(script, on_exit="kill", stdin="pipe")["id"]
         procs.wait_until(lambda: self.output(process).count(b"\n") == 2, "both have told their pids")
-        children = [int(line) for line in self.output(process).split()]
+        children = [self.outside(process, line) for line in self.output(process).split()]
         self.client.call("close_stdin", id=process)
         record = self.ended(process)
         self.assert_gone(children)
         self.assertEqual((record["exit"]["code"], record["end_cause"], record["descendants"]), (4, "self_exit", 0))
+
+
+class FullExitTest(ExitTest):
+    profile = "full"
+
+
+class FullCauseTest(CauseTest):
+    profile = "full"
+
+
+class FullOnExitTest(OnExitTest):
+    profile = "full"
 
 
 class KeepTest(KeeperCase):

@@ -5,6 +5,7 @@ import os
 import pwd
 import signal
 
+from lib import procs
 from lib.keeper import KeeperCase, plain_limits
 
 CLEAN = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "LANG", "TZ"}
@@ -19,7 +20,9 @@ class EnvironmentTest(KeeperCase):
         self.ended(record["id"])
         text = self.output(record["id"]).decode()
         env = dict(line.split("=", 1) for line in text.split("\0") if line)
-        self.assertEqual(env.pop("COOP_PROCESS"), record["id"].rsplit("-", 1)[1])
+        # Where a PID namespace holds the tree together nothing else has to.
+        number = None if record["sandbox"]["kind"] == "namespaces" else record["id"].rsplit("-", 1)[1]
+        self.assertEqual(env.pop("COOP_PROCESS", None), number)
         return env
 
     def test_b085_clean_base(self):
@@ -42,10 +45,12 @@ class EnvironmentTest(KeeperCase):
                 self.spawn("true", base_env={name: "x"})
 
     def test_b085_coop_process_in_every_mode(self):
-        """COOP_PROCESS is set whatever the mode (env_of checks its value)."""
-        self.env_of(env_mode="inherit_clean")
-        for mode in ("patch", "merge", "replace"):
-            self.env_of(env={"A": "1", "PATH": "/usr/bin:/bin"}, env_mode=mode)
+        """COOP_PROCESS is set whatever the mode, without a PID namespace (env_of checks its value)."""
+        for profile in ("full", "workspace-write"):
+            args = {"sandbox": {"profile": profile}}
+            self.env_of(env_mode="inherit_clean", **args)
+            for mode in ("patch", "merge", "replace"):
+                self.env_of(env={"A": "1", "PATH": "/usr/bin:/bin"}, env_mode=mode, **args)
 
     def test_b086_patch_replace_and_remove(self):
         """patch lays over the base, replace starts empty, env without mode is patch, a set value wins over a removal."""
@@ -53,10 +58,11 @@ class EnvironmentTest(KeeperCase):
             env = self.env_of(env={"A": "1", "HOME": "/tmp"}, **args)
             self.assertEqual((env["A"], env["HOME"]), ("1", "/tmp"))
             self.assertIn("PATH", env)
-        record = self.client.call("spawn", argv=["/usr/bin/env", "-0"], env={"A": "1"}, env_mode="replace")["process"]
-        self.ended(record["id"])
-        names = {line.split(b"=")[0] for line in self.output(record["id"]).split(b"\0") if line}
-        self.assertEqual(names, {b"A", b"COOP_PROCESS"})
+        for sandbox, names in (({}, {b"A"}), ({"profile": "full"}, {b"A", b"COOP_PROCESS"})):
+            args = {"argv": ["/usr/bin/env", "-0"], "env": {"A": "1"}, "env_mode": "replace", "sandbox": sandbox}
+            record = self.client.call("spawn", **args)["process"]
+            self.ended(record["id"])
+            self.assertEqual({line.split(b"=")[0] for line in self.output(record["id"]).split(b"\0") if line}, names)
         env = self.env_of(env={"B": "2"}, env_remove=["HOME", "B"])
         self.assertNotIn("HOME", env)
         self.assertEqual(env["B"], "2")
@@ -116,11 +122,11 @@ class PlaceTest(KeeperCase):
         home = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
         self.assertEqual(self.cwd_of(), (home, home))
         self.assertEqual(self.cwd_of(cwd="."), (home, home))
-        real = self.keeper.place.dir / "real"
+        real = self.work / "real"
         real.mkdir()
-        (self.keeper.place.dir / "link").symlink_to(real)
+        (self.work / "link").symlink_to(real)
         shown = os.path.realpath(real)
-        self.assertEqual(self.cwd_of(cwd=str(self.keeper.place.dir / "link")), (shown, shown))
+        self.assertEqual(self.cwd_of(cwd=str(self.work / "link")), (shown, shown))
         relative = os.path.relpath(real, home)
         self.assertEqual(self.cwd_of(cwd=relative), (shown, shown))
 
@@ -170,9 +176,12 @@ class CleanChildTest(KeeperCase):
 
     def test_b092_own_session(self):
         """Its own session, so that no terminal of the keeper's can be reached."""
-        record = self.sh("read x </proc/self/stat; echo $x; exec sleep 300")
-        fields = self.wait_output(record["id"], b"\n").rpartition(b")")[2].split()
-        self.assertEqual((int(fields[2]), int(fields[3]), int(fields[4])), (record["pid"], record["pid"], 0))
+        record = self.sh("read x </proc/self/stat; echo $$ $x; exec sleep 300")
+        text = self.wait_output(record["id"], b"\n")
+        own, fields = int(text.split()[0]), text.rpartition(b")")[2].split()
+        self.assertEqual((int(fields[2]), int(fields[3]), int(fields[4])), (own, own, 0))
+        self.assertEqual(procs.stat(record["pid"])[2:], (record["pid"], record["pid"]))
+        self.assertNotEqual(procs.stat(self.keeper.pid)[3], record["pid"])
 
 
 class ShellTest(KeeperCase):

@@ -13,7 +13,7 @@ MIB = 1 << 20
 class EndOfStreamTest(KeeperCase):
     def test_b036_eof_only_after_the_pipe_ended(self):
         """While somebody holds the pipe: exited and eof false; afterwards eof, drained_eof only at the last byte."""
-        fifo = self.keeper.place.dir / "gate"
+        fifo = self.work / "gate"
         os.mkfifo(fifo)
         process = self.sh(f"echo one; (read x <{fifo}; echo two) & exit 0")["id"]
         record = self.ended(process)

@@ -64,7 +64,9 @@ class IdentityTest(KeeperCase):
     def test_b003_recycled_pid_is_never_signalled(self):
         """In a PID namespace of its own a stranger gets the pid of a reaped process: signal, kill, stop leave it alone,
         and a new process with that pid does not touch the old record."""
-        self.assert_in_pid_namespace("recycled_pid.py", "stranger untouched")
+        for profile in ("workspace-write", "full"):
+            with self.subTest(profile=profile):
+                self.assert_in_pid_namespace("recycled_pid.py", "stranger untouched", profile)
 
     def test_b004_record_has_all_fields(self):
         """A live and an ended record carry every field; times are RFC 3339 with milliseconds."""
@@ -146,7 +148,7 @@ class IdentityTest(KeeperCase):
 
     def test_b006_bad_argv_is_refused_with_its_field(self):
         """Missing, empty, non-string, empty name, NUL, unknown fields: invalid_input with the field, and nothing starts."""
-        marker = self.keeper.place.dir / "marker"
+        marker = self.work / "marker"
         bad = [
             ({}, "argv"),
             ({"argv": []}, "argv"),
@@ -270,7 +272,7 @@ class StartTest(KeeperCase):
 
     def test_b009_cannot_be_executed(self):
         """A missing program or interpreter is ENOENT, a folder or plain file EACCES: spawn_failed, no record."""
-        plain = self.keeper.place.dir / "plain"
+        plain = self.work / "plain"
         plain.write_text("#!/nonexistent/interpreter\n")
         cases = [(["/nonexistent/program"], "ENOENT"), (["no-such-program-anywhere"], "ENOENT"), (["/tmp"], "EACCES"),
                  ([str(plain)], "EACCES")]

@@ -46,19 +46,23 @@ LEAVES_EVERYTHING = f"import subprocess; subprocess.run(['python3', '-c', {AWAY!
 class StartingTest(KeeperCase):
     """Requests about a process that the launcher has not started yet."""
 
+    slots = 0
+
     def setUp(self):
         super().setUp()
-        self.launcher = self.client.call("info")["launcher"]["pid"]
+        self.ended(self.spawn("true")["id"])
+        self.client.call("gc")
+        self.held = self.launcher()
         self.other = self.connect()
 
     def hold_launcher(self):
-        os.kill(self.launcher, signal.SIGSTOP)
+        os.kill(self.held, signal.SIGSTOP)
         self.addCleanup(self.let_launcher_go)
-        procs.wait_until(lambda: procs.stat(self.launcher)[0] == "T", "the launcher stands")
+        procs.wait_until(lambda: procs.stat(self.held)[0] == "T", "the launcher stands")
 
     def let_launcher_go(self):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self.launcher, signal.SIGCONT)
+            os.kill(self.held, signal.SIGCONT)
 
     def start(self, tag):
         """A spawn that is under way: its record is there, its process is not."""
@@ -94,7 +98,7 @@ class StartingTest(KeeperCase):
         for record in self.client.call("list", include_finished=True)["processes"]:
             self.assertEqual((record["tag"], record["end_cause"]), ("killed", "killed_by_request"))
         self.assertEqual(self.client.call("info")["processes"]["live"], 0)
-        allowed = {self.keeper.pid, self.launcher}
+        allowed = {self.keeper.pid, *self.launchers()}
         self.assertLessEqual(set(procs.descendants(self.keeper.process.pid)), allowed)
         self.assertEqual(self.ended(self.sh("exit 3")["id"])["exit"]["code"], 3)
 
@@ -114,11 +118,17 @@ class StartingTest(KeeperCase):
         self.assert_gone([pid] if pid else [])
 
 
+class FullStartingTest(StartingTest):
+    profile = "full"
+
+
 class DescendantsTest(KeeperCase):
+    slots = 0
+
     def orphan_of(self, script, **args):
         """Runs a script that prints the pid of what it leaves behind: (id, that pid)."""
         process = self.sh(script, **args)["id"]
-        return process, int(self.wait_output(process, b"\n"))
+        return process, self.outside(process, self.wait_output(process, b"\n"))
 
     def test_large_environment_does_not_hide_an_orphan(self):
         """A descendant in a session of its own, known only by its environment of more than 64 KiB, is owned and killed, also
@@ -130,7 +140,7 @@ class DescendantsTest(KeeperCase):
         for between, argv in ways.items():
             with self.subTest(between=between):
                 process = self.spawn(*argv, env=large)["id"]
-                orphan = int(self.wait_output(process, b"\n"))
+                orphan = self.outside(process, self.wait_output(process, b"\n"))
                 self.ended(process)
                 self.assertTrue(procs.alive(orphan))
                 self.addCleanup(procs.kill_all, [orphan])
@@ -146,8 +156,9 @@ class DescendantsTest(KeeperCase):
         for _ in range(8):
             process = self.sh("env -i sleep 300 & echo $!; exit 0", on_exit="kill")["id"]
             record = self.ended(process)
-            orphan = int(self.output(process))
-            self.assert_gone([orphan])
+            left = [procs.cmdline(pid) for pid in procs.descendants(self.keeper.pid) if pid not in self.launchers()]
+            self.assertNotIn("sleep 300", left)
+            self.assertRegex(self.output(process), rb"^\d+\n$", "the control: there was one")
             self.assertEqual((record["exit"]["code"], record["descendants"]), (0, 0))
 
     def test_kill_reaches_a_bare_environment(self):
@@ -161,7 +172,7 @@ class DescendantsTest(KeeperCase):
         """Own session, no parent, no environment, never looked at: it is the record's all the same, and dies with it."""
         other = self.spawn("sleep", "300")["id"]
         process = self.spawn("python3", "-c", LEAVES_EVERYTHING, stdin="pipe")["id"]
-        escaped = int(procs.wait_until(lambda: self.output(process), "it is away"))
+        escaped = self.outside(process, procs.wait_until(lambda: self.output(process), "it is away"))
         receipt = self.client.call("kill", id=process)
         self.assertIn(escaped, receipt["killed"])
         self.assertEqual((receipt["survivors"], receipt["strays"]), (0, 0))
@@ -174,10 +185,13 @@ class DescendantsTest(KeeperCase):
         place, inner = Place(owner=OTHER_UID), Place(owner=OTHER_UID)
         self.addCleanup(inner.remove)
         outer = self.start_keeper(place=place, before_exec=place.become_owner, env={"HOME": "/"})
-        outer.clients[0].call("spawn", argv=[str(inner.keeper), "--foreground"], env=inner.env({"HOME": "/"}), cwd="/")
+        argv, env, full = [str(inner.keeper), "--foreground"], inner.env({"HOME": "/"}), {"profile": "full"}
+        outer.clients[0].call("spawn", argv=argv, env=env, cwd="/", sandbox=full)
         client = procs.wait_until(lambda: inner.socket.exists() and Client(inner.socket), "the inner keeper serves")
-        process = client.call("spawn", argv=["python3", "-c", LEAVES_EVERYTHING], stdin="pipe", cwd="/")["process"]["id"]
-        escaped = int(procs.wait_until(lambda: client.reply("read", {"id": process}).bytes(), "it is away"))
+        args = {"argv": ["python3", "-c", LEAVES_EVERYTHING], "stdin": "pipe", "cwd": "/"}
+        process = client.call("spawn", **args, sandbox={"profile": self.profile or "workspace-write"})["process"]["id"]
+        told = procs.wait_until(lambda: client.reply("read", {"id": process}).bytes(), "it is away")
+        escaped = self.outside(process, told, client.hello["pid"])
         receipt = client.call("kill", id=process)
         self.assertIn(escaped, receipt["killed"])
         self.assertEqual((receipt["survivors"], receipt["strays"]), (0, 0))
@@ -220,12 +234,18 @@ class DescendantsTest(KeeperCase):
         self.assertEqual(counts, {0})
 
 
+class FullDescendantsTest(DescendantsTest):
+    profile = "full"
+
+
 class UnkillableTest(KeeperCase):
     @unittest.skipUnless(ROOT, "needs root to make a program that gains rights which the keeper has not")
     @unittest.skipUnless(shutil.which("gcc"), "needs gcc to make a program that gains rights")
     def test_shutdown_with_a_process_that_cannot_be_killed(self):
         """A process that the keeper may not signal holds up neither kill nor shutdown, and both tell of it as a survivor."""
         place = Place(owner=OTHER_UID)
+        # In a sandbox nobody gains rights, and by the profile full nobody does either unless the operator has said so.
+        place.conf.write_text("[profile gaining]\nbase = full\nnew_privileges = yes\n")
         program = self.gaining_program(place)
 
         def be_other():
@@ -235,7 +255,7 @@ class UnkillableTest(KeeperCase):
         keeper = self.start_keeper(place=place, before_exec=be_other, env={"HOME": "/"})
         client = keeper.clients[0]
         plain = client.call("spawn", argv=["sleep", "300"], cwd="/")["process"]
-        process = client.call("spawn", argv=[str(program)], cwd="/")["process"]
+        process = client.call("spawn", argv=[str(program)], cwd="/", sandbox={"profile": "gaining"})["process"]
         self.addCleanup(procs.kill_all, [process["pid"]])
         gained = procs.wait_until(lambda: client.reply("read", {"id": process["id"]}).bytes(), "it has gained rights")
         self.assertEqual(gained, b"up\n")

@@ -36,7 +36,7 @@ class TimeoutTest(KeeperCase):
         script = "setsid sh -c 'trap \"\" TERM HUP; echo $$; sleep 30; sleep 30' & sleep 30"
         begin = time.monotonic()
         process = self.sh(script, timeout_ms=500)["id"]
-        child = int(self.wait_output(process, b"\n"))
+        child = self.outside(process, self.wait_output(process, b"\n"))
         record = self.ended(process)
         self.assertLess(time.monotonic() - begin, patience(4))
         self.assertEqual(record["end_cause"], "timed_out")

@@ -14,14 +14,14 @@ class PolicyCase(RecordsCase):
     def blocked(self, client, status="blocked", data=None, **args):
         """The spawn is refused by policy; gives the envelope."""
         with self.assertRaises(KeeperError) as caught:
-            client.reply("spawn", args, data)
+            client.reply("spawn", self.granted() | args, data)
         self.assertEqual(caught.exception.code, "permission_denied", caught.exception)
         self.assertEqual(caught.exception.details["status"], status, caught.exception)
         return caught.exception.details
 
     def runs(self, client, **args):
         """The spawn is let through, and ends well."""
-        process = client.call("spawn", **args)["process"]["id"]
+        process = client.call("spawn", **(self.granted() | args))["process"]["id"]
         self.assertEqual(client.call("wait", id=process)["exit_code"], 0)
 
     def ways(self, program):
@@ -40,7 +40,7 @@ class PolicyCase(RecordsCase):
             command = line.format(program.name, program)
             ways[f"shell: {command}"] = {"mode": "shell", "command": command}
             ways[f"shell in a terminal: {command}"] = {"mode": "shell", "command": command, "kind": "pty"}
-        return {name: {"env": self.search_path(), **args} for name, args in ways.items()}
+        return {name: {"env": self.search_path(), **self.granted(), **args} for name, args in ways.items()}
 
 
 class BeforeForkTest(PolicyCase):
@@ -86,11 +86,13 @@ class BeforeForkTest(PolicyCase):
         agents = [self.agent(f"main/a{i}", policy=bound if i % 2 else {}) for i in range(4)]
         verdicts = [[] for _ in agents]
 
+        search = {"env": self.search_path(), **self.granted()}
+
         def drive(number):
             for _ in range(15):
                 for name in ("forbidden", "welcome"):
                     try:
-                        process = agents[number].call("spawn", argv=[name], env=self.search_path())["process"]["id"]
+                        process = agents[number].call("spawn", argv=[name], **search)["process"]["id"]
                         agents[number].call("wait", id=process)
                         verdicts[number].append("ran")
                     except KeeperError as error:
@@ -120,19 +122,19 @@ class CommandListTest(PolicyCase):
         """A denied path is met under any name that leads to it; the same name elsewhere is another program."""
         program, mark = self.marker("tool")
         _, other = self.marker("tool", "elsewhere")
-        link = self.place.dir / "harmless"
+        link = self.work / "harmless"
         link.symlink_to(program)
         tester = self.agent("main/tester", policy={"denied_commands": [str(program)]})
         for argv in (["tool"], [str(program)], [str(link)], [f"{program.parent}/../harmless"]):
             with self.subTest(argv=argv):
                 self.blocked(tester, argv=argv, env=self.search_path())
-        self.runs(tester, argv=[str(self.place.dir / "elsewhere" / "tool")])
+        self.runs(tester, argv=[str(self.work / "elsewhere" / "tool")])
         self.assertEqual((mark.exists(), other.exists()), (False, True))
 
     def test_b096_denied_name_under_another_name(self):
         """A link does not turn a denied program into another one."""
         program, mark = self.marker("tool")
-        link = self.place.dir / "harmless"
+        link = self.work / "harmless"
         link.symlink_to(program)
         tester = self.agent("main/tester", policy={"denied_commands": ["tool"]})
         self.blocked(tester, argv=[str(link)])
@@ -148,7 +150,7 @@ class CommandListTest(PolicyCase):
             ({"allowed_commands": []}, set()),
             ({"allowed_commands": ["one", "two"]}, {"one", "two"}),
             ({"allowed_commands": ["one", "two"], "denied_commands": ["two"]}, {"one"}),
-            ({"allowed_commands": [str(self.place.dir / "bin" / "three")]}, {"three"}),
+            ({"allowed_commands": [str(self.work / "bin" / "three")]}, {"three"}),
         ]
         for number, (policy, allowed) in enumerate(cases):
             agent = self.agent(f"main/a{number}", policy=policy)

@@ -15,7 +15,7 @@ class NarrowingTest(RecordsCase):
 
     def is_blocked(self, client, argv=("forbidden",), status="blocked", **args):
         """Blocked when looked at, and when tried."""
-        args = {"argv": list(argv), "env": self.search_path(), **args}
+        args = {"argv": list(argv), "env": self.search_path(), **self.granted(), **args}
         self.assertEqual(client.call("check", **args)["status"], status)
         with self.assertRaises(KeeperError) as caught:
             client.call("spawn", **args)
@@ -79,7 +79,7 @@ class NarrowingTest(RecordsCase):
         with self.refused("invalid_input"):
             self.boss.call("login", token=self.token("main"))
         with self.refused("invalid_input"):
-            self.boss.call("spawn", argv=["forbidden"], agent="main", env=self.search_path())
+            self.boss.call("spawn", argv=["forbidden"], agent="main", env=self.search_path(), **self.granted())
         self.is_blocked(self.boss)
 
     def test_b104_change_above_holds_at_once(self):
@@ -153,15 +153,15 @@ class CatastropheTest(RecordsCase):
         """Also for the operator, by argv, in shells and terminals, and for an agent with everything allowed."""
         _, mark = self.marker("rm")
         agent = self.agent("main/a", policy={"risk": {label: "allow" for label in LABELS}, "mode": "enforce"})
-        env = self.search_path(only=True)
+        search = {"env": self.search_path(only=True), "env_mode": "replace", **self.granted()}
         shell = {"mode": "shell", "command": "rm -rf /", "shell": "sh"}
         ways = ({"argv": ["rm", "-rf", "/"]}, shell, {**shell, "kind": "pty"}, {"argv": ["rm", "-rf", "/"], "kind": "pty"})
         for client in (self.client, agent):
             for args in ways:
                 with self.subTest(args=args), self.refused("permission_denied"):
-                    client.call("spawn", env=env, env_mode="replace", **args)
+                    client.call("spawn", **search, **args)
         self.assertFalse(mark.exists())
         # The control: the same program with other words does run.
-        process = self.client.call("spawn", argv=["rm", "-rf", "x"], env=env, env_mode="replace")["process"]["id"]
+        process = self.client.call("spawn", argv=["rm", "-rf", "x"], **search)["process"]["id"]
         self.client.call("wait", id=process)
         self.assertTrue(mark.exists())

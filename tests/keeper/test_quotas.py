@@ -14,12 +14,12 @@ RING = 64 * KIB
 class QuotaCase(AgentCase):
     def setUp(self):
         super().setUp()
-        self.marks = self.keeper.place.dir / "marks"
+        self.marks = self.work / "marks"
         self.marks.mkdir()
 
     def marking(self):
         """A command that leaves a mark and stays."""
-        return ["sh", "-c", f"echo > {self.marks}/$$; exec sleep 300"]
+        return ["sh", "-c", f"mktemp {self.marks}/XXXXXXXXXX; exec sleep 300"]
 
     def count_marks(self):
         return len(list(self.marks.iterdir()))
@@ -27,7 +27,7 @@ class QuotaCase(AgentCase):
     def full(self, client, code, scope, limit, in_use, **args):
         """One more spawn is refused with these details, and leaves no mark."""
         before = self.count_marks()
-        details = self.assert_refused(client, code, "spawn", argv=self.marking(), **args)
+        details = self.assert_refused(client, code, "spawn", argv=self.marking(), **self.granted(), **args)
         self.assertEqual(details, {"scope": scope, "limit": limit, "in_use": in_use})
         self.assertEqual(self.count_marks(), before)
 
@@ -67,7 +67,7 @@ class RunningTest(QuotaCase):
         started, refused = [], []
 
         def run(client):
-            requests = client.submit_all([("spawn", {"argv": self.marking()})] * each)
+            requests = client.submit_all([("spawn", {"argv": self.marking(), **self.granted()})] * each)
             for request in requests:
                 try:
                     started.append(client.finish(request).result["process"])

@@ -151,7 +151,7 @@ class PrincipalTest(AgentCase):
         self.client.call("agent_set", agent="main/a", persistent=True)
         ids = [self.finish(self.client, lease="persistent")["id"] for _ in range(2)]
         ids.append(self.finish(who["a"], lease="persistent")["id"])
-        mark = self.keeper.place.dir / "mark"
+        mark = self.work / "mark"
         for client in (self.client, who["a"]):
             details = self.assert_refused(client, "registry_full", "spawn", argv=["touch", str(mark)], lease="persistent")
             self.assertEqual(details, {"scope": "retained", "limit": 3, "in_use": 3})

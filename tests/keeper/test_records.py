@@ -226,7 +226,7 @@ class RestartTest(RecordsCase):
     def test_b125_agents_and_tokens_survive(self):
         """Agents with their settings, ids and tokens are as before; revoked and removed ones stay so; each sees its own."""
         settings = {"max_running": 3, "max_buffer_bytes": 1 << 24, "persistent": True, "restricted": True,
-                    "workspace": [str(self.place.dir.resolve())], "policy": {"denied_commands": ["cat"]}}
+                    "workspace": [str(self.work.resolve())], "policy": {"denied_commands": ["cat"]}}
         agent = self.agent("main/a", **settings)
         other = self.agent("main/b")
         self.agent("main/gone"), self.agent("main", principal="alice")

@@ -48,7 +48,7 @@ class SessionTest(AgentCase):
         """Also what left its leader: a session's end leaves nothing of an awaited tree."""
         session = self.session(self.client)
         left = self.start(self.client, "setsid sleep 300 & echo $!; exit 0", session=session)["id"]
-        orphan = int(self.line(self.client, left))
+        orphan = self.outside(left, self.line(self.client, left))
         self.ended(left)
         live = self.ready(self.client, "setsid sh -c 'sleep 300 & sleep 300' & echo ready; exec sleep 300", session=session)
         tree = procs.descendants(live["pid"])

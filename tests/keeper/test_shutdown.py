@@ -20,7 +20,7 @@ class ShutdownTest(KeeperCase):
         """New spawns are refused, everything is stopped with grace, causes and end events are told, nothing is left."""
         polite, stubborn = self.sh(POLITE), self.sh(STUBBORN)
         daemon = self.sh("setsid sh -c 'trap \"\" TERM HUP; echo $$; sleep 300; sleep 300' & sleep 300")
-        child = int(self.wait_output(daemon["id"], b"\n"))
+        child = self.outside(daemon["id"], self.wait_output(daemon["id"], b"\n"))
         spooled = self.sh("echo x; sleep 300", overflow="spool")
         for process in (polite, stubborn):
             self.wait_output(process["id"], b"ready")

@@ -51,13 +51,13 @@ class SignalTest(KeeperCase):
         script = "sh -c 'echo $$; exec sleep 300' & sh -c 'echo $$; exec sleep 300' & wait"
         process = self.sh(script)["id"]
         procs.wait_until(lambda: self.output(process).count(b"\n") == 2, "two children")
-        children = [int(line) for line in self.output(process).split()]
+        children = [self.outside(process, line) for line in self.output(process).split()]
         self.client.call("signal", id=process, signal="TERM")
         self.ended(process)
         procs.wait_until(lambda: not any(map(procs.alive, children)), "the group has ended")
         other = self.sh(script)["id"]
         procs.wait_until(lambda: self.output(other).count(b"\n") == 2, "two children")
-        children = [int(line) for line in self.output(other).split()]
+        children = [self.outside(other, line) for line in self.output(other).split()]
         self.client.call("signal", id=other, signal="KILL", target="process")
         record = self.ended(other)
         self.assertEqual((record["exit"]["signal"], record["descendants"]), (9, 2))
@@ -66,7 +66,7 @@ class SignalTest(KeeperCase):
     def test_b047_tree_reaches_other_sessions(self):
         """target tree reaches a descendant that left group and session; target group does not."""
         process = self.sh("setsid sh -c 'echo $$; exec sleep 300' & wait; wait; sleep 300")["id"]
-        child = int(self.wait_output(process, b"\n"))
+        child = self.outside(process, self.wait_output(process, b"\n"))
         self.client.call("signal", id=process, signal="USR1", target="tree")
         procs.wait_until(lambda: not procs.alive(child), "the child in its own session got it")
 
@@ -89,6 +89,8 @@ class SignalTest(KeeperCase):
 
 
 class KillTest(KeeperCase):
+    slots = 0
+
     def assert_receipt(self, receipt):
         self.assertEqual((receipt["success"], receipt["survivors"]), (True, 0))
         self.assertIsInstance(receipt["ms"], int)
@@ -116,13 +118,13 @@ class KillTest(KeeperCase):
                     "the tree stands",
                 )
                 self.assert_receipt(self.client.call("kill", id=process["id"]))
-                self.assertEqual(set(procs.descendants(self.keeper.process.pid)) - before, set())
+                self.assertEqual(set(procs.descendants(self.keeper.process.pid)) - before - set(self.launchers()), set())
 
     def test_b050_double_fork(self):
         """A daemon that forked twice, left its session and lost its parents is found and killed."""
         script = "(setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 300\" &) ; exit 0' & exit 0); sleep 300"
         process = self.sh(script)["id"]
-        daemon = int(self.wait_output(process, b"\n"))
+        daemon = self.outside(process, self.wait_output(process, b"\n"))
         receipt = self.client.call("kill", id=process)
         self.assert_receipt(receipt)
         self.assertIn(daemon, receipt["killed"])
@@ -133,7 +135,7 @@ class KillTest(KeeperCase):
         ids = [self.spawn("/usr/bin/python3", "-c", HOPPER)["id"] for _ in range(3)]
         for process in ids:
             self.wait_output(process, b"hop\n")
-        before = {self.keeper.pid, self.client.call("info")["launcher"]["pid"], self.keeper.process.pid}
+        before = {self.keeper.pid, self.keeper.process.pid, *self.launchers()}
         for process in ids:
             receipt = self.client.call("kill", id=process)
             self.assert_receipt(receipt)
@@ -156,7 +158,7 @@ class KillTest(KeeperCase):
         """Other records, with the same program and orphans of their own, are untouched."""
         script = "(setsid sh -c 'echo $$; exec sleep 300' &); exec sleep 300"
         first, second = self.sh(script)["id"], self.sh(script)["id"]
-        orphan = int(self.wait_output(second, b"\n"))
+        orphan = self.outside(second, self.wait_output(second, b"\n"))
         self.wait_output(first, b"\n")
         self.client.call("kill", id=first)
         self.assertTrue(procs.alive(orphan))
@@ -188,7 +190,7 @@ class KillTest(KeeperCase):
         """success true, status unchanged, and descendants that were kept end."""
         process = self.sh("sleep 300 & echo $!; exit 6")["id"]
         first = self.ended(process)
-        child = int(self.output(process))
+        child = self.outside(process, self.output(process))
         answer = self.client.call("kill", id=process)
         self.assertEqual((answer["success"], answer["status"], answer["killed"]), (True, "exited", [child]))
         self.assert_gone([child])
@@ -239,7 +241,7 @@ class StopTest(KeeperCase):
     def test_b052_tree_goes_too(self):
         """What is left of the tree after the leader obeyed is killed."""
         process = self.sh("trap 'exit 0' TERM; setsid sleep 300 & echo $!; while :; do sleep 0.05; done")["id"]
-        child = int(self.wait_output(process, b"\n"))
+        child = self.outside(process, self.wait_output(process, b"\n"))
         procs.wait_until(lambda: "sleep" in procs.cmdline(child).split(" ")[0], "setsid became sleep")
         answer = self.client.call("stop", id=process)
         self.assertEqual(answer["survivors"], 0)
@@ -260,3 +262,15 @@ class StopTest(KeeperCase):
             with self.subTest(bad=bad), self.refused("invalid_input", "grace_ms"):
                 self.client.call("stop", id=process, grace_ms=bad)
         self.assertEqual(self.status(process)["state"], "running")
+
+
+class FullSignalTest(SignalTest):
+    profile = "full"
+
+
+class FullKillTest(KillTest):
+    profile = "full"
+
+
+class FullStopTest(StopTest):
+    profile = "full"

@@ -33,7 +33,7 @@ class StdinTest(KeeperCase):
 
     def test_b055_one_byte_more_is_too_large(self):
         """4 MiB and one byte: too_large, nothing starts, and the connection goes on."""
-        marker = self.keeper.place.dir / "marker"
+        marker = self.work / "marker"
         with self.refused("too_large"):
             self.spawn("touch", str(marker), data=bytes(4 * MIB + 1))
         self.assertEqual(self.client.call("list", include_finished=True)["processes"], [])
@@ -83,7 +83,7 @@ class StdinTest(KeeperCase):
 
     def test_b056_unlimited_write_waits_and_can_be_cancelled(self):
         """-1 waits for the child; a cancel ends the waiting; what was written is whole up to there."""
-        gate = self.keeper.place.dir / "gate"
+        gate = self.work / "gate"
         process = self.sh(LATE_READER.format(gate=gate), stdin="pipe", ring_bytes=8 * MIB)["id"]
         client = self.connect()
         request = client.submit("write_stdin", {"id": process, "timeout_ms": -1}, bytes(MIB))
@@ -106,7 +106,7 @@ class StdinTest(KeeperCase):
 
     def test_b057_writes_from_several_connections_stay_whole(self):
         """Four connections write 200 KiB each at once: four whole blocks, none torn."""
-        gate = self.keeper.place.dir / "gate"
+        gate = self.work / "gate"
         process = self.sh(LATE_READER.format(gate=gate), stdin="pipe", ring_bytes=8 * MIB)["id"]
         size = 200 * 1024
         clients = [self.connect() for _ in range(4)]
@@ -160,7 +160,7 @@ class StdinTest(KeeperCase):
 
     def test_b058_close_waits_for_earlier_writes(self):
         """A close behind a large write does not cut it."""
-        gate = self.keeper.place.dir / "gate"
+        gate = self.work / "gate"
         process = self.sh(LATE_READER.format(gate=gate), stdin="pipe", ring_bytes=8 * MIB)["id"]
         client = self.connect()
         write = client.submit("write_stdin", {"id": process, "timeout_ms": 60000}, b"z" * MIB)

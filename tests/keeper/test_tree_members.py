@@ -9,7 +9,8 @@ from lib import procs
 from lib.keeper import KeeperCase
 
 # Its first thread ends, as by pthread_exit, and another runs on: the kernel shows the process as a zombie, which it is not.
-# It tells its pid then. With an argument it is an orphan in a session of its own, and the leader ends when it is told.
+# It tells its pid then. With an argument it is an orphan in a session of its own, and the leader ends when it is told; with two,
+# when its stdin has ended as well.
 HEADLESS = """
 import ctypes, os, sys, threading, time
 if len(sys.argv) > 1:
@@ -17,6 +18,8 @@ if len(sys.argv) > 1:
     if os.fork():
         os.close(writer)
         os.write(1, os.read(reader, 32))
+        if len(sys.argv) > 2:
+            os.read(0, 1)
         os._exit(0)
     os.setsid()
     os.dup2(writer, 1)
@@ -53,7 +56,7 @@ class HeadlessTest(KeeperCase):
     def headless(self, *args, **options):
         """(record, pid) of a process whose first thread has ended."""
         record = self.spawn(sys.executable, "-c", HEADLESS, *args, **options)
-        pid = int(self.wait_output(record["id"], b"\n"))
+        pid = self.outside(record["id"], self.wait_output(record["id"], b"\n"))
         self.addCleanup(end, pid)
         self.assertEqual(procs.stat(pid)[0], "Z", "the control: it looks dead")
         self.assertTrue(runs(pid), "the control: it is not")
@@ -84,7 +87,7 @@ class HeadlessTest(KeeperCase):
     def test_child_without_its_first_thread(self):
         """One in the middle of a tree is killed with it."""
         record = self.sh(f"{sys.executable} -c '{HEADLESS}' & wait")
-        pid = int(self.wait_output(record["id"], b"\n"))
+        pid = self.outside(record["id"], self.wait_output(record["id"], b"\n"))
         self.addCleanup(end, pid)
         self.assertTrue(runs(pid))
         self.assertEqual(self.status(record["id"])["descendants"], 1)
@@ -109,8 +112,9 @@ class HeadlessTest(KeeperCase):
 
     def test_on_exit_kill_ends_an_orphan_without_its_first_thread(self):
         """With on_exit kill the end is told when it is gone."""
-        record = self.spawn(sys.executable, "-c", HEADLESS, "daemon", on_exit="kill")
-        pid = int(self.wait_output(record["id"], b"\n"))
+        record = self.spawn(sys.executable, "-c", HEADLESS, "daemon", "held", on_exit="kill", stdin="pipe")
+        pid = self.outside(record["id"], self.wait_output(record["id"], b"\n"))
+        self.client.call("close_stdin", id=record["id"])
         self.addCleanup(end, pid)
         final = self.ended(record["id"])
         self.assertFalse(runs(pid), final)
@@ -124,11 +128,15 @@ class HeadlessTest(KeeperCase):
         self.assertEqual([runs(pid) for pid in pids], [False, False])
 
 
+class FullHeadlessTest(HeadlessTest):
+    profile = "full"
+
+
 class RecycledSessionTest(KeeperCase):
     def test_orphan_in_a_session_with_a_recycled_number(self):
         """In a PID namespace a process leads a session whose number was the pid of an ended record: what it leaves behind
         belongs to the record that started it, is killed with that one, and the ended record has nothing."""
-        self.assert_in_pid_namespace("recycled_session.py", "belongs to whom it came from")
+        self.assert_in_pid_namespace("recycled_session.py", "belongs to whom it came from", "full")
 
 
 class TerminalTest(KeeperCase):
@@ -145,7 +153,7 @@ exec sleep 0.5 <&- >&- 2>&-
         for kind, stream in (("pty", "pty"), ("pipe", "stdout")):
             with self.subTest(kind=kind):
                 process = self.sh(self.SCRIPT, kind=kind, on_exit="kill")["id"]
-                daemon = int(self.wait_output(process, b"\n", stream))
+                daemon = self.outside(process, self.wait_output(process, b"\n", stream))
                 self.assertTrue(procs.alive(daemon))
                 final = self.ended(process)
                 left = procs.alive(daemon)
@@ -159,3 +167,7 @@ exec sleep 0.5 <&- >&- 2>&-
             process = self.sh("setsid sleep 300 <&- >&- 2>&- & exit 3", kind=kind, on_exit="kill")["id"]
             final = self.ended(process)
             self.assertEqual((final["descendants"], final["exit"]["code"]), (0, 3), f"{kind}, {i}")
+
+
+class FullTerminalTest(TerminalTest):
+    profile = "full"

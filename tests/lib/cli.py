@@ -24,7 +24,7 @@ ONE_LINE = re.compile(r"^coop(-keeper)?: \S.*\n$")
 class Terminal:
     """A program in a terminal: what it shows is collected, what is typed goes to it."""
 
-    def __init__(self, argv, env, cols=80, rows=24):
+    def __init__(self, argv, env, cols=80, rows=24, cwd=None):
         self.master, slave = pty.openpty()
         self.resize(cols, rows)
         self.before = termios.tcgetattr(slave)  # the program may change them as soon as it runs
@@ -35,7 +35,7 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
         self.process = subprocess.Popen(
-            argv, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True, preexec_fn=take_terminal
+            argv, stdin=slave, stdout=slave, stderr=slave, env=env, cwd=cwd, start_new_session=True, preexec_fn=take_terminal
         )
         # The test keeps the other side open too, so that settings can be looked at after the end.
         self.slave = slave
@@ -99,7 +99,9 @@ class Terminal:
 
 
 class CliCase(unittest.TestCase):
-    """A place without a keeper: the first command starts one, as it does for people. It is looked over at the end."""
+    """A place without a keeper: the first command starts one, as it does for people. It is looked over at the end.
+
+    coop is run in the place's own workspace, which is what its commands may write in."""
 
     keeper_settings = ""
     maxDiff = 4000
@@ -147,6 +149,7 @@ class CliCase(unittest.TestCase):
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         options.setdefault("env", self.env)
+        options.setdefault("cwd", self.place.work)
         options.setdefault("preexec_fn", plain_limits)
         process = subprocess.Popen([str(COOP), *map(str, args)], **options)
 
@@ -199,7 +202,12 @@ class CliCase(unittest.TestCase):
         self.assertEqual(out, b"")
         return text
 
+    def outside(self, process, inside):
+        """The pid of one of a process's tree, from the number that it has told of itself."""
+        with Client(self.place.socket) as client:
+            return procs.outside(client.hello["pid"], client.call("status", id=process)["process"]["id"], int(inside))
+
     def terminal(self, *args, cols=80, rows=24):
-        terminal = Terminal([str(COOP), *map(str, args)], self.env, cols, rows)
+        terminal = Terminal([str(COOP), *map(str, args)], self.env, cols, rows, self.place.work)
         self.addCleanup(terminal.close)
         return terminal

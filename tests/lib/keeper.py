@@ -110,10 +110,16 @@ class Keeper:
 
 
 class KeeperCase(unittest.TestCase):
-    """Each test gets its own keeper and a connection to it. `settings` and `keeper_env` are the class's to set."""
+    """Each test gets its own keeper and a connection to it. `settings`, `keeper_env`, `profile` and `slots` are the class's to set.
+
+    `profile` is what a spawn gets that names none: None for the keeper's own default, a sandbox with namespaces of its own;
+    "full" for processes without any, which are told apart, counted and killed in quite another way. With `slots` 0 no sandbox is
+    prepared ahead: every process below the keeper is a launcher, or was asked for, and every start is a launcher's work."""
 
     settings = {}
     keeper_env = {}
+    profile = None
+    slots = None
     maxDiff = 4000
 
     @classmethod
@@ -129,6 +135,11 @@ class KeeperCase(unittest.TestCase):
 
     def start_keeper(self, settings=None, ready=True, **options):
         """One more keeper; it is stopped and looked over when the test ends."""
+        options["place"] = options.get("place") or Place()
+        conf = options["place"].conf
+        lines = [f"{name} = {value}\n" for name, value in (("profile", self.profile), ("slots", self.slots)) if value is not None]
+        if lines and "[sandbox]" not in conf.read_text():
+            conf.write_text("".join([conf.read_text(), "\n[sandbox]\n", *lines]))
         keeper = Keeper(settings, **options)
         self.keepers.append(keeper)
         self.addCleanup(self.end_keeper, keeper)
@@ -157,13 +168,14 @@ class KeeperCase(unittest.TestCase):
             self.assertIn(code, codes)
         return code
 
-    def assert_in_pid_namespace(self, script, word):
-        """A script of tests/lib, run as the first process of a PID namespace of its own, ends well and says the word."""
+    def assert_in_pid_namespace(self, script, word, profile):
+        """A script of tests/lib, run as the first process of a PID namespace of its own, ends well and says the word. Its keeper
+        starts processes with that profile."""
         wrap = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
         if os.geteuid() != 0:
             wrap += ["--user", "--map-root-user"]
         env = self.keeper.place.env({"PYTHONPATH": str(LIB.parent)})
-        argv = [*wrap, sys.executable, str(LIB / script)]
+        argv = [*wrap, sys.executable, str(LIB / script), profile]
         done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(word, done.stdout)
@@ -173,7 +185,37 @@ class KeeperCase(unittest.TestCase):
         live = [keeper.place for keeper in self.keepers if keeper.place.dir.exists()]
         return getattr(self, "logs", "") + "".join(place.log_tail() + place.faults() for place in live)
 
+    def launchers(self):
+        """The kinds of the launchers that run, by pid."""
+        found = {}
+        session = procs.stat(self.keeper.pid)[3]
+        for pid in procs.children(self.keeper.pid):
+            words = procs.cmdline(pid).split(" ")
+            # What a launcher has started looks the same before it executes, but has a session of its own.
+            if words[0] == "coop-launcher" and (procs.stat(pid) or (0,) * 4)[3] == session:
+                found[pid] = words[1]
+        return found
+
+    def launcher(self):
+        """The one that starts what this class's spawns ask for, once it runs."""
+        kind = "0" if self.profile == "full" else "1"
+        return wait_until(lambda: next((pid for pid, k in self.launchers().items() if k == kind), None), "a launcher runs")
+
+    def outside(self, process, inside, keeper=None):
+        """The pid of one of a record's processes as the host counts, from the number that it has told of itself. Without a PID
+        namespace that is the same."""
+        return procs.outside(keeper or self.keeper.pid, process, int(inside))
+
     # Shorthand. All of it goes over self.client unless told otherwise.
+
+    @property
+    def work(self):
+        """The folder that commands see and may write in; /tmp, where it lies, is another one for them."""
+        return self.keeper.place.work
+
+    def granted(self, **sandbox):
+        """A spawn's argument that says so. `spawn`, `sh` and `run_sh` have it unless they are told otherwise."""
+        return {"sandbox": {"workspace": str(self.work), **sandbox}}
 
     def connect(self, **options):
         return self.keeper.connect(**options)
@@ -181,6 +223,7 @@ class KeeperCase(unittest.TestCase):
     def spawn(self, *argv, data=None, **args):
         if argv:
             args["argv"] = list(argv)
+        args = self.granted() | args
         return self.client.reply("spawn", args, data).result["process"]
 
     def sh(self, script, **args):

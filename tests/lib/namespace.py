@@ -1,9 +1,10 @@
 """What the first process of a PID namespace does in a test: there, nobody else takes pids, so they can be given out again.
 
-A script calls run(); the test starts it through KeeperCase.assert_in_pid_namespace().
+A script calls run(); the test starts it through KeeperCase.assert_in_pid_namespace(), with a profile as its argument.
 """
 
 import signal
+import sys
 
 from . import procs
 from .keeper import Keeper
@@ -14,7 +15,9 @@ def run(check, word):
     """Gives `check` a keeper's client and the record of a process that has ended and been reaped. Says the word if all is well."""
     # As init of the namespace this process must collect orphans; as a subreaper it also has them as descendants.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    keeper = Keeper(place=Place())
+    place = Place()
+    place.conf.write_text(f"[sandbox]\nprofile = {sys.argv[1]}\n")
+    keeper = Keeper(place=place)
     client = keeper.wait_ready()
     ended = client.call("spawn", argv=["true"], cwd="/")["process"]
     client.call("wait", id=ended["id"])

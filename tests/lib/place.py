@@ -39,6 +39,9 @@ class Place:
         self.log = self.dir / "keeper.log"
         self.conf = self.dir / "coop.conf"
         self.conf.touch(mode=0o600)
+        # For what commands are to see and to change: the rest of the place is the keeper's own, and hidden from them.
+        self.work = self.dir / "workspace"
+        self.work.mkdir()
         self.reports = self.dir / "reports"
         self.reports.mkdir(mode=0o777)
         self.reports.chmod(0o777)
@@ -51,7 +54,7 @@ class Place:
         """To another user, with a keeper program of its own: the build may lie where only its owner may look."""
         self.keeper = Path(shutil.copy(KEEPER, self.dir / "coop-keeper"))
         self.log.touch()
-        for path in (self.dir, self.log, self.conf):
+        for path in (self.dir, self.work, self.log, self.conf):
             os.chown(path, self.owner, self.owner)
 
     def become_owner(self):

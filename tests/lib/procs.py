@@ -8,6 +8,7 @@ import time
 from .place import patience
 
 PR_SET_CHILD_SUBREAPER = 36
+MARK_NUMBER = (1 << 41) - 1
 
 
 def become_subreaper():
@@ -49,8 +50,8 @@ def all_pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def descendants(root):
-    """Pids of the living processes below root, zombies left out."""
+def descendants(root, zombies=False):
+    """Pids of the processes below root, zombies left out unless they are asked for."""
     children = {}
     for pid in all_pids():
         found = stat(pid)
@@ -60,9 +61,50 @@ def descendants(root):
     while stack:
         for pid, state in children.get(stack.pop(), ()):
             stack.append(pid)
-            if state not in "ZX":
+            if zombies or state not in "ZX":
                 result.append(pid)
     return result
+
+
+def number_inside(pid):
+    """What a process sees as its own pid: its number in the innermost PID namespace. None if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            return next(int(line.split()[-1]) for line in file if line.startswith(b"NSpid:"))
+    except (FileNotFoundError, ProcessLookupError, StopIteration):
+        return None
+
+
+def lock_limit(pid):
+    """The soft limit on file locks, in which a keeper's processes carry the number of their record. None: unlimited or gone."""
+    try:
+        with open(f"/proc/{pid}/limits", "rb") as file:
+            value = next(line for line in file if line.startswith(b"Max file locks")).split()[3]
+    except (FileNotFoundError, ProcessLookupError, StopIteration):
+        return None
+    return int(value) if value.isdigit() else None
+
+
+def outside(keeper, process, inside):
+    """The pid, as everybody counts, of one of a record's processes that has told its number in its own PID namespace."""
+    number = int(process.rpartition("-")[2])
+
+    def look():
+        for pid in descendants(keeper, zombies=True):
+            if number_inside(pid) == inside and (lock_limit(pid) or 0) & MARK_NUMBER == number:
+                return pid
+        return None
+
+    return wait_until(look, f"{inside} of {process} is seen from outside")
+
+
+def children(pid):
+    """What the kernel lists as children of a process with one thread that has any, dead ones included."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def cmdline(pid):

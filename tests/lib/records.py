@@ -109,9 +109,9 @@ class RecordsCase(KeeperCase):
 
     def marker(self, name, directory="bin"):
         """A program that leaves a mark when it runs: (its path, the mark's path)."""
-        folder = self.place.dir / directory
+        folder = self.place.work / directory
         folder.mkdir(exist_ok=True)
-        mark = self.place.dir / f"mark-{directory}-{name}"
+        mark = self.place.work / f"mark-{directory}-{name}"
         program = folder / name
         program.write_text(f"#!/bin/sh\n: >{mark}\n")
         program.chmod(0o755)
@@ -119,7 +119,7 @@ class RecordsCase(KeeperCase):
 
     def search_path(self, only=False):
         """An environment in which the programs of marker() are found, before all others or alone."""
-        folder = str(self.place.dir / "bin")
+        folder = str(self.place.work / "bin")
         return {"PATH": folder if only else f"{folder}:/usr/bin:/bin"}
 
     # The audit.

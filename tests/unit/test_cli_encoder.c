@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "doors/cli/base64.h"
+#include "base/base64.h"
 #include "doors/cli/encoder.h"
 
 static char lines[4096];
@@ -145,9 +145,9 @@ static void base64_lengths(void **state)
 					    "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
 	for (size_t size = 0; size <= 6; size++) {
 		char text[16] = {0};
-		cli_base64_encode("foobar", size, text);
+		coop_base64_encode("foobar", size, text);
 		assert_string_equal(text, texts[size]);
-		assert_int_equal(cli_base64_length(size), strlen(texts[size]));
+		assert_int_equal(coop_base64_length(size), strlen(texts[size]));
 	}
 }
 

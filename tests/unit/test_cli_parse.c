@@ -140,6 +140,35 @@ static void times(void **state)
 	CHECK(cli_parse_time, rows);
 }
 
+static void shares(void **state)
+{
+	static const struct row rows[] = {
+		{"1", 0, 1000},
+		{"1.5", 0, 1500},
+		{"0.25", 0, 250},
+		{"0.001", 0, 1},
+		{"0", 0, 0},
+		{"1.2345", -EINVAL, 0},
+		{"", -EINVAL, 0},
+		{".5", -EINVAL, 0},
+		{"1.", -EINVAL, 0},
+		{"-1", -EINVAL, 0},
+		{"1.5x", -EINVAL, 0},
+		{"1e3", -EINVAL, 0},
+		{"99999999999999999", -ERANGE, 0},
+	};
+	CHECK(cli_parse_thousandths, rows);
+}
+
+static void whole_seconds(void **state)
+{
+	static const struct row rows[] = {
+		{"30", 0, 30},   {"30s", 0, 30},       {"2m", 0, 120},      {"2000ms", 0, 2},
+		{"1.5m", 0, 90}, {"1.5s", -EINVAL, 0}, {"1ms", -EINVAL, 0}, {"x", -EINVAL, 0},
+	};
+	CHECK(cli_parse_seconds, rows);
+}
+
 /* An age is counted back from now, and not beyond the beginning of time. */
 static void ages(void **state)
 {
@@ -183,10 +212,11 @@ static void env_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(durations),   cmocka_unit_test(sizes),
-		cmocka_unit_test(counts),      cmocka_unit_test(env_words),
-		cmocka_unit_test(env_refused), cmocka_unit_test(times),
-		cmocka_unit_test(ages),
+		cmocka_unit_test(durations),     cmocka_unit_test(sizes),
+		cmocka_unit_test(counts),        cmocka_unit_test(env_words),
+		cmocka_unit_test(env_refused),   cmocka_unit_test(times),
+		cmocka_unit_test(ages),          cmocka_unit_test(shares),
+		cmocka_unit_test(whole_seconds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

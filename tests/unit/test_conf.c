@@ -106,6 +106,10 @@ static void defaults(void **state)
 		assert_true(conf.records && conf.audit);
 		assert_int_equal(conf.env.inherit.count + conf.env.deny.count + conf.env.set.count,
 				 0);
+		assert_int_equal(conf.profiles.own_count, 0);
+		assert_int_equal(conf.profiles.slots, COOP_SANDBOX_SLOTS);
+		assert_true(coop_sandbox_policy_silent(&conf.profiles.defaults));
+		assert_true(coop_sandbox_policy_silent(&conf.profiles.ceiling));
 		has(conf.policy, "\"destructive\":\"deny\"");
 		coop_conf_clear(&conf);
 		assert_null(conf.policy);
@@ -142,6 +146,52 @@ static void all_sections(void **state)
 	has(conf.policy, "\"sudo\":\"deny\"");
 	has(conf.policy, "\"destructive\":\"allow\"");
 	has(conf.policy, "\"network_exfil\":\"deny\"");
+	coop_conf_clear(&conf);
+}
+
+/* [sandbox] and [profile NAME], in any order; a section that comes again goes on. */
+static void sandboxes(void **state)
+{
+	struct coop_conf conf = parsed("[sandbox]\n"
+				       "profile = build\nnetwork = none\nhome = hidden\n"
+				       "at_most = workspace-write\nat_most_network = host\n"
+				       "privileged = yes\nuser = coop\nslots = 0\n"
+				       "require = files\nrequire = kill\ntolerate = seccomp\n"
+				       "memory_bytes = 2G\ncpu_quota = 0.25\nprotect = .ci\n"
+				       "[profile build]\n"
+				       "base = workspace-write\nnetwork = host\n"
+				       "allow_write = /var/cache/ccache/\ndeny_read = ~/private\n"
+				       "deny_read = /etc/*.key\nprotect_only =\nmax_pids = 64\n"
+				       "[profile empty]\n"
+				       "[profile old-tool]\nbase = full\nnew_privileges = yes\n"
+				       "[profile build]\nallow_write = /x\n");
+	const struct coop_profiles *profiles = &conf.profiles;
+	const struct coop_sandbox_policy *build = &profiles->own[0];
+
+	assert_string_equal(profiles->defaults.name, "build");
+	assert_int_equal(profiles->defaults.network, COOP_NET_NONE);
+	assert_int_equal(profiles->defaults.home, COOP_HOME_HIDDEN);
+	assert_int_equal(profiles->ceiling.profile, COOP_PROFILE_WORKSPACE_WRITE);
+	assert_int_equal(profiles->ceiling.network, COOP_NET_HOST);
+	assert_true(profiles->privileged);
+	assert_string_equal(profiles->user, "coop");
+	assert_int_equal(profiles->slots, 0);
+	assert_int_equal(profiles->defaults.require, COOP_PROTECT_BIT(COOP_PROTECT_FILES) |
+							     COOP_PROTECT_BIT(COOP_PROTECT_KILL));
+	assert_int_equal(profiles->defaults.tolerate, COOP_PROTECT_BIT(COOP_PROTECT_SECCOMP));
+	assert_int_equal(profiles->defaults.limits.memory_bytes, 2LL << 30);
+	assert_int_equal(profiles->defaults.limits.cpu_quota_millis, 250);
+	assert_string_equal(profiles->defaults.protect[0], ".ci");
+	assert_int_equal(profiles->own_count, 3);
+	assert_string_equal(build->name, "build");
+	assert_int_equal(build->network, COOP_NET_HOST);
+	assert_string_equal(build->allow_write[0], "/var/cache/ccache");
+	assert_string_equal(build->allow_write[1], "/x");
+	assert_string_equal(build->deny_read[1], "/etc/*.key");
+	assert_true(build->protect_replaces && build->protect && !*build->protect);
+	assert_int_equal(build->limits.max_pids, 64);
+	assert_int_equal(profiles->own[1].profile, COOP_PROFILE_WORKSPACE_WRITE);
+	assert_true(profiles->own[2].new_privileges);
 	coop_conf_clear(&conf);
 }
 
@@ -188,6 +238,65 @@ static void refused_texts(void **state)
 		{"[records]\nenabled = yes\nenabled = yes\n", 3},
 		{"[audit]\nenable = yes\n", 2},
 		{"[audit]\nenabled = yes\n[records]\nenabled = no\n[audit]\nenabled = no\n", 6},
+		{"[profile]\n", 1},
+		{"[profile ]\n", 1},
+		{"[profile  a]\n", 1},
+		{"[profile a b]\n", 1},
+		{"[profile full]\n", 1},
+		{"[profile baseline]\n", 1},
+		{"[profile worktree]\n", 1},
+		{"[profile aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", 1},
+		{"[sandbox a]\n", 1},
+		{"[sandbox]\nprofile = gone\n", 1},
+		{"\n[keeper]\n[sandbox]\n\nprofile = gone\n[profile a]\n", 3},
+		{"[sandbox]\nprofile = full\nprofile = full\n", 3},
+		{"[sandbox]\nprofile =\n", 2},
+		{"[sandbox]\nbase = full\n", 2},
+		{"[sandbox]\nprotect_only = x\n", 2},
+		{"[sandbox]\nworkspace = /w\n", 2},
+		{"[sandbox]\nnetwork = allowlist\n", 2},
+		{"[sandbox]\nnetwork = none\nnetwork = none\n", 3},
+		{"[sandbox]\nat_most = build\n[profile build]\n", 2},
+		{"[sandbox]\nat_most_network = all\n", 2},
+		{"[sandbox]\nprivileged = true\n", 2},
+		{"[sandbox]\nprivileged = no\nprivileged = yes\n", 3},
+		{"[sandbox]\nuser = root\n", 2},
+		{"[sandbox]\nuser = 00\n", 2},
+		{"[sandbox]\nuser =\n", 2},
+		{"[sandbox]\nuser = a\nuser = a\n", 3},
+		{"[sandbox]\nslots = 65\n", 2},
+		{"[sandbox]\nslots = -1\n", 2},
+		{"[sandbox]\nslots = 1\nslots = 1\n", 3},
+		{"[sandbox]\nrequire = sky\n", 2},
+		{"[sandbox]\nrequire = kill\ntolerate = kill\n", 1},
+		{"[sandbox]\nmemory_bytes = 1K\n", 2},
+		{"[sandbox]\nmemory_bytes = 1MB\n", 2},
+		{"[sandbox]\nmemory_bytes = 9999999999999T\n", 2},
+		{"[sandbox]\nmemory_bytes = 1M\nmemory_bytes = 1M\n", 3},
+		{"[sandbox]\nmax_pids = 1K\n", 2},
+		{"[sandbox]\ncpu_quota = 0\n", 2},
+		{"[sandbox]\ncpu_quota = 1.\n", 2},
+		{"[sandbox]\ncpu_quota = 1.0001\n", 2},
+		{"[sandbox]\ncpu_quota = 99999\n", 2},
+		{"[sandbox]\ncpu_quota = -1\n", 2},
+		{"[sandbox]\ndeny_read = x\n", 2},
+		{"[sandbox]\nallow_write = /x/*\n", 2},
+		{"[sandbox]\nprotect = ../x\n", 2},
+		{"[profile a]\nat_most = full\n", 2},
+		{"[profile a]\nuser = x\n", 2},
+		{"[profile a]\nbase = build\n", 2},
+		{"[profile a]\nbase = full\nbase = full\n", 3},
+		{"[profile a]\nprotect = x\nprotect_only = y\n", 3},
+		{"[profile a]\nprotect_only = x\nprotect = y\n", 3},
+		{"[profile a]\nnew_privileges = no\nnew_privileges = yes\n", 3},
+		{"[keeper]\n[profile b]\n[profile a]\nnew_privileges = yes\n", 3},
+		{"[profile a]\nbase = read-only\nallow_write = /x\n", 1},
+		{"[profile a]\nallow_read = /x\n", 1},
+		{"[profile a]\nbase = full\nnetwork = none\n", 1},
+		{"[profile a]\nbase = full\nhome = hidden\n", 1},
+		{"[profile a]\nbase = full\ndeny_read = /x\n", 1},
+		{"[profile a]\nbase = full\nrequire = files\n", 1},
+		{"[profile a]\nrequire = files\ntolerate = files\n", 1},
 		{"[keeper]\nmax_running = 5\rmax_agents = 6\n", 2},
 		{"[keeper]\nmax_running = 5\f\n", 2},
 		{"# \x1b[1m\n", 1},
@@ -369,7 +478,8 @@ static void no_memory(void **state)
 
 	put(place->path,
 	    "[policy]\ndeny_patterns = x\ndenied_commands = y\n[environment]\nset = A=1\ninherit = "
-	    "X\n",
+	    "X\n[profile a]\nallow_write = /x\nprotect_only =\n[sandbox]\nprofile = a\nuser = "
+	    "u\n",
 	    0600);
 	for (int i = 1; !done && i < 200; i++) {
 		struct coop_conf conf = {0};
@@ -436,6 +546,9 @@ static void example(void **state)
 	assert_memory_equal(&conf.settings, &standard, sizeof standard);
 	assert_int_equal(conf.settings.given, (1ULL << 23) - 1);
 	assert_true(conf.env.inherit.count && conf.env.deny.count && conf.env.set.count);
+	assert_int_equal(conf.profiles.own_count, 2);
+	assert_int_equal(conf.profiles.slots, COOP_SANDBOX_SLOTS);
+	assert_true(conf.profiles.user && conf.profiles.defaults.require_set);
 	coop_conf_clear(&conf);
 	free(text);
 }
@@ -445,6 +558,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(all_sections),
+		cmocka_unit_test(sandboxes),
 		cmocka_unit_test(refused_texts),
 		cmocka_unit_test(refused_sizes),
 		cmocka_unit_test(no_values),

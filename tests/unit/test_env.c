@@ -25,7 +25,8 @@ static int build(const char *json, const struct coop_env_rules *rules, bool rest
 	json_t *args = json_loads(json, 0, NULL);
 
 	assert_non_null(args);
-	int r = coop_env_build(args, rules, restricted, 7, false, ret, err);
+	const struct coop_env_how how = {.rules = rules, .restricted = restricted, .n = 7};
+	int r = coop_env_build(args, &how, ret, err);
 	json_decref(args);
 	return r;
 }

@@ -21,6 +21,9 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 {
 	const struct settings *s = settings;
 	struct coop_error error;
+	const struct cli_option *zero = cli_sandbox_zero(options, s);
+	if (zero)
+		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
 	json_t *path = s->parent ? json_sprintf("%s/%s", s->parent, operands[0])
 				 : json_string(operands[0]);
 	json_t *args = json_pack("{s:O}", "agent", path);

@@ -37,5 +37,6 @@ int cli_agent_args(const struct cli_option *options, const struct cli_agent *age
 		return -EILSEQ;
 	}
 	drop_empty(json_object_get(json_object_get(args, "policy"), "allowed_commands"));
-	return add_workspace(&agent->workspace, args, error);
+	int r = cli_sandbox_args(&agent->sandbox, args, error);
+	return r == 0 ? add_workspace(&agent->workspace, args, error) : r;
 }

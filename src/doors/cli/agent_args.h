@@ -2,7 +2,7 @@
 #ifndef COOP_CLI_AGENT_ARGS_H
 #define COOP_CLI_AGENT_ARGS_H
 
-#include "cli.h"
+#include "sandbox_args.h"
 
 /* Stands first in the settings of both verbs. */
 struct cli_agent {
@@ -10,6 +10,7 @@ struct cli_agent {
 	struct cli_number max_running, max_buffer, max_finished;
 	bool persistent, restricted;
 	struct cli_list workspace, deny_commands, allow_commands, deny_patterns, risks;
+	struct cli_sandbox sandbox; /* ceilings */
 };
 
 #define CLI_AGENT_RISKS                                                                           \
@@ -91,11 +92,14 @@ struct cli_agent {
 		 "policy.risk",                                                                  \
 		 "LABEL=ACTION",                                                                 \
 		 "allow, require_approval or deny what has this label: " CLI_AGENT_RISKS},       \
-	{                                                                                        \
-		"mode", 0, CLI_CHOICE, offsetof(struct cli_agent, mode), "policy.mode",          \
-			"enforce|dry_run|explain_only",                                          \
-			"what becomes of commands: judged and run, or only judged"               \
-	}
+		{"mode",                                                                         \
+		 0,                                                                              \
+		 CLI_CHOICE,                                                                     \
+		 offsetof(struct cli_agent, mode),                                               \
+		 "policy.mode",                                                                  \
+		 "enforce|dry_run|explain_only",                                                 \
+		 "what becomes of commands: judged and run, or only judged"},                    \
+		CLI_SANDBOX_AGENT_ROWS(struct cli_agent)
 
 /* Adds what the rows have in common to the request's arguments: paths made absolute, an empty list where "" asks for one.
  * 0, or negative with *error filled. */

@@ -4,6 +4,7 @@
 
 #include "agent_args.h"
 #include "record.h"
+#include "sandbox_text.h"
 #include "verbs.h"
 
 struct settings {
@@ -76,6 +77,32 @@ static void show_policy(json_t *policy)
 		line("mode", cli_text(policy, "mode"));
 }
 
+/* The ceilings: "workspace-write, network loopback". */
+static void show_sandbox(const json_t *settings)
+{
+	static const struct {
+		const char *field, *word;
+	} rows[] = {{"profile", ""}, {"network", "network "}, {"home", "home "}, {"root", "root "}};
+	const json_t *sandbox = json_object_get(settings, "sandbox");
+	char text[512] = "";
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *value = cli_text(sandbox, rows[i].field);
+		const size_t used = strlen(text);
+		if (*value)
+			(void)snprintf(text + used, sizeof(text) - used, "%s%s%s", used ? ", " : "",
+				       rows[i].word, value);
+	}
+	if (*text)
+		line("sandbox", text);
+	show_list("deny read", json_object_get(sandbox, "deny_read"));
+	show_list("deny write", json_object_get(sandbox, "deny_write"));
+	show_list("protect", json_object_get(sandbox, "protect"));
+	show_list("require", json_object_get(sandbox, "require"));
+	cli_limits_line(json_object_get(settings, "limits"), text, sizeof(text));
+	if (*text)
+		line("limits", text);
+}
+
 bool cli_agent_show(const struct cli *cli, const char *id, const json_t *result)
 {
 	const json_t *agent = json_object_get(result, "agent");
@@ -99,6 +126,7 @@ bool cli_agent_show(const struct cli *cli, const char *id, const json_t *result)
 	if (json_is_true(json_object_get(effective, "restricted")))
 		line("restricted", "yes");
 	show_list("workspace", json_object_get(effective, "workspace"));
+	show_sandbox(json_object_get(agent, "settings"));
 	show_policy(json_object_get(json_object_get(agent, "settings"), "policy"));
 	return true;
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/paths.h"
+#include "clean.h"
 #include "cli.h"
 #include "token_file.h"
 
@@ -159,6 +160,13 @@ static json_t *unwrap(json_t *result)
 	return only;
 }
 
+/* A result that is shown in words: tags, folders and command lines are what somebody else chose. */
+static void clean_for_people(const struct cli *cli, json_t *result)
+{
+	if (!cli->json)
+		cli_clean_json(result);
+}
+
 /* One id of cli_each(): its result, or its error for JSON. */
 static json_t *call_one(struct cli *cli, const char *op, const json_t *common, char *id,
 			cli_show *show, int *code)
@@ -176,6 +184,7 @@ static json_t *call_one(struct cli *cli, const char *op, const json_t *common, c
 		*code = cli_fail(&quiet, id, &error);
 		return cli_error_json(&error);
 	}
+	clean_for_people(cli, result);
 	if (show && !show(cli, id, result))
 		*code = cli->verb->failure;
 	return unwrap(result);
@@ -211,6 +220,7 @@ int cli_once(struct cli *cli, enum cli_start start, const char *op, json_t *args
 		r = cli_call(cli, op, args, &result, &error);
 	if (r < 0)
 		return cli_fail(cli, cli->about, &error);
+	clean_for_people(cli, result);
 	bool good = !show || show(cli, NULL, result);
 	result = unwrap(result);
 	if (cli->json)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "clean.h"
 #include "verbs.h"
 
 static const char *const words[] = {[CLI_GOOD] = "ok", [CLI_WARN] = "warn", [CLI_BAD] = "fail"};
@@ -18,6 +19,21 @@ static void print_finding(const char *name, const struct cli_finding *finding)
 		(void)printf("                -> %s\n", finding->advice);
 }
 
+/* Prints one finding and adds it to the list. Whether it is no failure. */
+static bool tell(const struct cli *cli, const char *name, struct cli_finding *finding, json_t *all)
+{
+	cli_clean(finding->detail);
+	cli_clean(finding->advice);
+	if (!cli->json) {
+		print_finding(name, finding);
+		(void)fflush(stdout);
+	}
+	(void)json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s}", "name", name, "status",
+						   words[finding->verdict], "detail",
+						   finding->detail, "advice", finding->advice));
+	return finding->verdict != CLI_BAD;
+}
+
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	json_t *all = json_array();
@@ -25,21 +41,20 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	for (const struct cli_check *check = cli_checks; check->name; check++) {
 		struct cli_finding finding = {0};
 		check->look(cli, &finding);
-		good = good && finding.verdict != CLI_BAD;
-		if (!cli->json) {
-			print_finding(check->name, &finding);
-			(void)fflush(stdout);
-		}
-		(void)json_array_append_new(all,
-					    json_pack("{s:s, s:s, s:s, s:s}", "name", check->name,
-						      "status", words[finding.verdict], "detail",
-						      finding.detail, "advice", finding.advice));
+		good = tell(cli, check->name, &finding, all) && good;
 	}
+	struct cli_finding finding = {0};
+	json_t *answer = cli_doctor_sandbox(cli, &finding);
+	good = tell(cli, "sandbox", &finding, all) && good;
 	if (cli->json) {
-		json_t *value = json_pack("{s:b, s:O}", "ok", good, "checks", all);
+		json_t *value =
+			json_pack("{s:b, s:O, s:O?}", "ok", good, "checks", all, "sandbox", answer);
 		cli_print_json(value);
 		json_decref(value);
+	} else {
+		cli_doctor_print(answer);
 	}
+	json_decref(answer);
 	json_decref(all);
 	return good ? CLI_OK : cli->verb->failure;
 }
@@ -50,7 +65,10 @@ const struct cli_verb cli_verb_doctor = {
 	.summary = "Check what coop needs from this host, and say what to change",
 	.text = "Every line is something that was tried just now. The exit code is 1 if one of "
 		"them failed; a warning names\n"
-		"something that works less well.",
+		"something that works less well. The sandbox is looked at by the keeper, which is "
+		"started for it if need be: for each\n"
+		"protection and limit whether it is enforced, by what, why it is not more, and "
+		"what to change to get it.",
 	.failure = CLI_FAILED,
 	.usage = CLI_USAGE,
 	.run = run,

@@ -20,4 +20,10 @@ struct cli_check {
 /* The checks, ended by a row without a name. */
 extern const struct cli_check cli_checks[];
 
+/* What the keeper says of the sandbox, which it is started for if need be: its answer, to be released, or NULL without one. */
+json_t *cli_doctor_sandbox(struct cli *cli, struct cli_finding *finding);
+
+/* The answer as lines for people, one for each protection, with what to change. NULL: none. */
+void cli_doctor_print(const json_t *answer);
+
 #endif

@@ -122,7 +122,7 @@ static void look_keeper(struct cli *cli, struct cli_finding *finding)
 	struct coop_error error;
 	int r = cli_open(cli, CLI_ONLY_RUNNING, &error);
 	if (r == -ECONNREFUSED) {
-		found(finding, CLI_GOOD, "not running; the first coop run starts it");
+		found(finding, CLI_GOOD, "not running; it is started when it is needed");
 	} else if (r == -ENOTCONN) {
 		found(finding, CLI_WARN, "not running, so that your token cannot be checked");
 		advise(finding, "the first coop run starts it, and checks the token");

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "base64.h"
+#include "clean.h"
 #include "client/text.h"
 
 static const char *const stream_names[CLI_STREAMS] = {"stdin", "stdout", "stderr", "pty"};
@@ -27,11 +28,11 @@ enum coop_stream cli_stream_parse(const char *name)
 
 static json_t *base64_json(const void *data, size_t size)
 {
-	const size_t length = cli_base64_length(size);
+	const size_t length = coop_base64_length(size);
 	COOP_AUTO_FREE char *text = malloc(length + 1);
 	if (!text)
 		return NULL;
-	cli_base64_encode(data, size, text);
+	coop_base64_encode(data, size, text);
 	return json_stringn_nocheck(text, length);
 }
 
@@ -55,7 +56,7 @@ static void emit_line(struct cli_encoder *encoder, const struct piece *piece, co
 	const uint64_t next = piece->offset + piece->size;
 	if (encoder->text)
 		(void)json_object_set_new(line, "next", json_integer((json_int_t)next));
-	char *dump = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	char *dump = line ? cli_clean_dump(line, JSON_COMPACT) : NULL;
 	json_decref(line);
 	if (!dump)
 		return;

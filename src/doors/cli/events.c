@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "clean.h"
 #include "record.h"
 #include "verbs.h"
 
@@ -72,12 +73,13 @@ static void on_event(void *user, uint64_t request, const char *json)
 	json_t *event = json_loads(json, 0, NULL);
 	/* The request's number means nothing outside of this connection. */
 	(void)json_object_del(event, "id");
-	if (strcmp(cli_text(event, "event"), "subscribed") == 0)
-		;
-	else if (events->cli->json)
+	const bool told = strcmp(cli_text(event, "event"), "subscribed") != 0;
+	if (told && events->cli->json) {
 		cli_print_json_line(event);
-	else
+	} else if (told) {
+		cli_clean_json(event);
 		print_event(event);
+	}
 	json_decref(event);
 }
 

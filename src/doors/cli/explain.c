@@ -13,6 +13,8 @@ static const struct {
 	{"shell", "there is no such shell here (coop shells lists them)"},
 };
 
+#define SANDBOX "sandbox."
+
 /* A field is "grace_ms", or one of several: "env.PATH", "env_remove[2]", "policy.risk.sudo". *ret_rest is what the option does not
  * stand for. */
 static const struct cli_option *find_option(const struct cli *cli, const char *field,
@@ -35,6 +37,8 @@ static void format_limit(const struct cli_option *option, int64_t value,
 {
 	if (option->kind == CLI_DURATION)
 		cli_format_exact_duration(value, ret_text);
+	else if (option->kind == CLI_SECONDS)
+		cli_format_exact_duration(value * 1000, ret_text);
 	else if (option->kind == CLI_SIZE && value >= 1024)
 		cli_format_bytes(value, ret_text);
 	else
@@ -47,8 +51,8 @@ static void describe(const struct cli *cli, const struct cli_option *option, con
 {
 	long long low, high;
 	char limit[CLI_TEXT_MAX];
-	const bool number = option->kind == CLI_DURATION || option->kind == CLI_SIZE ||
-			    option->kind == CLI_COUNT || option->kind == CLI_TIME;
+	/* A share is counted in other units here than there. */
+	const bool number = cli_option_is_number(option) && option->kind != CLI_SHARE;
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
 		if (strcmp(option->field, sentences[i].field) == 0)
 			rest = sentences[i].sentence;
@@ -78,13 +82,53 @@ static const char *skip_name(const char *message, const char *field)
 static const char *find_value(const struct cli *cli, const struct cli_option *option,
 			      const char *rest, const char *said)
 {
+	const void *place = (const char *)cli->settings + option->offset;
+	unsigned index;
 	if (*rest == '.')
 		return rest + 1;
+	if (option->kind == CLI_LIST && strncmp(option->field, SANDBOX, strlen(SANDBOX)) == 0 &&
+	    sscanf(rest, "[%u]", &index) == 1 && index < ((const struct cli_list *)place)->count)
+		return ((const struct cli_list *)place)->items[index];
 	if (option->kind == CLI_TEXT && cli_option_given(option, cli->settings) &&
 	    strncmp(said, "there is no such", 16) == 0)
-		return *(const char *const *)(const void *)((const char *)cli->settings +
-							    option->offset);
+		return *(const char *const *)place;
 	return "";
+}
+
+/* What the keeper says in parts is put together from them, with the option of a limit that cannot be held. */
+static void translate_sandbox(const struct cli *cli, const json_t *details,
+			      struct coop_error *error)
+{
+	const char *name = cli_text(details, "protection"), *reason = cli_text(details, "reason"),
+		   *step = cli_text(details, "step"), *number = cli_text(details, "errno");
+	char field[64], how[160] = "", what[96];
+	const char *rest = "";
+	if (!*name || !*reason)
+		return;
+	(void)snprintf(field, sizeof(field), "limits.%.40s", name);
+	const struct cli_option *option = find_option(cli, field, &rest);
+	(void)snprintf(what, sizeof(what), "%.40s%s%s%s", name, option ? " (--" : "",
+		       option ? option->name : "", option ? ")" : "");
+	if (*step && !strstr(reason, step))
+		(void)snprintf(how, sizeof(how), ", at %.60s%s%.40s", step, *number ? ": " : "",
+			       number);
+	(void)snprintf(error->message, sizeof(error->message),
+		       strcmp(name, "freezer") == 0 ? "%s: cannot be had here: %.250s%s"
+						    : "sandbox: %s cannot be enforced: %.250s%s",
+		       what, reason, how);
+}
+
+/* The keeper was told where we are, though nobody typed an option for it. Writes "" for what was typed. */
+static void name_place(const struct cli *cli, const struct cli_option *option, const char *what,
+		       char *ret_text, size_t size)
+{
+	ret_text[0] = '\0';
+	if (cli_option_given(option, cli->settings))
+		return;
+	if (strcmp(option->field, "cwd") == 0)
+		(void)snprintf(ret_text, size, "the current folder %.300s", what);
+	else if (strcmp(option->field, SANDBOX "workspace") == 0)
+		(void)snprintf(ret_text, size, "the current folder as workspace: %.300s", what);
 }
 
 void cli_error_translate(const struct cli *cli, struct coop_error *error)
@@ -95,19 +139,17 @@ void cli_error_translate(const struct cli *cli, struct coop_error *error)
 	const struct cli_option *option = cli->settings ? find_option(cli, field, &rest) : NULL;
 	const char *said = skip_name(error->message, field);
 	const bool begins = said != error->message;
-	if (option && (begins || cli_option_given(option, cli->settings))) {
+	if (strcmp(error->code, "sandbox_unavailable") == 0)
+		translate_sandbox(cli, details, error);
+	else if (option && (begins || cli_option_given(option, cli->settings))) {
 		char text[sizeof(error->message)], what[sizeof(error->message)];
 		const char *value = find_value(cli, option, rest, said);
-		int n;
 		describe(cli, option, said, what, sizeof(what));
-		/* Nobody typed --cwd: the keeper was told where we are. */
-		if (strcmp(field, "cwd") == 0 && !cli_option_given(option, cli->settings))
-			n = snprintf(text, sizeof(text), "the current folder %.300s", what);
-		else
-			n = snprintf(text, sizeof(text), "--%s%s%.100s: %.300s", option->name,
-				     *value ? " " : "", value, what);
-		if (n > 0)
-			memcpy(error->message, text, sizeof(text));
+		name_place(cli, option, what, text, sizeof(text));
+		if (!*text)
+			(void)snprintf(text, sizeof(text), "--%s%s%.100s: %.300s", option->name,
+				       *value ? " " : "", value, what);
+		(void)snprintf(error->message, sizeof(error->message), "%s", text);
 	}
 	json_decref(details);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
-#include "base64.h"
 #include "encoder.h"
 #include "verbs.h"
 
@@ -49,12 +49,12 @@ static void add_data(json_t *result, const struct coop_reply *reply, bool raw)
 			(void)fwrite(data, 1, size, stdout);
 			continue;
 		}
-		char *text = malloc(cli_base64_length(size) + 1);
+		char *text = malloc(coop_base64_length(size) + 1);
 		if (!text)
 			continue;
-		cli_base64_encode(data, size, text);
+		coop_base64_encode(data, size, text);
 		(void)json_object_set_new(all, cli_stream_name((enum coop_stream)i),
-					  json_stringn(text, cli_base64_length(size)));
+					  json_stringn(text, coop_base64_length(size)));
 		free(text);
 	}
 	if (json_object_size(all))

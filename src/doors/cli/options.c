@@ -114,6 +114,12 @@ static int set_value(struct parser *parser, const struct target *target, const c
 				  "a size such as 64K, 1M or 4096");
 	case CLI_COUNT:
 		return set_number(parser, target, value, cli_parse_count, "a number");
+	case CLI_SECONDS:
+		return set_number(parser, target, value, cli_parse_seconds,
+				  "whole seconds such as 30s or 5m");
+	case CLI_SHARE:
+		return set_number(parser, target, value, cli_parse_thousandths,
+				  "a number such as 2, 1.5 or 0.25");
 	case CLI_TIME:
 		return set_number(parser, target, value, cli_parse_time,
 				  "an age such as 2h, or a time such as 2026-01-31T08:00:00Z");
@@ -231,6 +237,26 @@ static json_t *pairs_json(const struct cli_list *list)
 	return object;
 }
 
+bool cli_option_is_number(const struct cli_option *option)
+{
+	switch (option->kind) {
+	case CLI_DURATION:
+	case CLI_SIZE:
+	case CLI_COUNT:
+	case CLI_SECONDS:
+	case CLI_SHARE:
+	case CLI_TIME:
+		return true;
+	case CLI_FLAG:
+	case CLI_TEXT:
+	case CLI_CHOICE:
+	case CLI_LIST:
+	case CLI_PAIRS:
+		return false;
+	}
+	return false;
+}
+
 bool cli_option_given(const struct cli_option *option, const void *settings)
 {
 	const void *place = (const char *)settings + option->offset;
@@ -243,6 +269,8 @@ bool cli_option_given(const struct cli_option *option, const void *settings)
 	case CLI_DURATION:
 	case CLI_SIZE:
 	case CLI_COUNT:
+	case CLI_SECONDS:
+	case CLI_SHARE:
 	case CLI_TIME:
 		return ((const struct cli_number *)place)->set;
 	case CLI_LIST:
@@ -265,8 +293,11 @@ static json_t *value_json(const struct cli_option *option, const void *settings)
 	case CLI_DURATION:
 	case CLI_SIZE:
 	case CLI_COUNT:
+	case CLI_SECONDS:
 	case CLI_TIME:
 		return json_integer((json_int_t)((const struct cli_number *)place)->value);
+	case CLI_SHARE:
+		return json_real((double)((const struct cli_number *)place)->value / 1000);
 	case CLI_LIST:
 		return list_json(place);
 	case CLI_PAIRS:

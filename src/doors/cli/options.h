@@ -15,6 +15,8 @@ enum cli_option_kind {
 	CLI_DURATION, /* struct cli_number, milliseconds */
 	CLI_SIZE,     /* struct cli_number, bytes */
 	CLI_COUNT,    /* struct cli_number */
+	CLI_SECONDS,  /* struct cli_number, whole seconds; typed as a duration */
+	CLI_SHARE,    /* struct cli_number, thousandths; as JSON a number with a fraction */
 	CLI_TIME,     /* struct cli_number, milliseconds since 1970 */
 	CLI_LIST,     /* struct cli_list, the option may be repeated */
 	CLI_PAIRS,    /* the same of NAME=VALUE; as JSON an object */
@@ -68,6 +70,9 @@ int cli_options_parse(const struct cli_option_set *sets, size_t set_count,
  * *ret_bad names the option. */
 int cli_options_fields(const struct cli_option *options, const void *settings, json_t *args,
 		       const char **ret_bad);
+
+/* Is the option's value a struct cli_number? */
+bool cli_option_is_number(const struct cli_option *option);
 
 /* Was the option given? */
 bool cli_option_given(const struct cli_option *option, const void *settings);

@@ -129,6 +129,27 @@ int cli_parse_count(const char *text, uint64_t *ret)
 	return 0;
 }
 
+int cli_parse_thousandths(const char *text, uint64_t *ret)
+{
+	static const struct unit none[] = {{"", 1000}, {NULL, 0}};
+	const size_t whole = strcspn(text, ".");
+	if (text[whole] && strlen(text + whole + 1) > 3)
+		return -EINVAL;
+	return parse_with_units(text, none, ret);
+}
+
+int cli_parse_seconds(const char *text, uint64_t *ret)
+{
+	uint64_t ms;
+	int r = cli_parse_duration(text, &ms);
+	if (r < 0)
+		return r;
+	if (ms % 1000)
+		return -EINVAL;
+	*ret = ms / 1000;
+	return 0;
+}
+
 /* Exactly so many digits. */
 static bool take_fixed(const char **text, int digits, int *ret)
 {

@@ -19,6 +19,12 @@ int cli_parse_size(const char *text, uint64_t *ret_bytes);
 /* A plain decimal number. Failures as above. */
 int cli_parse_count(const char *text, uint64_t *ret);
 
+/* A number that may have a fraction, in thousandths: "1.5" is 1500. What is finer than a thousandth is -EINVAL. Failures as above. */
+int cli_parse_thousandths(const char *text, uint64_t *ret);
+
+/* A duration as above in whole seconds; one that is not whole is -EINVAL. Failures as above. */
+int cli_parse_seconds(const char *text, uint64_t *ret);
+
 /* A moment in milliseconds since 1970: an age (a duration, counted back from now), or an RFC 3339 time, of which the end may be left
  * out: "2026-01-02", "2026-01-02T03:04", "2026-01-02T03:04:05.678Z", "2026-01-02 03:04:05+02:00". Without a zone it is local time. Failures as above. */
 int cli_parse_time(const char *text, uint64_t *ret_ms);

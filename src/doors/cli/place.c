@@ -28,6 +28,50 @@ json_t *cli_place_path(const char *path, struct coop_error *error)
 	return value;
 }
 
+/* Takes "." and ".." out of an absolute path, and slashes that say nothing. */
+static void normalise(char *path)
+{
+	char *end = path; /* of what is kept */
+	for (const char *at = path; *at;) {
+		const size_t slashes = strspn(at, "/"), length = strcspn(at + slashes, "/");
+		const char *part = at + slashes;
+		at = part + length;
+		if (length == 0 || (length == 1 && part[0] == '.'))
+			continue;
+		if (length == 2 && part[0] == '.' && part[1] == '.') {
+			while (end > path && *--end != '/')
+				;
+			continue;
+		}
+		*end++ = '/';
+		memmove(end, part, length);
+		end += length;
+	}
+	if (end == path)
+		*end++ = '/';
+	*end = '\0';
+}
+
+json_t *cli_place_resolve(const char *path, enum cli_presence presence, struct coop_error *error)
+{
+	char whole[PATH_MAX], plain[2 * PATH_MAX];
+	if (strcmp(path, "~") == 0 || strncmp(path, "~/", 2) == 0)
+		return json_string(path);
+	if (realpath(path, whole))
+		return cli_place_path(whole, error);
+	if (presence == CLI_MUST_EXIST || !*path) {
+		cli_error(error, "invalid_input", "%s", strerror(*path ? errno : ENOENT));
+		return NULL;
+	}
+	json_t *absolute = cli_place_path(path, error);
+	if (!absolute)
+		return NULL;
+	(void)snprintf(plain, sizeof(plain), "%s", json_string_value(absolute));
+	json_decref(absolute);
+	normalise(plain);
+	return json_string(plain);
+}
+
 int cli_place_cwd(const char *path, json_t *args, struct coop_error *error)
 {
 	json_t *value = cli_place_path(path, error);

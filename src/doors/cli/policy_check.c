@@ -4,9 +4,11 @@
 #include "record.h"
 #include "verbs.h"
 #include "verdict.h"
+#include "workspace.h"
 
 struct settings {
 	const char *agent, *cwd, *line;
+	struct cli_sandbox sandbox;
 };
 
 static const struct cli_option options[] = {
@@ -16,6 +18,7 @@ static const struct cli_option options[] = {
 	 "started there (here)"},
 	{"command", 'c', CLI_TEXT, offsetof(struct settings, line), "command", "CMDLINE",
 	 "a shell command line, as coop run --shell takes it, instead of words"},
+	CLI_SANDBOX_ROWS(struct settings),
 	{0},
 };
 
@@ -39,7 +42,8 @@ static json_t *make_args(const struct settings *s, size_t count, char **words,
 	else if (count)
 		(void)json_object_set(args, "argv", argv);
 	json_decref(argv);
-	if (good && cli_place_cwd(s->cwd, args, error) == 0)
+	if (good && cli_place_cwd(s->cwd, args, error) == 0 &&
+	    cli_sandbox_args(&s->sandbox, args, error) == 0)
 		return args;
 	json_decref(args);
 	return NULL;
@@ -53,6 +57,9 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 		return cli_misuse(cli, "%s",
 				  count ? "the command is either -c CMDLINE or words"
 					: "which command? (-c CMDLINE, or words)");
+	const struct cli_option *zero = cli_sandbox_zero(options, s);
+	if (zero)
+		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
 	json_t *args = make_args(s, count, operands, &error);
 	if (!args || cli_open(cli, CLI_START_KEEPER, &error) < 0) {
 		json_decref(args);
@@ -60,12 +67,13 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	}
 	/* The program is looked for in the PATH that it would get. */
 	(void)json_object_set_new(args, "base_env", cli_place_env(cli->coop));
+	cli_workspace_add(cli, &s->sandbox, s->cwd, s->agent, args);
 	return cli_once(cli, CLI_START_KEEPER, "check", args, show);
 }
 
 const struct cli_verb cli_verb_policy_check = {
 	.name = "policy check",
-	.synopsis = "[--agent AGENT] [--cwd FOLDER] {-c CMDLINE | [--] PROGRAM [ARG…]}",
+	.synopsis = "[--agent AGENT] [--cwd FOLDER] [OPTION…] {-c CMDLINE | [--] PROGRAM [ARG…]}",
 	.summary = "Say whether a command would be started, and which rule says so",
 	.text = "Nothing is started. Each line is a rule that has something to say: its action, "
 		"where it "

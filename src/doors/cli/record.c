@@ -71,7 +71,8 @@ void cli_record_state(const json_t *record, char ret_text[CLI_TEXT_MAX])
 	const char *cause = cli_text(record, "end_cause");
 	char end[48];
 	if (!cli_record_finished(record)) {
-		(void)snprintf(ret_text, CLI_TEXT_MAX, "%s", cli_text(record, "state"));
+		(void)snprintf(ret_text, CLI_TEXT_MAX, "%s%s", cli_text(record, "state"),
+			       json_is_true(json_object_get(record, "frozen")) ? " (frozen)" : "");
 		return;
 	}
 	if (cli_record_lost(record)) {
@@ -165,4 +166,12 @@ void cli_record_say_left_behind(const json_t *record)
 	else
 		cli_say("%s left %lld %s running (coop kill %s ends %s)", id, count, noun, id,
 			count == 1 ? "it" : "them");
+}
+
+void cli_record_say_facts(const json_t *record)
+{
+	size_t i;
+	json_t *fact;
+	json_array_foreach(json_object_get(record, "facts"), i, fact)
+		cli_say("%s", json_string_value(fact) ? json_string_value(fact) : "?");
 }

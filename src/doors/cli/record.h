@@ -30,7 +30,7 @@ bool cli_stream_full(const json_t *stream);
 /* The exit code of a program that stands for the command: its own, 128+n for a signal, 124 if its time was up, 125 if it was lost. */
 int cli_record_exit_code(const json_t *record);
 
-/* "running", "exited 3", "SIGKILL (timed_out)", "lost". */
+/* "running", "running (frozen)", "exited 3", "SIGKILL (timed_out)", "lost". */
 void cli_record_state(const json_t *record, char ret_text[CLI_TEXT_MAX]);
 
 /* "150ms", "12s", "3m12s", "2h05m", "1d03h". */
@@ -43,6 +43,9 @@ void cli_format_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX]);
 void cli_format_bytes_or_dash(const json_t *value, char ret_text[CLI_TEXT_MAX]);
 /* CPU percent, or "-". */
 void cli_format_cpu(const json_t *record, char ret_text[CLI_TEXT_MAX]);
+
+/* Says on stderr what the kernel tells about a bad end, a line each; nothing if there is none. */
+void cli_record_say_facts(const json_t *record);
 
 /* Says on stderr what a finished command left running and how to end it; nothing if there is none. */
 void cli_record_say_left_behind(const json_t *record);

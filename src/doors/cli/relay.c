@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/signame.h"
+#include "clean.h"
 #include "record.h"
 
 static void emit_line(void *user, const char *line, size_t size)
@@ -52,7 +53,7 @@ void cli_relay_fail(struct cli_relay *relay, const struct coop_error *error)
 
 void cli_relay_emit(struct cli_relay *relay, json_t *value)
 {
-	char *line = json_dumps(value, JSON_COMPACT);
+	char *line = cli_clean_dump(value, JSON_COMPACT);
 	json_decref(value);
 	if (!line)
 		return;

@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "clean.h"
 #include "cli.h"
 #include "record.h"
 #include "verdict.h"
@@ -19,7 +21,7 @@ static const struct {
 	{"quota", "coop ps lists what runs, coop kill ID ends one"},
 	{"closed", "coop run -i or -t leaves it open"},
 	{"unavailable", "try again", "stopping"},
-	{"sandbox_unavailable", "coop doctor says what is missing"},
+	{"sandbox_unavailable", "coop doctor says what to change"},
 	{"persist_unsupported", "coop agent set AGENT --persistent grants it, from an agent above"},
 	{"boundary_escape", "coop agent show AGENT lists the folders that it is bound to"},
 };
@@ -38,13 +40,40 @@ static const struct {
 	{"sessions", "coop session ls lists them, coop session end ends one"},
 };
 
+static bool takes(const struct cli *cli, const char *field)
+{
+	for (const struct cli_option *option = cli->verb->options; option && option->name; option++)
+		if (option->field && strcmp(option->field, field) == 0)
+			return true;
+	return false;
+}
+
+/* What helps against a sandbox that cannot be had as it was asked for. Writes "" if it is about no such thing. */
+static void sandbox_hint(const struct cli *cli, const struct coop_error *error,
+			 const json_t *details, char ret_text[CLI_VERDICT_MAX])
+{
+	const char *protection = cli_text(details, "protection");
+	if (strcmp(error->code, "sandbox_unavailable") == 0 && *protection &&
+	    strcmp(protection, "freezer") != 0 && takes(cli, "sandbox.tolerate"))
+		(void)snprintf(ret_text, CLI_VERDICT_MAX,
+			       "coop doctor says what to change; --tolerate %.40s runs without",
+			       protection);
+	else if (strcmp(cli_text(details, "field"), "sandbox.workspace") == 0 &&
+		 takes(cli, "sandbox.workspace") && !strstr(error->message, "read-only"))
+		(void)snprintf(ret_text, CLI_VERDICT_MAX,
+			       "--workspace DIR names another, --profile read-only needs none");
+}
+
 /* What helps, or NULL. `ret_text` is room for one that is made here. */
-static const char *find_hint(const struct coop_error *error, char ret_text[CLI_VERDICT_MAX])
+static const char *find_hint(const struct cli *cli, const struct coop_error *error,
+			     char ret_text[CLI_VERDICT_MAX])
 {
 	json_t *details = json_loads(error->details, 0, NULL);
 	const char *scope = json_string_value(json_object_get(details, "scope"));
 	const char *hint = NULL;
 	cli_verdict_hint(details, ret_text);
+	if (!*ret_text)
+		sandbox_hint(cli, error, details, ret_text);
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
 		if (strcmp(hints[i].code, error->code) == 0 &&
 		    (!hints[i].when || strstr(error->message, hints[i].when)))
@@ -72,10 +101,8 @@ void cli_say(const char *format, ...)
 	va_end(ap);
 	if (n < 0)
 		return;
+	cli_clean(line + start);
 	size_t end = strlen(line);
-	for (size_t i = start; i < end; i++)
-		if (iscntrl((unsigned char)line[i]))
-			line[i] = '?';
 	line[end++] = '\n';
 	/* Nobody can be told that stderr is gone. One write, so that lines of several programs do not mix. */
 	(void)!write(STDERR_FILENO, line, end);
@@ -154,7 +181,7 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 	char candidates[512];
 	list_candidates(error, candidates, sizeof(candidates));
 	char made[CLI_VERDICT_MAX];
-	const char *hint = find_hint(error, made);
+	const char *hint = find_hint(cli, error, made);
 	const char *message = error->message[0] ? error->message : error->code;
 	/* Candidates are the way out themselves, unless the message lists them already. */
 	char first[64] = "";
@@ -177,8 +204,9 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 
 static void print_json(const json_t *value, size_t flags)
 {
-	(void)json_dumpf(value, stdout, flags | JSON_ENCODE_ANY);
-	(void)putchar('\n');
+	char *text = cli_clean_dump(value, flags | JSON_ENCODE_ANY);
+	(void)puts(text ? text : "");
+	free(text);
 }
 
 void cli_print_json(const json_t *value)

@@ -6,6 +6,7 @@
 #include "place.h"
 #include "record.h"
 #include "verbs.h"
+#include "workspace.h"
 
 int cli_run_refused(const struct coop_error *error)
 {
@@ -76,12 +77,16 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	const char *problem = find_misuse(cli, s);
 	if (problem)
 		return cli_misuse(cli, "%s", problem);
+	const struct cli_option *zero = cli_sandbox_zero(cli_run_options, s);
+	if (zero)
+		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
 	json_t *args = cli_run_args(s, count, operands, &error);
 	if (!args || cli_open(cli, CLI_START_KEEPER, &error) < 0) {
 		json_decref(args);
 		return cli_fail(cli, NULL, &error);
 	}
 	(void)json_object_set_new(args, "base_env", cli_place_env(cli->coop));
+	cli_workspace_add(cli, &s->sandbox, s->cwd, NULL, args);
 	return s->detach ? run_detached(cli, args) : cli_run_foreground(cli, s, args);
 }
 
@@ -101,6 +106,10 @@ const struct cli_verb cli_verb_run = {
 		"kills it, Ctrl-] d leaves it running (its id is printed), Ctrl-] twice sends one "
 		"Ctrl-].\n"
 		"With -d it goes on in the background: see coop ps, logs, wait, attach, stop.\n"
+		"It is confined: it can read what you can, less your credentials, change only the "
+		"folder it runs in (--workspace)\n"
+		"and a /tmp of its own, and reach no network but its session's own; coop status "
+		"tells what holds.\n"
 		"With --json: lines {\"type\": \"started\" | \"output\" | \"gap\" | \"exit\" | "
 		"\"error\", …}; coop help logs tells about\n"
 		"\"output\".",

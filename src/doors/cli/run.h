@@ -2,15 +2,16 @@
 #ifndef COOP_CLI_RUN_H
 #define COOP_CLI_RUN_H
 
-#include "cli.h"
+#include "sandbox_args.h"
 
 struct cli_run {
 	bool detach, terminal, interactive, no_stdin, merge, shell, login, text;
 	const char *tag, *why, *task, *cwd, *env_mode, *overflow, *on_exit, *on_output_quota,
 		*lease, *use_shell, *session, *call_id;
-	struct cli_list env, env_remove;
+	struct cli_list env, env_remove, inject;
 	struct cli_number timeout, timeout_grace, idle_timeout, lifetime, retention, ring, cols,
 		rows;
+	struct cli_sandbox sandbox;
 };
 
 extern const struct cli_option cli_run_options[];
@@ -18,7 +19,7 @@ extern const struct cli_option cli_run_options[];
 /* Is this program's stdin forwarded to the command? */
 bool cli_run_forwards_stdin(const struct cli_run *run);
 
-/* The arguments of spawn, all but base_env. NULL with *error filled. */
+/* The arguments of spawn, all but base_env and a workspace that was not named. NULL with *error filled. */
 json_t *cli_run_args(const struct cli_run *run, size_t count, char **words,
 		     struct coop_error *error);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "feeder.h"
+#include "inject.h"
 #include "parse.h"
 #include "place.h"
 #include "run.h"
@@ -66,6 +67,10 @@ const struct cli_option cli_run_options[] = {
 	{"login", 0, CLI_FLAG, AT(login), "login", NULL, "with --shell: a login shell"},
 	{"cols", 0, CLI_COUNT, AT(cols), "cols", "N", "with -t: width of its terminal (yours)"},
 	{"rows", 0, CLI_COUNT, AT(rows), "rows", "N", "with -t: height of its terminal (yours)"},
+	CLI_SANDBOX_ROWS(struct cli_run),
+	{"inject", 0, CLI_LIST, AT(inject), "file_injections", "NAME=FILE|/PATH=FILE",
+	 "give it a copy of this file, read-only and gone with it: the variable holds its path, or "
+	 "it is in that place; may be repeated"},
 	{0},
 };
 
@@ -170,6 +175,8 @@ json_t *cli_run_args(const struct cli_run *run, size_t count, char **words,
 	if (cli_options_fields(cli_run_options, run, args, &bad) < 0)
 		cli_error(error, "invalid_input", "--%s: not valid UTF-8", bad);
 	else if (add_env(run, args, error) == 0 && cli_place_cwd(run->cwd, args, error) == 0 &&
+		 cli_sandbox_args(&run->sandbox, args, error) == 0 &&
+		 cli_inject_args(&run->inject, args, error) == 0 &&
 		 add_command(run, count, words, args, error) == 0) {
 		add_manner(run, args);
 		return args;

@@ -284,6 +284,7 @@ int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args)
 			cli_relay_run(relay);
 		}
 		cli_relay_say_lost(relay);
+		cli_record_say_facts(relay->record);
 		cli_record_say_left_behind(relay->record);
 	}
 	cli_relay_free(relay);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "record.h"
+#include "sandbox_text.h"
 #include "verbs.h"
 
 static void line(const char *name, const char *text)
@@ -70,26 +71,22 @@ static void show_input(const json_t *record)
 			     hidden ? ", echo is off (a password?)" : "");
 }
 
-static void show_limits(const json_t *record)
+static void show_sandbox(const json_t *record)
 {
-	static const struct {
-		const char *field, *name;
-	} rows[] = {{"timeout_ms", "timeout"},
-		    {"idle_timeout_ms", "idle"},
-		    {"max_lifetime_ms", "lifetime"}};
-	char text[256] = "";
-	size_t used = 0;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const json_t *value = cli_member(record, "limits", rows[i].field);
-		char duration[CLI_TEXT_MAX];
-		if (!json_is_integer(value))
-			continue;
-		cli_format_duration(json_integer_value(value), duration);
-		int n = snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
-				 rows[i].name, duration);
-		used += n > 0 && (size_t)n < sizeof(text) - used ? (size_t)n : 0;
-	}
+	char text[2048];
+	cli_sandbox_line(json_object_get(record, "sandbox"), text, sizeof(text));
+	line("sandbox", text);
+	cli_limits_line(json_object_get(record, "limits"), text, sizeof(text));
 	line("limits", text);
+}
+
+/* What the kernel says about an end that was none of the good ones. */
+static void show_facts(const json_t *record)
+{
+	size_t i;
+	json_t *fact;
+	json_array_foreach(json_object_get(record, "facts"), i, fact)
+		line(i ? "" : "facts", json_string_value(fact) ? json_string_value(fact) : "?");
 }
 
 static void show_descendants(const json_t *record)
@@ -117,10 +114,14 @@ static void show(const json_t *record)
 	line("audit", cli_text(record, "audit_id"));
 	line("command", cli_text(record, "command"));
 	line("folder", cli_text(record, "cwd"));
-	(void)printf("  %-10s %lld, %s, %s lease\n", "pid", (long long)cli_number(record, "pid"),
-		     cli_text(record, "kind"), cli_text(record, "lease"));
+	const char *start = cli_text(record, "start");
+	(void)printf("  %-10s %lld, %s, %s lease%s%s\n", "pid",
+		     (long long)cli_number(record, "pid"), cli_text(record, "kind"),
+		     cli_text(record, "lease"), *start ? ", " : "", start);
 	show_times(record);
 	show_descendants(record);
+	show_facts(record);
+	show_sandbox(record);
 	if (json_is_true(json_object_get(record, "receipt"))) {
 		line("output", "no longer kept");
 		return;
@@ -128,7 +129,6 @@ static void show(const json_t *record)
 	show_use(record);
 	show_streams(record);
 	show_input(record);
-	show_limits(record);
 }
 
 static bool show_result(const struct cli *cli, const char *id, const json_t *result)
@@ -150,7 +150,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 const struct cli_verb cli_verb_status = {
 	.name = "status",
 	.synopsis = "ID…",
-	.summary = "Show all about processes: state, times, use, output, limits",
+	.summary = "Show all about processes: state, times, sandbox, use, output, limits",
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
 	.failure = CLI_FAILED,

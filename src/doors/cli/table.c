@@ -1,9 +1,10 @@
 #include "table.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "clean.h"
 
 struct cli_table {
 	const struct cli_column *columns;
@@ -56,11 +57,12 @@ static size_t cut_bytes(const char *text, size_t width)
 
 static char *copy_cell(const struct cli_column *column, const char *text)
 {
-	size_t bytes = column->most ? cut_bytes(text, column->most) : strlen(text);
-	char *copy = strndup(text, bytes);
-	for (char *at = copy; at && *at; at++)
-		if (iscntrl((unsigned char)*at))
-			*at = '?';
+	char *copy = strdup(text);
+	if (!copy)
+		return NULL;
+	cli_clean(copy);
+	if (column->most)
+		copy[cut_bytes(copy, column->most)] = '\0';
 	return copy;
 }
 

@@ -33,6 +33,7 @@ static int show(struct waiter *waiter, const json_t *result)
 		char state[CLI_TEXT_MAX];
 		cli_record_state(record, state);
 		(void)printf("%s: %s\n", cli_text(record, "id"), state);
+		cli_record_say_facts(record);
 		cli_record_say_left_behind(record);
 	}
 	return cli_record_exit_code(record);

@@ -1,0 +1,12 @@
+/* The parts of coop_spawn() that say how a process is confined. */
+#ifndef COOP_CLIENT_SPAWN_SANDBOX_H
+#define COOP_CLIENT_SPAWN_SANDBOX_H
+
+#include "client/arguments.h"
+
+/* Adds `sandbox`, `limits` and `file_injections` as far as the options say something. 0, or -EINVAL, -EMSGSIZE or -ENOMEM with *error
+ * filled. */
+int coop_client_put_sandbox(struct coop_arguments *arguments,
+			    const struct coop_spawn_options *options, struct coop_error *error);
+
+#endif

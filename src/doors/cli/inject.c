@@ -1,0 +1,114 @@
+#include "inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "parse.h"
+
+#define PIECE (64u << 10)
+
+/* All of the file. 0, -EFBIG, or another negative errno. */
+static int read_file(const char *path, struct coop_buf *buf)
+{
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		uint8_t *room = coop_buf_reserve(buf, PIECE);
+		if (!room)
+			return -ENOMEM;
+		ssize_t n = read(fd, room, PIECE);
+		if (n == 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		coop_buf_commit(buf, n > 0 ? (size_t)n : 0);
+		if (coop_buf_size(buf) > CLI_INJECT_FILE_MAX)
+			return -EFBIG;
+	}
+}
+
+/* As text where it is text, as JSON has no other bytes. 0 or -ENOMEM. */
+static int set_content(json_t *entry, const struct coop_buf *buf)
+{
+	const size_t size = coop_buf_size(buf), length = coop_base64_length(size);
+	const char *data = size ? (const char *)coop_buf_front(buf) : "";
+	json_t *text = memchr(data, '\0', size) ? NULL : json_stringn(data, size);
+	if (text)
+		return json_object_set_new(entry, "content", text) == 0 ? 0 : -ENOMEM;
+	COOP_AUTO_FREE char *encoded = malloc(length + 1);
+	if (!encoded)
+		return -ENOMEM;
+	coop_base64_encode(data, size, encoded);
+	text = json_stringn_nocheck(encoded, length);
+	return json_object_set_new(entry, "content_base64", text) == 0 ? 0 : -ENOMEM;
+}
+
+/* Where it is to be found: {"placement", "name" or "path"}. NULL: it is neither, or not UTF-8. */
+static json_t *make_entry(const char *target, const char **ret_file)
+{
+	char name[CLI_ENV_NAME_MAX];
+	if (target[0] != '/')
+		return cli_parse_env(target, name, ret_file) == 0 && *ret_file
+			       ? json_pack("{s:s, s:s}", "placement", "env", "name", name)
+			       : NULL;
+	const size_t length = strcspn(target, "=");
+	*ret_file = target + length + 1;
+	return target[length]
+		       ? json_pack("{s:s, s:s%}", "placement", "path", "path", target, length)
+		       : NULL;
+}
+
+static int add_file(const char *typed, json_t *list, size_t *total, struct coop_error *error)
+{
+	struct coop_buf buf = {0};
+	const char *file = NULL;
+	json_t *entry = make_entry(typed, &file);
+	if (!entry) {
+		cli_error(error, "invalid_input",
+			  "--inject %.200s: expected NAME=FILE or /PATH=FILE", typed);
+		return -EINVAL;
+	}
+	int r = read_file(file, &buf);
+	if (r == 0)
+		r = set_content(entry, &buf);
+	*total += coop_buf_size(&buf);
+	coop_buf_clear(&buf);
+	if (r == 0 && *total <= CLI_INJECT_TOTAL_MAX) {
+		(void)json_array_append_new(list, entry);
+		return 0;
+	}
+	json_decref(entry);
+	if (r < 0 && r != -EFBIG)
+		cli_error(error, "invalid_input", "--inject: cannot read %.200s: %s", file,
+			  strerror(-r));
+	else
+		cli_error(error, "too_large",
+			  r < 0 ? "--inject: %.200s is larger than 8 MiB"
+				: "--inject: with %.200s it is more than 16 MiB in all",
+			  file);
+	return r < 0 ? r : -EFBIG;
+}
+
+int cli_inject_args(const struct cli_list *files, json_t *args, struct coop_error *error)
+{
+	size_t total = 0;
+	int r = 0;
+	if (!files->count)
+		return 0;
+	if (files->count > CLI_INJECT_FILES) {
+		cli_error(error, "too_large", "--inject: more than %u files", CLI_INJECT_FILES);
+		return -E2BIG;
+	}
+	json_t *list = json_array();
+	(void)json_object_set_new(args, "file_injections", list);
+	for (size_t i = 0; r == 0 && i < files->count; i++)
+		r = add_file(files->items[i], list, &total, error);
+	return r;
+}

@@ -1,0 +1,79 @@
+#include "sandbox_args.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "place.h"
+
+#define LIMITS "limits."
+
+const struct cli_option *cli_sandbox_zero(const struct cli_option *options, const void *settings)
+{
+	for (const struct cli_option *option = options; option->name; option++) {
+		const struct cli_number *number =
+			(const void *)((const char *)settings + option->offset);
+		if (option->field && strncmp(option->field, LIMITS, strlen(LIMITS)) == 0 &&
+		    number->set && number->value == 0)
+			return option;
+	}
+	return NULL;
+}
+
+/* The path, or NULL with an error that names the option. */
+static json_t *resolve(const char *option, const char *path, enum cli_presence presence,
+		       struct coop_error *error)
+{
+	json_t *value = cli_place_resolve(path, presence, error);
+	if (value)
+		return value;
+	char why[128];
+	(void)snprintf(why, sizeof(why), "%.127s", *error->message ? error->message : "not UTF-8");
+	cli_error(error, "invalid_input", "--%s %.200s: %s", option, path, why);
+	return NULL;
+}
+
+static int add_paths(const char *option, const char *field, const struct cli_list *paths,
+		     enum cli_presence presence, json_t *sandbox, struct coop_error *error)
+{
+	if (!paths->count)
+		return 0;
+	json_t *list = json_array();
+	(void)json_object_set_new(sandbox, field, list);
+	for (size_t i = 0; i < paths->count; i++) {
+		json_t *path = resolve(option, paths->items[i], presence, error);
+		if (!path)
+			return -EINVAL;
+		(void)json_array_append_new(list, path);
+	}
+	return 0;
+}
+
+static int add_workspace(const char *path, json_t *sandbox, struct coop_error *error)
+{
+	json_t *value = path ? resolve("workspace", path, CLI_MUST_EXIST, error) : NULL;
+	if (path && !value)
+		return -EINVAL;
+	if (value)
+		(void)json_object_set_new(sandbox, "workspace", value);
+	return 0;
+}
+
+int cli_sandbox_args(const struct cli_sandbox *sandbox, json_t *args, struct coop_error *error)
+{
+	const struct {
+		const char *option, *field;
+		const struct cli_list *paths;
+		enum cli_presence presence;
+	} lists[] = {
+		{"write", "allow_write", &sandbox->write, CLI_MUST_EXIST},
+		{"read", "allow_read", &sandbox->read, CLI_MUST_EXIST},
+		{"deny-write", "deny_write", &sandbox->deny_write, CLI_MAY_BE_MISSING},
+		{"deny-read", "deny_read", &sandbox->deny_read, CLI_MAY_BE_MISSING},
+	};
+	json_t *given = json_object_get(args, "sandbox");
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < sizeof(lists) / sizeof(lists[0]); i++)
+		r = add_paths(lists[i].option, lists[i].field, lists[i].paths, lists[i].presence,
+			      given, error);
+	return r == 0 ? add_workspace(sandbox->workspace, given, error) : r;
+}

@@ -1,0 +1,112 @@
+#include "workspace.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "record.h"
+
+static bool same_folder(const char *canonical, const char *other)
+{
+	char path[PATH_MAX];
+	return other && *other == '/' && realpath(other, path) && strcmp(canonical, path) == 0;
+}
+
+static const char *home_folder(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *entry = home && *home ? NULL : getpwuid(geteuid());
+	return entry ? entry->pw_dir : home;
+}
+
+/* Does the path lie in the folder? Of one that is not there yet the nearest folder that is counts. */
+static bool holds(const char *folder, const char *path)
+{
+	char text[COOP_PATHS_MAX], canonical[PATH_MAX];
+	const size_t length = strlen(folder);
+	(void)snprintf(text, sizeof(text), "%s", path);
+	while (!realpath(text, canonical)) {
+		char *slash = strrchr(text, '/');
+		if (!slash || slash == text)
+			return false;
+		*slash = '\0';
+	}
+	return strncmp(canonical, folder, length) == 0 &&
+	       (canonical[length] == '/' || canonical[length] == '\0');
+}
+
+const char *cli_workspace_refused(const char *folder)
+{
+	char path[COOP_PATHS_MAX];
+	if (strcmp(folder, "/") == 0)
+		return "/ itself is no workspace";
+	if (same_folder(folder, home_folder()))
+		return "the home folder itself is no workspace";
+	if ((coop_paths_socket(path, sizeof(path)) == 0 && holds(folder, path)) ||
+	    (coop_paths_state(path, sizeof(path)) == 0 && holds(folder, path)))
+		return "a folder that holds the keeper's own files is no workspace";
+	return NULL;
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (strcmp(name, *names) == 0)
+			return true;
+	return false;
+}
+
+/* Is the agent bound to folders? Who comes without a token is main, who is not. */
+static bool is_bound(struct cli *cli, const char *agent)
+{
+	const char *token = getenv("COOP_TOKEN");
+	struct coop_error error;
+	json_t *info = NULL, *shown = NULL;
+	if (!agent && !cli->token_file && !(token && *token))
+		return false;
+	if (!agent && cli_call(cli, "info", json_object(), &info, &error) == 0)
+		agent = cli_text(json_object_get(info, "you"), "agent");
+	if (agent)
+		(void)cli_call(cli, "agent_show", json_pack("{s:s}", "agent", agent), &shown,
+			       &error);
+	const json_t *effective = json_object_get(json_object_get(shown, "agent"), "effective");
+	const bool bound = json_array_size(json_object_get(effective, "workspace")) > 0;
+	json_decref(shown);
+	json_decref(info);
+	return bound;
+}
+
+static void set(json_t *args, const char *name, const char *text)
+{
+	json_t *sandbox = json_object_get(args, "sandbox");
+	if (!sandbox) {
+		sandbox = json_object();
+		(void)json_object_set_new(args, "sandbox", sandbox);
+	}
+	(void)json_object_set_new(sandbox, name, json_string(text));
+}
+
+void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const char *cwd,
+		       const char *agent, json_t *args)
+{
+	static const char *const without[] = {"read-only", "restricted", "full", "privileged",
+					      NULL};
+	static const char *const needs[] = {"workspace-write", "baseline", NULL};
+	const char *profile = sandbox->profile;
+	char folder[PATH_MAX];
+	if (sandbox->workspace || (profile && is_one_of(profile, without)))
+		return;
+	/* A folder that is not there, or is not UTF-8, is told about as the one to run in. */
+	if (!realpath(cwd ? cwd : ".", folder) || is_bound(cli, agent))
+		return;
+	const char *why = cli_workspace_refused(folder);
+	if (!why || (profile && is_one_of(profile, needs))) {
+		set(args, "workspace", folder);
+	} else if (!profile) {
+		set(args, "profile", "read-only");
+		cli_say("read-only here: %s (--workspace DIR makes one writable)", why);
+	}
+}

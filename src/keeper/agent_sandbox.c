@@ -1,0 +1,131 @@
+#include "keeper/agent_sandbox.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/schema.h"
+#include "keeper/env.h"
+#include "keeper/keeper.h"
+
+/* Of an agent that nobody gave a profile; the user himself is not bound. */
+static const struct coop_sandbox_policy usual = {
+	.profile = COOP_PROFILE_WORKSPACE_WRITE,
+	.network = -1,
+	.home = -1,
+	.root = -1,
+};
+
+/* As it resolves now, like a workspace root: what requests name is compared with this when it is canonical. One that is not there stays as
+ * it is. */
+static int resolve(char **path, struct coop_err *err)
+{
+	bool home = !strncmp(*path, "~/", 2);
+	char link[64], text[8192];
+	int n = snprintf(text, sizeof text, "%s%s", home ? coop_env_home() : "", *path + home);
+
+	if (n < 0 || (size_t)n >= sizeof text)
+		return coop_err_field(err, COOP_TOO_LARGE, "sandbox",
+				      "sandbox: a path is too long");
+	COOP_AUTO_FD int fd = open(text, O_PATH | O_CLOEXEC);
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t size = fd < 0 ? -1 : readlink(link, text, sizeof text - 1);
+	if (size >= 0)
+		text[size] = 0;
+	char *copy = coop_mem_strdup(text);
+	if (!copy)
+		return coop_err_no_memory(err);
+	free(*path);
+	*path = copy;
+	return 0;
+}
+
+static int resolve_all(struct coop_sandbox_policy *policy, struct coop_err *err)
+{
+	int r = policy->workspace ? resolve(&policy->workspace, err) : 0;
+
+	for (char **path = policy->allow_write; r == 0 && path && *path; path++)
+		r = resolve(path, err);
+	for (char **path = policy->allow_read; r == 0 && path && *path; path++)
+		r = resolve(path, err);
+	return r;
+}
+
+int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *profiles, bool resolved,
+			    struct coop_sandbox_policy *policy, struct coop_err *err)
+{
+	bool sandbox = json_object_get(args, "sandbox"), limits = json_object_get(args, "limits");
+	struct coop_sandbox_policy fresh;
+
+	if (!sandbox && !limits)
+		return 0;
+	if (coop_arg(coop_arg(args, "sandbox"), "tolerate"))
+		return coop_err_field(err, COOP_INVALID_INPUT, "sandbox.tolerate",
+				      "sandbox.tolerate is for requests: settings only narrow");
+	int r = coop_sandbox_policy_read(args, profiles, &fresh, err);
+	if (r < 0)
+		return r;
+	/* A profile's limits are of each process; those of settings are of all together. */
+	coop_sandbox_limits_keep(&fresh.limits, fresh.limits_asked);
+	fresh.tolerate = 0;
+	if (!resolved && (r = resolve_all(&fresh, err)) < 0) {
+		coop_sandbox_policy_clear(&fresh);
+		return r;
+	}
+	if (!limits) {
+		fresh.limits = policy->limits;
+		fresh.limits_asked = policy->limits_asked;
+	}
+	if (sandbox) {
+		coop_sandbox_policy_clear(policy);
+		*policy = fresh;
+		return 0;
+	}
+	policy->limits = fresh.limits;
+	policy->limits_asked = fresh.limits_asked;
+	coop_sandbox_policy_clear(&fresh);
+	return 0;
+}
+
+size_t coop_agent_ceilings(const struct coop_agent *agent,
+			   const struct coop_sandbox_policy *ret_list[COOP_AGENT_CEILINGS_MAX])
+{
+	const struct coop_agent *levels[COOP_AGENT_DEPTH_MAX + 1];
+	size_t depth = 0, count = 0;
+	bool unusual = true;
+
+	for (; agent && depth < sizeof levels / sizeof *levels; agent = agent->parent) {
+		levels[depth++] = agent;
+		unusual &= agent == agent->keeper->main || agent->settings.sandbox.profile >= 0;
+	}
+	if (!unusual)
+		ret_list[count++] = &usual;
+	while (depth)
+		ret_list[count++] = &levels[--depth]->settings.sandbox;
+	return count;
+}
+
+int coop_agent_sandbox_narrow(const struct coop_sandbox_policy *policy, const json_t *args,
+			      const struct coop_agent *parent, struct coop_err *err)
+{
+	const struct coop_sandbox_policy *ceilings[COOP_AGENT_CEILINGS_MAX];
+	/* What was given before is not asked about; it owns nothing. */
+	struct coop_sandbox_policy given = *policy;
+	int r = 0;
+
+	if (!coop_arg(args, "sandbox")) {
+		coop_sandbox_policy_init(&given);
+		given.limits = policy->limits;
+		given.limits_asked = policy->limits_asked;
+	}
+	if (!coop_arg(args, "limits"))
+		given.limits_asked = 0;
+	size_t count = coop_agent_ceilings(parent, ceilings);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = coop_sandbox_policy_narrow(&given, ceilings[i], COOP_INVALID_INPUT, err);
+	return r;
+}

@@ -1,0 +1,29 @@
+/* The sandbox as a ceiling: what an agent's settings say of it, for the agent and all below it. */
+#ifndef COOP_KEEPER_AGENT_SANDBOX_H
+#define COOP_KEEPER_AGENT_SANDBOX_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "keeper/agent.h"
+#include "sandbox/policy.h"
+
+/* One for each level, and that of all agents which nobody gave a profile. */
+#define COOP_AGENT_CEILINGS_MAX (COOP_AGENT_DEPTH_MAX + 2)
+
+/* Reads the settings `sandbox` and `limits` of `args` over `policy`: each is replaced as a whole where it is given, taken away where it is
+ * null, left where it is absent. Own profiles are resolved: what they mean later does not change the agent. `resolved`: paths are
+ * taken as they stand. 0, or the error filled and the policy as it was. */
+int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *profiles, bool resolved,
+			    struct coop_sandbox_policy *policy, struct coop_err *err);
+
+/* Nothing of it that `args` give may be wider than what the parent and those above it have. */
+int coop_agent_sandbox_narrow(const struct coop_sandbox_policy *policy, const json_t *args,
+			      const struct coop_agent *parent, struct coop_err *err);
+
+/* The ceilings in force for an agent, from the tree's top to it; how many there are. They live as long as nobody's settings change. */
+size_t coop_agent_ceilings(const struct coop_agent *agent,
+			   const struct coop_sandbox_policy *ret_list[COOP_AGENT_CEILINGS_MAX]);
+
+#endif

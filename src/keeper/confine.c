@@ -1,0 +1,398 @@
+#include "keeper/confine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/schema.h"
+#include "keeper/agent.h"
+#include "keeper/agent_sandbox.h"
+#include "keeper/confine_private.h"
+#include "keeper/env.h"
+#include "keeper/groups.h"
+#include "keeper/injections.h"
+#include "keeper/keeper.h"
+#include "keeper/net.h"
+#include "keeper/private_files.h"
+#include "keeper/process.h"
+#include "keeper/session.h"
+
+static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
+{
+	const struct coop_profiles *profiles = &draft->agent->keeper->conf.profiles;
+	const struct coop_sandbox_policy *ceilings[COOP_AGENT_CEILINGS_MAX];
+	size_t count = coop_agent_ceilings(draft->agent, ceilings);
+	struct coop_sandbox_policy asked;
+	const json_t *given = coop_arg(draft->args, "sandbox");
+
+	coop_sandbox_policy_init(&asked);
+	int r = coop_sandbox_policy_read(draft->args, profiles, &asked, draft->err);
+	if (r == 0)
+		r = coop_sandbox_policy_merge(profiles, ceilings, count, &asked, &confine->policy,
+					      draft->err);
+	coop_sandbox_policy_clear(&asked);
+	if (r == 0 && given && !(confine->asked = json_dumps(given, JSON_COMPACT)))
+		r = coop_err_no_memory(draft->err);
+	return r;
+}
+
+/* A root keeper's commands are somebody else: the folders are shown to them as theirs. Where a file system does not take part, they
+ * run as the folder's owner instead. */
+static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
+		      const struct coop_grants *grants, int *ret_fds)
+{
+	struct coop_keeper *keeper = draft->agent->keeper;
+	struct coop_launcher_class *launcher = &confine->launcher;
+
+	for (size_t i = 0; i < grants->writable_count; i++) {
+		const struct coop_grant *grant = &grants->writable[i];
+		ret_fds[i] = -1;
+		if (grant->uid == launcher->uid && grant->gid == launcher->gid)
+			continue;
+		int fd = coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
+					 keeper->host.can.gid);
+		if (fd >= 0) {
+			confine->trees[confine->tree_count] = fd;
+			ret_fds[i] = (int)confine->tree_count++;
+			continue;
+		}
+		if (grant->uid == 0 || i > 0) {
+			int r = coop_err_set(
+				draft->err, COOP_SANDBOX_UNAVAILABLE,
+				"sandbox: identity: %.200s cannot be shown with another owner "
+				"(%s); give it to a user other than root, or use --profile "
+				"read-only",
+				grant->path, coop_err_errno_name(-fd));
+			coop_err_detail(draft->err, "protection", "identity");
+			coop_err_detail(draft->err, "reason", coop_err_errno_name(-fd));
+			return r;
+		}
+		launcher->uid = grant->uid;
+		launcher->gid = grant->gid;
+	}
+	return 0;
+}
+
+/* Which of the trees it is; -1: it is found by its path, with the rights of whoever the command runs as. */
+static int show(struct coop_keeper *keeper, struct coop_confine *confine,
+		const struct coop_grant *grant)
+{
+	if (!grant->shown || !keeper->host.root_keeper || confine->kind != COOP_CONFINE_NAMESPACES)
+		return -1;
+	int fd = coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
+				 keeper->host.can.gid);
+	if (fd < 0)
+		return -1;
+	confine->trees[confine->tree_count] = fd;
+	return (int)confine->tree_count++;
+}
+
+static void fill_root(const struct coop_grant *grant, int tree, struct coop_layout_root *ret)
+{
+	*ret = (struct coop_layout_root){
+		.path = grant->path, .fd = tree, .dev = grant->dev, .ino = grant->ino};
+}
+
+/* The process's user has a name in its view, whoever he is. */
+static size_t name_user(struct coop_keeper *keeper, const struct coop_confine *confine,
+			struct coop_injection ret[COOP_USERS_FILES])
+{
+	const struct coop_launcher_class *launcher = &confine->launcher;
+	uint32_t uid = launcher->other_ids ? launcher->uid : geteuid();
+	uint32_t gid = launcher->other_ids ? launcher->gid : getegid();
+
+	return confine->kind == COOP_CONFINE_NAMESPACES
+		       ? coop_users_files(&keeper->users, uid, gid, ret)
+		       : 0;
+}
+
+/* Where files are held at all, the layout knows what of them is not. */
+static void note_files(struct coop_confine *confine)
+{
+	const struct coop_held held = confine->achieved.held[COOP_PROTECT_FILES];
+
+	if (*confine->layout.note && held.strength != COOP_NONE)
+		coop_held_set(&confine->achieved, COOP_PROTECT_FILES, COOP_PARTIAL, held.mechanism,
+			      "%s", confine->layout.note);
+}
+
+static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
+		   const struct coop_grants *grants)
+{
+	struct coop_keeper *keeper = draft->agent->keeper;
+	const char *hidden[] = {keeper->state_dir, keeper->socket_path, keeper->files_dir, NULL};
+	struct coop_layout_root writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX];
+	int trees[COOP_GRANTS_MAX] = {0}, r = 0;
+	struct coop_injection users[COOP_USERS_FILES];
+	struct coop_layout_input input = {
+		.policy = &confine->policy,
+		.host = &keeper->host.can,
+		.root_keeper = keeper->host.root_keeper,
+		.home = coop_env_home(),
+		.cwd = draft->process->labels.cwd,
+		.hidden = *hidden[0] ? hidden : hidden + 1,
+		.writable = writable,
+		.writable_count = grants->writable_count,
+		.readable = readable,
+		.readable_count = grants->readable_count,
+		.injections = draft->injections ? draft->injections->files : NULL,
+		.injection_count = draft->injections && confine->kind == COOP_CONFINE_NAMESPACES
+					   ? draft->injections->count
+					   : 0,
+		.replaced = users,
+		.terminal = draft->process->pty,
+		.sockets = coop_host_sockets_list(&keeper->sockets),
+		.ghosts = keeper->ghosts,
+	};
+
+	if (!*hidden[1])
+		hidden[1] = NULL;
+	/* Without a view of its own the process's own files are there. */
+	if (!*hidden[2] || confine->kind != COOP_CONFINE_NAMESPACES)
+		hidden[2] = NULL;
+	for (size_t i = 0; i < grants->writable_count; i++)
+		trees[i] = -1;
+	if (keeper->host.root_keeper && confine->kind == COOP_CONFINE_NAMESPACES)
+		r = map_owners(draft, confine, grants, trees);
+	for (size_t i = 0; i < grants->writable_count; i++)
+		fill_root(&grants->writable[i], trees[i], &writable[i]);
+	for (size_t i = 0; i < grants->readable_count; i++)
+		fill_root(&grants->readable[i], show(keeper, confine, &grants->readable[i]),
+			  &readable[i]);
+	input.replaced_count = name_user(keeper, confine, users);
+	if (r == 0)
+		r = coop_layout_build(&input, &confine->layout, draft->err);
+	if (r < 0)
+		return r;
+	confine->home = confine->layout.home;
+	(void)snprintf(confine->globs, sizeof confine->globs, "%s", confine->layout.globs);
+	note_files(confine);
+	return 0;
+}
+
+static int join_network(struct coop_draft *draft, struct coop_confine *confine)
+{
+	struct coop_net **home = draft->session ? &draft->session->net : &draft->agent->net;
+
+	if (confine->launcher.kind != COOP_LAUNCHER_BOX ||
+	    confine->policy.network != COOP_NET_LOOPBACK)
+		return 0;
+	confine->net = coop_net_take(draft->agent->keeper, home, confine->launcher.uid);
+	return confine->net ? 0 : coop_err_no_memory(draft->err);
+}
+
+/* Where the files are that the request brings along. */
+static int place_files(struct coop_draft *draft, const struct coop_confine *confine)
+{
+	struct stat status;
+
+	if (!draft->injections)
+		return 0;
+	if (confine->kind != COOP_CONFINE_NAMESPACES)
+		return coop_private_files_name(draft->process, draft->injections, draft->err);
+	bool run = confine->policy.root == COOP_ROOT_MINIMAL ||
+		   (lstat("/run", &status) == 0 && S_ISDIR(status.st_mode));
+	return coop_injections_place(draft->injections, run ? COOP_INJECTIONS_FOLDER
+							    : COOP_INJECTIONS_OTHER_FOLDER) < 0
+		       ? coop_err_no_memory(draft->err)
+		       : 0;
+}
+
+static int decide(struct coop_draft *draft, struct coop_confine *confine)
+{
+	struct coop_grants grants = {0};
+	int r = read_policy(draft, confine);
+
+	if (r == 0)
+		coop_means_choose(draft->agent->keeper, confine);
+	confine->home = confine->policy.home;
+	if (r == 0)
+		r = place_files(draft, confine);
+	if (r == 0 && confine->policy.profile != COOP_PROFILE_FULL) {
+		r = coop_grants_open(draft, confine, &grants);
+		if (r == 0)
+			r = coop_grants_cwd(draft, confine, &grants);
+		if (r == 0)
+			r = lay_out(draft, confine, &grants);
+		confine->no_tmpdir = r == 0 && !coop_grants_show_tmpdir(draft, confine, &grants);
+	}
+	coop_grants_close(&grants);
+	if (r == 0)
+		coop_groups_hold(draft->agent->keeper, draft->agent, confine);
+	if (r == 0)
+		r = coop_means_check(confine, draft->err);
+	if (r == 0)
+		r = join_network(draft, confine);
+	return r < 0 ? r : coop_groups_place(draft, confine);
+}
+
+int coop_confine_make(struct coop_draft *draft)
+{
+	struct coop_confine *confine = coop_mem_zalloc(sizeof *confine);
+
+	if (!confine)
+		return coop_err_no_memory(draft->err);
+	coop_sandbox_policy_init(&confine->policy);
+	confine->group.fd = confine->freezer.fd = -1;
+	draft->process->confine = confine;
+	return decide(draft, confine);
+}
+
+int coop_confine_hold(struct coop_process *process, struct coop_err *err)
+{
+	struct coop_layout *layout = &process->confine->layout;
+	int r = coop_ghosts_take(process->keeper->ghosts, layout->ghosts, layout->ghost_count);
+
+	process->confine->ghosts_held = r == 0 && layout->ghost_count > 0;
+	if (r == 0) {
+		coop_layout_insist(layout);
+		return 0;
+	}
+	r = coop_err_set(
+		err, COOP_SANDBOX_UNAVAILABLE,
+		"sandbox: files: no placeholder can be put where a protected path is missing: %s",
+		strerror(-r));
+	coop_err_detail(err, "protection", "files");
+	return r;
+}
+
+void coop_confine_started(struct coop_process *process)
+{
+	struct coop_confine *confine = process->confine;
+
+	for (uint32_t i = 0; i < confine->tree_count; i++)
+		(void)close(confine->trees[i]);
+	confine->tree_count = 0;
+	/* Of what it was given nothing stays in our memory. */
+	coop_buf_clear(&confine->layout.ops);
+	coop_buf_clear(&confine->layout.rules);
+	coop_buf_clear(&confine->layout.text);
+	if (!confine->ghosts_held)
+		coop_layout_clear(&confine->layout);
+}
+
+void coop_confine_counted(struct coop_process *process, uint64_t unreachable)
+{
+	struct coop_confine *confine = process->confine;
+	uint64_t before = confine->net ? confine->net->unreachable : 0;
+
+	/* Of a session's network the kernel counts for all of its processes. */
+	confine->unreachable = unreachable > before ? unreachable - before : 0;
+	if (confine->net && unreachable > before)
+		confine->net->unreachable = unreachable;
+}
+
+void coop_confine_over(struct coop_process *process)
+{
+	struct coop_confine *confine = process->confine;
+
+	if (!confine)
+		return;
+	if (confine->ghosts_held)
+		coop_ghosts_drop(process->keeper->ghosts, confine->layout.ghosts,
+				 confine->layout.ghost_count);
+	confine->ghosts_held = false;
+	coop_net_drop(confine->net);
+	confine->net = NULL;
+	coop_private_files_remove(process);
+	coop_confine_started(process);
+}
+
+void coop_confine_free(struct coop_process *process)
+{
+	struct coop_confine *confine = process->confine;
+
+	if (!confine)
+		return;
+	coop_confine_over(process);
+	coop_groups_leave(process);
+	coop_sandbox_policy_clear(&confine->policy);
+	free(confine->asked);
+	free(confine);
+	process->confine = NULL;
+}
+
+const char *coop_confine_step_protection(enum coop_plan_step step)
+{
+	switch (step) {
+	case COOP_STEP_NETWORK:
+		return "network";
+	case COOP_STEP_IDENTITY:
+		return "identity";
+	case COOP_STEP_MOUNTS:
+	case COOP_STEP_LANDLOCK:
+		return "files";
+	case COOP_STEP_NO_NEW_PRIVS:
+	case COOP_STEP_CAPABILITIES:
+		return "privileges";
+	case COOP_STEP_SECCOMP:
+		return "seccomp";
+	case COOP_STEP_INIT:
+	case COOP_STEP_DEATH_SIGNAL:
+		return "kill";
+	case COOP_STEP_LIMITS:
+		return "limits";
+	case COOP_STEP_CLONE:
+	case COOP_STEP_BODY:
+	case COOP_STEP_SESSION:
+	case COOP_STEP_TERMINAL:
+	case COOP_STEP_STDIO:
+	case COOP_STEP_CHDIR:
+	case COOP_STEP_CLOSE_FDS:
+	case COOP_STEP_EXEC:
+	case COOP_STEP_COUNT:
+		break;
+	}
+	return NULL;
+}
+
+const char *coop_confine_profile(const struct coop_process *process)
+{
+	const struct coop_sandbox_policy *policy =
+		process && process->confine ? &process->confine->policy : NULL;
+
+	if (!policy || policy->profile < 0)
+		return NULL;
+	return policy->name ? policy->name : coop_profile_name((enum coop_profile)policy->profile);
+}
+
+void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w, const char *name)
+{
+	static const char *const kinds[] = {"none", "landlock", "namespaces"};
+	const struct coop_confine *confine = process->confine;
+
+	if (!coop_confine_profile(process)) {
+		coop_jsonw_raw(w, name, "{\"kind\":\"none\",\"enforced\":false}");
+		return;
+	}
+	const struct coop_sandbox_policy *policy = &confine->policy;
+	coop_jsonw_begin(w, name);
+	coop_jsonw_string(w, "profile", coop_confine_profile(process));
+	coop_jsonw_string(w, "kind", kinds[confine->kind]);
+	coop_jsonw_bool(w, "enforced",
+			policy->profile != COOP_PROFILE_FULL &&
+				coop_achieved_enforced(&confine->achieved));
+	coop_jsonw_string(w, "workspace", policy->workspace);
+	coop_jsonw_string(w, "network", coop_network_name((enum coop_network)policy->network));
+	coop_jsonw_string(w, "home", coop_home_name((enum coop_home)confine->home));
+	coop_jsonw_string(w, "root", coop_root_name((enum coop_root)policy->root));
+	if (confine->launcher.other_ids)
+		coop_jsonw_uint(w, "user", confine->launcher.uid);
+	else
+		coop_jsonw_null(w, "user");
+	coop_jsonw_raw(w, "asked", confine->asked ? confine->asked : "{}");
+	coop_jsonw_array(w, "require");
+	for (int i = 0; i < COOP_PROTECT_COUNT; i++) {
+		if (policy->require & COOP_PROTECT_BIT(i))
+			coop_jsonw_string(w, NULL, coop_protection_name((enum coop_protection)i));
+	}
+	coop_jsonw_array_end(w);
+	coop_achieved_write(&confine->achieved, w, "protections");
+	if (*confine->globs)
+		coop_jsonw_string(w, "globs", confine->globs);
+	coop_jsonw_end(w);
+}

@@ -1,0 +1,78 @@
+/* How one process is confined: decided from its policy and from what this host can do before anything is started, and kept with it for the
+ * report. */
+#ifndef COOP_KEEPER_CONFINE_H
+#define COOP_KEEPER_CONFINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/jsonw.h"
+#include "keeper/launcher.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/layout.h"
+#include "sandbox/plan.h"
+#include "sandbox/policy.h"
+
+struct coop_draft;
+struct coop_net;
+struct coop_process;
+
+#define COOP_CONFINE_LIMITS_MAX 8
+
+enum coop_confine_kind { COOP_CONFINE_NONE, COOP_CONFINE_LANDLOCK, COOP_CONFINE_NAMESPACES };
+
+struct coop_confine {
+	struct coop_sandbox_policy policy; /* in force */
+	struct coop_achieved achieved;
+	char *asked; /* as the request had it: JSON text; NULL: nothing */
+	enum coop_confine_kind kind;
+	bool init; /* has a first process of its own, which ends with all of its tree */
+	bool pooled;
+	struct coop_launcher_class launcher;
+	uint64_t namespaces;
+	uint32_t flags; /* of the plan */
+	uint32_t filter, landlock, scopes;
+	struct coop_plan_limit limits[COOP_CONFINE_LIMITS_MAX];
+	struct coop_layout layout;
+	uint32_t limit_count;
+	int home;       /* enum coop_home as achieved */
+	char globs[96]; /* how many matches globs had; "": there were none */
+	bool ghosts_held;
+	bool no_tmpdir; /* what the door calls TMPDIR is not to be had in its view */
+	bool grouped, launched;
+	bool frozen;
+	int trees[COOP_PLAN_EXTRA_FDS_MAX]; /* what the layout's operations name */
+	uint32_t tree_count;
+	struct coop_net *net; /* the session's; NULL: none */
+	char *files; /* folder with the files that it was given; NULL: none, or its view has them */
+	struct coop_cgroup group;
+	struct coop_cgroup freezer; /* that it was frozen in; path NULL: never */
+	uint64_t
+		unreachable; /* attempts to reach other hosts that the kernel counted, when it has ended badly */
+	struct coop_cgroup_facts counted; /* by its group, when it has ended; zeroes: nothing */
+};
+
+/* Decides. The draft's cwd is open. 0 with draft->process->confine set, or the error filled. */
+int coop_confine_make(struct coop_draft *draft);
+
+/* It is about to be started: placeholders are put where its view needs them. 0, or the error filled. */
+int coop_confine_hold(struct coop_process *process, struct coop_err *err);
+
+/* The process has been started, or never will be: what only that needed is given up. */
+void coop_confine_started(struct coop_process *process);
+/* The program has ended, and the first process of its namespace told what the kernel counted. */
+void coop_confine_counted(struct coop_process *process, uint64_t unreachable);
+/* Nobody of it is left. */
+void coop_confine_over(struct coop_process *process);
+void coop_confine_free(struct coop_process *process);
+
+/* The name of the profile in force; NULL: it came to none. */
+const char *coop_confine_profile(const struct coop_process *process);
+
+/* The record's `sandbox`. */
+void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w, const char *name);
+
+/* Which protection a step is part of, for errors; NULL for steps that are part of none. */
+const char *coop_confine_step_protection(enum coop_plan_step step);
+
+#endif

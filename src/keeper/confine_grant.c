@@ -1,0 +1,311 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/schema.h"
+#include "keeper/agent.h"
+#include "keeper/agent_sandbox.h"
+#include "keeper/confine_private.h"
+#include "keeper/env.h"
+#include "keeper/keeper.h"
+#include "keeper/process.h"
+#include "policy/paths.h"
+#include "sandbox/layout_path.h"
+#include "sandbox/pathlist.h"
+
+#define PATH_BYTES 4096
+
+/* Where the descriptor really is. */
+static char *resolve(int fd)
+{
+	char link[64], path[PATH_BYTES];
+
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t size = readlink(link, path, sizeof path - 1);
+	if (size < 0)
+		return NULL;
+	path[size] = 0;
+	return coop_mem_strdup(path);
+}
+
+/* `type`: O_DIRECTORY, or 0 for plain files, too. */
+static int open_grant(const char *field, const char *path, int type, struct coop_grant *ret,
+		      struct coop_err *err)
+{
+	struct stat status;
+	COOP_AUTO_FD int fd = open(path, O_PATH | type | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s %.300s: %s", field, path,
+				      strerror(errno));
+	if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
+		return coop_err_field(err, COOP_INVALID_INPUT, field,
+				      "%s %.300s is neither a folder nor a plain file", field,
+				      path);
+	char *resolved = resolve(fd);
+	if (!resolved)
+		return coop_err_no_memory(err);
+	*ret = (struct coop_grant){.path = resolved,
+				   .fd = COOP_TAKE_FD(fd),
+				   .dev = status.st_dev,
+				   .ino = status.st_ino,
+				   .uid = status.st_uid,
+				   .gid = status.st_gid};
+	return 0;
+}
+
+/* Nobody's workspace: what would put the keeper, or all of somebody's affairs, into a command's hands. */
+static int check_place(const struct coop_keeper *keeper, const char *field, const char *path,
+		       struct coop_err *err)
+{
+	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->spool_dir,
+				   keeper->files_dir};
+	const char *why = NULL;
+
+	if (!strcmp(path, "/"))
+		why = "is the whole file system";
+	else if (!strcmp(path, coop_env_home()))
+		why = "is the home folder itself";
+	for (size_t i = 0; !why && i < sizeof own / sizeof own[0]; i++) {
+		if (*own[i] && (coop_path_within(own[i], path) || coop_path_within(path, own[i])))
+			why = "holds what belongs to the keeper";
+	}
+	if (!why)
+		return 0;
+	int r = coop_err_field(err, COOP_INVALID_INPUT, field,
+			       "%s %.300s %s: name a folder for the work (--workspace DIR), or "
+			       "--profile read-only",
+			       field, path, why);
+	coop_err_detail(err, "reason", why);
+	return r;
+}
+
+/* An agent works in its own roots, and in those of all above it. */
+static int check_roots(const struct coop_agent *agent, const char *field, const char *path,
+		       struct coop_err *err)
+{
+	for (; agent; agent = agent->parent) {
+		if (agent->settings.workspace &&
+		    !coop_workspace_holds(agent->settings.workspace, path))
+			return coop_err_field(err, COOP_BOUNDARY_ESCAPE, field,
+					      "%s %.300s lies outside the workspace of this agent",
+					      field, path);
+	}
+	return 0;
+}
+
+/* What a path resolves to must lie in what the ceilings let, too: a link inside of one may lead out. */
+static int check_ceilings(const struct coop_draft *draft, const char *field, const char *path,
+			  bool writes)
+{
+	const struct coop_sandbox_policy *ceilings[COOP_AGENT_CEILINGS_MAX + 1];
+	size_t count = coop_agent_ceilings(draft->agent, ceilings);
+
+	ceilings[count++] = &draft->agent->keeper->conf.profiles.ceiling;
+	for (size_t i = 0; i < count; i++) {
+		if (writes ? coop_policy_lets_write(ceilings[i], path)
+			   : coop_policy_lets_read(ceilings[i], path))
+			continue;
+		return coop_err_field(draft->err, COOP_PERMISSION_DENIED, field,
+				      "%s leads to %.300s, outside of what is allowed here", field,
+				      path);
+	}
+	return 0;
+}
+
+static int add_writable(struct coop_draft *draft, const char *field, const char *path,
+			struct coop_grants *grants)
+{
+	struct coop_grant *grant = &grants->writable[grants->writable_count];
+
+	if (grants->writable_count == COOP_GRANTS_MAX)
+		return coop_err_field(draft->err, COOP_TOO_LARGE, field,
+				      "%s: at most %u writable folders", field, COOP_GRANTS_MAX);
+	int r = open_grant(field, path, O_DIRECTORY, grant, draft->err);
+	if (r < 0)
+		return r;
+	grants->writable_count++;
+	r = check_place(draft->agent->keeper, field, grant->path, draft->err);
+	if (r == 0)
+		r = check_roots(draft->agent, field, grant->path, draft->err);
+	return r < 0 ? r : check_ceilings(draft, field, grant->path, true);
+}
+
+static int add_readable(struct coop_draft *draft, const char *field, const char *path,
+			struct coop_grants *grants)
+{
+	struct coop_grant *grant = &grants->readable[grants->readable_count];
+
+	if (grants->readable_count == COOP_GRANTS_MAX)
+		return coop_err_field(draft->err, COOP_TOO_LARGE, field, "%s: at most %u", field,
+				      COOP_GRANTS_MAX);
+	int r = open_grant(field, path, 0, grant, draft->err);
+	if (r < 0)
+		return r;
+	grants->readable_count++;
+	return check_ceilings(draft, field, grant->path, false);
+}
+
+/* Whether the request itself named the path, and as which of its list. */
+static bool asked_for(const struct coop_draft *draft, const char *list, const char *path,
+		      char *ret_field, size_t size)
+{
+	const json_t *given = coop_arg(coop_arg(draft->args, "sandbox"), list);
+	struct coop_err ignored;
+
+	for (size_t i = 0; i < json_array_size(given); i++) {
+		(void)snprintf(ret_field, size, "sandbox.%s[%zu]", list, i);
+		COOP_AUTO_FREE char *plain = coop_pathlist_plain(
+			COOP_PATHLIST_PLAIN, json_string_value(json_array_get(given, i)), ret_field,
+			&ignored);
+		if (plain && !strcmp(plain, path))
+			return true;
+	}
+	(void)snprintf(ret_field, size, "sandbox.%s", list);
+	return false;
+}
+
+/* All of a list. The operator's own words are for many commands and hosts: what of them is not there is left out. */
+static int add_list(struct coop_draft *draft, const char *list, char *const *paths,
+		    int (*add)(struct coop_draft *draft, const char *field, const char *path,
+			       struct coop_grants *grants),
+		    struct coop_grants *grants)
+{
+	char field[64], expanded[COOP_PATH_SIZE];
+	int r = 0;
+
+	for (; r == 0 && paths && *paths; paths++) {
+		bool asked = asked_for(draft, list, *paths, field, sizeof field);
+		if (coop_path_expand(*paths, coop_env_home(), expanded) < 0)
+			r = coop_err_field(draft->err, COOP_INVALID_INPUT, field,
+					   "%s %.300s is too long", field, *paths);
+		else if (asked || access(expanded, F_OK) == 0 ||
+			 (errno != ENOENT && errno != ENOTDIR))
+			r = add(draft, field, expanded, grants);
+	}
+	return r;
+}
+
+/* The workspace of an agent that is bound to roots: the one that its working directory lies in, else the first. */
+static const char *own_root(const struct coop_draft *draft)
+{
+	char *const *roots = coop_agent_workspace(draft->agent);
+	const char *cwd = draft->process->labels.cwd;
+
+	for (char *const *root = roots; root && *root; root++) {
+		if (cwd && coop_path_within(cwd, *root))
+			return *root;
+	}
+	return roots ? *roots : NULL;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	size_t left = strlen(((const struct coop_grant *)a)->path),
+	       right = strlen(((const struct coop_grant *)b)->path);
+
+	return left < right ? -1 : left > right;
+}
+
+static int open_writable(struct coop_draft *draft, struct coop_confine *confine,
+			 struct coop_grants *ret)
+{
+	struct coop_sandbox_policy *policy = &confine->policy;
+	const char *workspace = policy->workspace ? policy->workspace : own_root(draft);
+	int r = 0;
+
+	if (policy->profile != COOP_PROFILE_WORKSPACE_WRITE)
+		return 0;
+	if (workspace)
+		r = add_writable(draft, "sandbox.workspace", workspace, ret);
+	/* From here on it is the folder that was opened, whatever its name leads to later. */
+	if (r == 0 && workspace) {
+		char *resolved = coop_mem_strdup(ret->writable[0].path);
+		free(policy->workspace);
+		policy->workspace = resolved;
+		r = resolved ? 0 : coop_err_no_memory(draft->err);
+	}
+	if (r == 0)
+		r = add_list(draft, "allow_write", policy->allow_write, add_writable, ret);
+	qsort(ret->writable, ret->writable_count, sizeof ret->writable[0], by_length);
+	return r;
+}
+
+int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
+		     struct coop_grants *ret)
+{
+	int r = open_writable(draft, confine, ret);
+
+	return r < 0 ? r
+		     : add_list(draft, "allow_read", confine->policy.allow_read, add_readable, ret);
+}
+
+static bool within_any(const struct coop_grant *grants, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (coop_path_within(path, grants[i].path))
+			return true;
+	}
+	return false;
+}
+
+int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine,
+		    struct coop_grants *grants)
+{
+	static const char *const covered[] = {"/tmp", "/run", "/dev"};
+	const char *cwd = draft->process->labels.cwd, *home = coop_env_home();
+	bool hidden = confine->policy.root == COOP_ROOT_MINIMAL ||
+		      (draft->agent->keeper->host.root_keeper && coop_path_within(cwd, home) &&
+		       strcmp(cwd, home) != 0);
+
+	if (within_any(grants->writable, grants->writable_count, cwd) ||
+	    within_any(grants->readable, grants->readable_count, cwd))
+		return 0;
+	for (size_t i = 0; i < sizeof covered / sizeof covered[0]; i++)
+		hidden = hidden || (coop_path_within(cwd, covered[i]) && strcmp(cwd, covered[i]));
+	if (!hidden || grants->readable_count == COOP_GRANTS_MAX)
+		return 0;
+	struct coop_grant *grant = &grants->readable[grants->readable_count];
+	int r = open_grant("cwd", cwd, O_DIRECTORY, grant, draft->err);
+	grants->readable_count += r == 0;
+	/* The user himself may look where he stands, and an agent in its own roots; to name a folder gives nobody else a right. */
+	grant->shown = draft->agent == draft->agent->keeper->main ||
+		       coop_agent_workspace(draft->agent) != NULL;
+	return r;
+}
+
+/* What is on disk and cannot be written is of no use for it either. */
+bool coop_grants_show_tmpdir(const struct coop_draft *draft, const struct coop_confine *confine,
+			     const struct coop_grants *grants)
+{
+	const char *given =
+		json_string_value(json_object_get(coop_arg(draft->args, "base_env"), "TMPDIR"));
+	struct coop_path path;
+
+	if (!given || confine->kind != COOP_CONFINE_NAMESPACES)
+		return true;
+	if (*given != '/' || !coop_path_make(&path, NULL, given))
+		return false;
+	return !strcmp(path.text, "/tmp") || !strcmp(path.text, "/dev/shm") ||
+	       within_any(grants->writable, grants->writable_count, path.text) ||
+	       (confine->layout.home == COOP_HOME_COW && access(path.text, F_OK) == 0 &&
+		coop_path_within(path.text, coop_env_home()));
+}
+
+void coop_grants_close(struct coop_grants *grants)
+{
+	for (size_t i = 0; i < grants->writable_count; i++) {
+		free(grants->writable[i].path);
+		(void)close(grants->writable[i].fd);
+	}
+	for (size_t i = 0; i < grants->readable_count; i++) {
+		free(grants->readable[i].path);
+		(void)close(grants->readable[i].fd);
+	}
+}

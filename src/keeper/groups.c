@@ -1,0 +1,400 @@
+#include "keeper/groups.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "keeper/agent.h"
+#include "keeper/confine.h"
+#include "keeper/draft.h"
+#include "keeper/keeper.h"
+#include "keeper/launcher.h"
+#include "keeper/process.h"
+
+#define PATH_BYTES 1024
+#define CELLS_MAX 4u
+#define CELL_IDLE_MS 10000u
+#define CELL_RETRY_MS 50u
+
+/* A cell that waits must be in every hierarchy that may be needed, so it has limits that nothing reaches. */
+static const struct coop_sandbox_limits unreachable = {
+	.memory_bytes = INT64_C(1) << 60, .cpu_quota_millis = 4096000, .max_pids = 4000000};
+
+/* Of one keeper on this host, the same each time: nobody else has its state folder, or its pid. */
+static void name_keeper(const struct coop_keeper *keeper, char ret[32])
+{
+	const char *text = *keeper->state_dir ? keeper->state_dir : keeper->socket_path;
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	if (keeper->private_mode)
+		hash ^= (uint64_t)getpid() << 32;
+	(void)snprintf(ret, 32, "%u-%08x", geteuid(), (unsigned)(hash ^ hash >> 32));
+}
+
+const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper)
+{
+	struct coop_groups *groups = &keeper->groups;
+	char name[32];
+
+	if (groups->known)
+		return &groups->host;
+	groups->known = true;
+	name_keeper(keeper, name);
+	coop_cgroups_init(&groups->host, name);
+	if (groups->host.unified && keeper->host.root_keeper)
+		(void)coop_cgroups_delegate(&groups->host, keeper->host.can.uid,
+					    keeper->host.can.gid);
+	return &groups->host;
+}
+
+static bool limited(const struct coop_sandbox_limits *limits)
+{
+	return limits->memory_bytes || limits->cpu_quota_millis || limits->max_pids;
+}
+
+/* Whether an agent at or above it has limits for all below it. */
+static bool agents_limited(const struct coop_agent *agent)
+{
+	for (; agent; agent = agent->parent) {
+		if (limited(&agent->settings.sandbox.limits))
+			return true;
+	}
+	return false;
+}
+
+/* What groups are to hold. One that is not to be had was refused before, unless it was tolerated. */
+static struct coop_sandbox_limits held_limits(const struct coop_keeper *keeper,
+					      const struct coop_confine *confine)
+{
+	struct coop_sandbox_limits limits = confine->policy.limits;
+	const struct coop_cgroups *host = &keeper->groups.host;
+
+	if (!host->version[COOP_CG_MEMORY])
+		limits.memory_bytes = 0;
+	if (!host->version[COOP_CG_CPU])
+		limits.cpu_quota_millis = 0;
+	if (!host->version[COOP_CG_PIDS])
+		limits.max_pids = 0;
+	return limits;
+}
+
+static bool needs_group(const struct coop_agent *agent, const struct coop_confine *confine)
+{
+	const struct coop_sandbox_limits *limits = &confine->policy.limits;
+	bool boxed = confine->kind == COOP_CONFINE_NAMESPACES;
+
+	return limits->memory_bytes || limits->cpu_quota_millis || (limits->max_pids && !boxed) ||
+	       agents_limited(agent);
+}
+
+static void hold(struct coop_keeper *keeper, struct coop_confine *confine,
+		 enum coop_protection what, enum coop_controller controller)
+{
+	const struct coop_cgroups *host = coop_groups_host(keeper);
+	bool there = host->version[controller] != 0;
+
+	confine->achieved.asked |= COOP_PROTECT_BIT(what);
+	coop_held_set(&confine->achieved, what, there ? COOP_ENFORCED : COOP_NONE,
+		      there ? coop_cgroup_mechanism(host, controller) : NULL, there ? NULL : "%s",
+		      host->why[controller]);
+}
+
+void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent,
+		      struct coop_confine *confine)
+{
+	const struct coop_sandbox_limits *limits = &confine->policy.limits;
+
+	if (limits->memory_bytes)
+		hold(keeper, confine, COOP_PROTECT_MEMORY, COOP_CG_MEMORY);
+	if (limits->cpu_quota_millis)
+		hold(keeper, confine, COOP_PROTECT_CPU, COOP_CG_CPU);
+	if (limits->max_pids && needs_group(agent, confine) &&
+	    coop_groups_host(keeper)->version[COOP_CG_PIDS])
+		hold(keeper, confine, COOP_PROTECT_PIDS, COOP_CG_PIDS);
+}
+
+/* Only agents that have limits have groups; each lies in those above it. "" for none. */
+static int agent_path(const struct coop_agent *agent, char *ret, size_t size)
+{
+	if (!agent) {
+		*ret = 0;
+		return 0;
+	}
+	int r = agent_path(agent->parent, ret, size);
+	size_t used = strlen(ret);
+	if (r < 0 || !limited(&agent->settings.sandbox.limits))
+		return r;
+	int n = snprintf(ret + used, size - used, "%sa-%lld", used ? "/" : "",
+			 (long long)agent->id);
+	return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
+}
+
+static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent,
+		       struct coop_err *err)
+{
+	char path[PATH_BYTES];
+
+	if (!agent)
+		return 0;
+	int r = make_agents(host, agent->parent, err);
+	if (r < 0 || agent->group.path || !limited(&agent->settings.sandbox.limits))
+		return r;
+	r = agent_path(agent, path, sizeof path);
+	if (r < 0)
+		return coop_err_no_memory(err);
+	return coop_cgroup_make(host, path, &agent->settings.sandbox.limits, false, &agent->group,
+				err);
+}
+
+static void free_cell(struct coop_keeper *keeper, struct coop_cell *cell)
+{
+	coop_list_remove(&cell->in_all);
+	keeper->groups.cell_count--;
+	coop_cgroup_clear(&cell->group);
+	free(cell->parent);
+	free(cell);
+}
+
+/* Its launcher leaves; the group can be removed when that has been reaped, so it is asked again until then. */
+static bool drop_cell(struct coop_keeper *keeper, struct coop_cell *cell)
+{
+	if (cell->launcher)
+		coop_launcher_retire(cell->launcher);
+	cell->launcher = NULL;
+	if (coop_cgroup_remove(&keeper->groups.host, &cell->group) == -EBUSY)
+		return false;
+	free_cell(keeper, cell);
+	return true;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct coop_keeper *keeper = timer->data;
+	bool again = false;
+
+	COOP_LIST_EACH(&keeper->groups.cells, link)
+	{
+		again = !drop_cell(keeper, COOP_LIST_ITEM(link, struct coop_cell, in_all)) || again;
+	}
+	if (again)
+		(void)uv_timer_start(timer, on_timer, CELL_RETRY_MS, 0);
+}
+
+void coop_groups_init(struct coop_keeper *keeper)
+{
+	coop_list_init(&keeper->groups.cells);
+	(void)uv_timer_init(&keeper->loop, &keeper->groups.timer);
+	keeper->groups.timer.data = keeper;
+}
+
+static int open_doors(const struct coop_cgroups *host, const struct coop_cgroup *group,
+		      struct coop_launcher *launcher)
+{
+	int count = coop_cgroup_doors(host, group, launcher->doors);
+
+	if (count < 0)
+		return count;
+	int own = group->fd >= 0 ? coop_cgroups_launcher(host) : -1;
+	if (own >= 0)
+		launcher->doors[count++] = own;
+	launcher->door_count = count;
+	return 0;
+}
+
+/* A launcher of the class that is in the group, or will be as soon as it has started. NULL without memory or descriptors. */
+static struct coop_launcher *park(struct coop_keeper *keeper, const struct coop_cgroup *group,
+				  struct coop_launcher_class class)
+{
+	class.cell = ++keeper->groups.last_cell;
+	struct coop_launcher *launcher = coop_launcher_get(keeper, &class);
+	if (!launcher)
+		return NULL;
+	if (open_doors(&keeper->groups.host, group, launcher) < 0) {
+		coop_launcher_retire(launcher);
+		return NULL;
+	}
+	return launcher;
+}
+
+static bool same_kind(const struct coop_launcher_class *a, const struct coop_launcher_class *b)
+{
+	return a->kind == b->kind && a->other_ids == b->other_ids && a->uid == b->uid &&
+	       a->gid == b->gid;
+}
+
+static struct coop_cell *waiting_cell(struct coop_keeper *keeper, const char *parent,
+				      const struct coop_launcher_class *class)
+{
+	COOP_LIST_EACH(&keeper->groups.cells, link)
+	{
+		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
+		if (cell->launcher && !strcmp(cell->parent, parent) &&
+		    same_kind(&cell->launcher->class, class))
+			return cell;
+	}
+	return NULL;
+}
+
+/* Prepares one for the next time. What fails here is tried again when it is needed. */
+static void prepare_cell(struct coop_keeper *keeper, const char *parent,
+			 const struct coop_launcher_class *class)
+{
+	struct coop_groups *groups = &keeper->groups;
+	struct coop_cell *cell = coop_mem_zalloc(sizeof *cell);
+	char path[PATH_BYTES + 32];
+	struct coop_err err;
+
+	if (!cell || groups->cell_count >= CELLS_MAX) {
+		free(cell);
+		return;
+	}
+	cell->group.fd = -1;
+	cell->parent = coop_mem_strdup(parent);
+	(void)snprintf(path, sizeof path, "%s%ss-%llu", parent, *parent ? "/" : "",
+		       (unsigned long long)++groups->last_cell);
+	int r = cell->parent ? coop_cgroup_make(&groups->host, path, &unreachable, false,
+						&cell->group, &err)
+			     : -ENOMEM;
+	if (r == 0 && !(cell->launcher = park(keeper, &cell->group, *class))) {
+		(void)coop_cgroup_remove(&groups->host, &cell->group);
+		r = -ENOMEM;
+	}
+	if (r < 0) {
+		free(cell->parent);
+		free(cell);
+		return;
+	}
+	coop_launcher_warm(cell->launcher);
+	coop_list_add(&groups->cells, &cell->in_all);
+	groups->cell_count++;
+}
+
+/* Takes a waiting one, with its limits set; false: there is none. */
+static bool take_cell(struct coop_keeper *keeper, const char *parent, struct coop_confine *confine,
+		      const struct coop_sandbox_limits *limits)
+{
+	struct coop_cell *cell = waiting_cell(keeper, parent, &confine->launcher);
+
+	if (!cell)
+		return false;
+	if (coop_cgroup_limit(&keeper->groups.host, &cell->group, limits) < 0)
+		return false;
+	confine->group = cell->group;
+	cell->group = (struct coop_cgroup){.fd = -1};
+	confine->launcher = cell->launcher->class;
+	free_cell(keeper, cell);
+	return true;
+}
+
+static bool version_one(const struct coop_cgroups *host, const struct coop_cgroup *group)
+{
+	for (int i = 0; i < COOP_CG_COUNT; i++) {
+		if ((group->used & 1u << i) && host->version[i] == 1)
+			return true;
+	}
+	return false;
+}
+
+int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
+{
+	struct coop_keeper *keeper = draft->agent->keeper;
+	char parent[PATH_BYTES], path[PATH_BYTES + 32];
+
+	if (!needs_group(draft->agent, confine))
+		return 0;
+	const struct coop_cgroups *host = coop_groups_host(keeper);
+	struct coop_sandbox_limits limits = held_limits(keeper, confine);
+	if (!limited(&limits))
+		return 0;
+	int r = make_agents(host, draft->agent, draft->err);
+	if (r == 0 && agent_path(draft->agent, parent, sizeof parent) < 0)
+		r = coop_err_no_memory(draft->err);
+	if (r < 0)
+		return r;
+	struct coop_launcher_class class = confine->launcher;
+	if (!take_cell(keeper, parent, confine, &limits)) {
+		(void)snprintf(path, sizeof path, "%s%sp-%llu", parent, *parent ? "/" : "",
+			       (unsigned long long)keeper->registry.next_n);
+		r = coop_cgroup_make(host, path, &limits, false, &confine->group, draft->err);
+		if (r < 0)
+			return r;
+		const struct coop_launcher *launcher = park(keeper, &confine->group, class);
+		if (!launcher)
+			r = coop_err_no_memory(draft->err);
+		else
+			confine->launcher = launcher->class;
+	}
+	confine->grouped = true;
+	(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_IDLE_MS, 0);
+	confine->flags |= confine->group.fd >= 0 ? COOP_PLAN_CGROUP_FD : 0u;
+	if (r == 0 && version_one(host, &confine->group) && !waiting_cell(keeper, parent, &class))
+		prepare_cell(keeper, parent, &class);
+	return r;
+}
+
+void coop_groups_count(struct coop_process *process)
+{
+	struct coop_confine *confine = process->confine;
+
+	if (confine && confine->grouped)
+		coop_cgroup_facts(&process->keeper->groups.host, &confine->group,
+				  &confine->counted);
+}
+
+void coop_groups_leave(struct coop_process *process)
+{
+	struct coop_confine *confine = process->confine;
+
+	if (confine->freezer.path &&
+	    coop_cgroup_remove(&process->keeper->groups.host, &confine->freezer) < 0)
+		coop_cgroup_clear(&confine->freezer); /* it goes with the keeper */
+	if (!confine->grouped)
+		return;
+	/* One that was never asked anything sits in it still. */
+	if (!confine->launched && confine->launcher.cell) {
+		struct coop_launcher *launcher =
+			coop_launcher_get(process->keeper, &confine->launcher);
+		if (launcher)
+			coop_launcher_retire(launcher);
+	}
+	int r = coop_cgroup_remove(&process->keeper->groups.host, &confine->group);
+	if (r == -EBUSY) {
+		(void)coop_cgroup_kill(&process->keeper->groups.host, &confine->group);
+		r = coop_cgroup_remove(&process->keeper->groups.host, &confine->group);
+	}
+	if (r < 0)
+		coop_log(COOP_LOG_WARN, "a control group stays until the keeper leaves: %s: %s",
+			 confine->group.path, coop_err_errno_name(-r));
+	coop_cgroup_clear(&confine->group);
+	confine->grouped = false;
+}
+
+void coop_groups_agent_changed(struct coop_agent *agent)
+{
+	if (agent->group.path)
+		(void)coop_cgroup_limit(&agent->keeper->groups.host, &agent->group,
+					&agent->settings.sandbox.limits);
+}
+
+void coop_groups_agent_removed(struct coop_agent *agent)
+{
+	if (agent->group.path && coop_cgroup_remove(&agent->keeper->groups.host, &agent->group) < 0)
+		coop_cgroup_clear(&agent->group);
+}
+
+void coop_groups_free(struct coop_keeper *keeper)
+{
+	struct coop_groups *groups = &keeper->groups;
+
+	(void)uv_timer_stop(&groups->timer);
+	while (groups->cells.next && !coop_list_empty(&groups->cells))
+		free_cell(keeper, COOP_LIST_ITEM(groups->cells.next, struct coop_cell, in_all));
+	if (groups->known)
+		coop_cgroups_free(&groups->host);
+}

@@ -1,0 +1,65 @@
+/* Control groups of processes and of agents: limits of memory, CPU and processes that hold for whole trees.
+ *
+ * A process with such a limit, or of an agent that has one together with all below it, has a group of its own, in those of its agents.
+ * In version 2 it is cloned into it. In version 1 that cannot be: a launcher that is in the group already clones it, and leaves. To move into
+ * a group takes the kernel milliseconds, so such a launcher is kept ready once one was needed. */
+#ifndef COOP_KEEPER_GROUPS_H
+#define COOP_KEEPER_GROUPS_H
+
+#include <stdbool.h>
+
+#include <uv.h>
+
+#include "base/err.h"
+#include "keeper/list.h"
+#include "sandbox/cgroup.h"
+
+struct coop_agent;
+struct coop_confine;
+struct coop_draft;
+struct coop_keeper;
+struct coop_launcher;
+struct coop_process;
+
+struct coop_groups {
+	bool known; /* looked for */
+	struct coop_cgroups host;
+	struct coop_link cells; /* struct coop_cell that wait */
+	unsigned cell_count;
+	uint64_t last_cell;
+	uv_timer_t timer; /* lets go of cells that nobody asks for */
+};
+
+/* A group with a launcher in it. */
+struct coop_cell {
+	struct coop_link in_all;
+	char *parent; /* relative path of what it lies in; "": nothing */
+	struct coop_cgroup group;
+	struct coop_launcher *launcher;
+};
+
+void coop_groups_init(struct coop_keeper *keeper);
+
+/* Finds out what there is, the first time. */
+const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper);
+
+/* Says in the report which limits are held by groups, or why not. `agent` NULL: nobody's in particular. */
+void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent,
+		      struct coop_confine *confine);
+
+/* Makes the group that the process needs, and names the launcher for it. 0, or the error filled. */
+int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine);
+
+/* The program has ended: what the kernel counted in its group is noted. */
+void coop_groups_count(struct coop_process *process);
+
+/* Nobody is in it any more. */
+void coop_groups_leave(struct coop_process *process);
+
+/* An agent's limits have changed; it is removed. */
+void coop_groups_agent_changed(struct coop_agent *agent);
+void coop_groups_agent_removed(struct coop_agent *agent);
+
+void coop_groups_free(struct coop_keeper *keeper);
+
+#endif

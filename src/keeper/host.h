@@ -1,0 +1,24 @@
+/* What the keeper knows of its host: found out when it starts. */
+#ifndef COOP_KEEPER_HOST_H
+#define COOP_KEEPER_HOST_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "sandbox/host.h"
+
+struct coop_keeper;
+
+struct coop_keeper_host {
+	bool root_keeper;
+	bool probed;
+	struct coop_host can;
+	int probe_error; /* why nothing is known: an errno; 0 */
+	bool outer_root; /* root of this user namespace, and of the one outside: commands would be, too */
+	const char *whose; /* how the identity of confined commands was chosen, for people */
+};
+
+/* Chooses the identity and asks what works. Never fails: what is not known does not work. */
+void coop_keeper_host_init(struct coop_keeper *keeper);
+
+#endif

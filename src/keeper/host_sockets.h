@@ -1,0 +1,27 @@
+/* The sockets of the host that have a name in the file system. Connecting is no write: a process reaches each one that it can see, so its
+ * view is made without them. */
+#ifndef COOP_KEEPER_HOST_SOCKETS_H
+#define COOP_KEEPER_HOST_SOCKETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define COOP_HOST_SOCKETS_MAX 4096u
+
+struct coop_host_sockets {
+	char **paths; /* canonical, NULL-terminated; NULL: none yet */
+	size_t count;
+	uint64_t read_at, resolved_at; /* monotonic */
+	struct coop_buf names;         /* that they were found by: each with its NUL, sorted */
+	struct coop_buf table;         /* the kernel's list */
+};
+
+/* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond the bound the rest is left out.
+ * Where there are many the answer may be a quarter of a second old. NULL-terminated, until the next call; NULL: none, or not to be had. */
+const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets);
+
+void coop_host_sockets_clear(struct coop_host_sockets *sockets);
+
+#endif

@@ -1,0 +1,27 @@
+/* The network of a session: a net namespace with nothing but loopback in it, which all of its confined processes share and nobody else
+ * reaches. It goes with the last of them. */
+#ifndef COOP_KEEPER_NET_H
+#define COOP_KEEPER_NET_H
+
+#include <stdint.h>
+
+struct coop_keeper;
+
+struct coop_net {
+	struct coop_net **home; /* where the session keeps it; NULL once the session is gone */
+	uint64_t id;
+	int fd; /* -1: no launcher has made it yet */
+	unsigned users;
+	uint64_t unreachable; /* attempts to reach other hosts that have been told of */
+	uint32_t uid;         /* whose launcher made it: those of others cannot enter it */
+	struct coop_keeper *keeper;
+};
+
+/* One more user of the session's; made if there is none. Somebody with another identity gets one of his own. NULL without memory. */
+struct coop_net *coop_net_take(struct coop_keeper *keeper, struct coop_net **home, uint32_t uid);
+void coop_net_drop(struct coop_net *net);
+
+/* The session is gone; who still uses its network keeps it. */
+void coop_net_orphan(struct coop_net **home);
+
+#endif

@@ -1,0 +1,96 @@
+#include "keeper/spawn_failure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "keeper/confine.h"
+#include "keeper/process.h"
+#include "keeper/spawn.h"
+
+int coop_spawn_failed_at(struct coop_err *err, const char *step, int error)
+{
+	int r = coop_err_set(err, COOP_SPAWN_FAILED, "the process could not be started: %s: %s",
+			     step, strerror(error));
+
+	coop_err_detail(err, "step", step);
+	coop_err_detail(err, "errno", coop_err_errno_name(error));
+	return r;
+}
+
+static const char *step_name(enum coop_plan_step step)
+{
+	static const char *const names[COOP_STEP_COUNT] = {
+		[COOP_STEP_CLONE] = "clone",
+		[COOP_STEP_BODY] = "body",
+		[COOP_STEP_NETWORK] = "network",
+		[COOP_STEP_IDENTITY] = "identity",
+		[COOP_STEP_DEATH_SIGNAL] = "death_signal",
+		[COOP_STEP_SESSION] = "session",
+		[COOP_STEP_MOUNTS] = "mounts",
+		[COOP_STEP_INIT] = "init",
+		[COOP_STEP_TERMINAL] = "terminal",
+		[COOP_STEP_STDIO] = "stdio",
+		[COOP_STEP_CHDIR] = "chdir",
+		[COOP_STEP_LIMITS] = "limits",
+		[COOP_STEP_CLOSE_FDS] = "close_fds",
+		[COOP_STEP_NO_NEW_PRIVS] = "no_new_privs",
+		[COOP_STEP_LANDLOCK] = "landlock",
+		[COOP_STEP_CAPABILITIES] = "capabilities",
+		[COOP_STEP_SECCOMP] = "seccomp",
+		[COOP_STEP_EXEC] = "exec",
+	};
+
+	return step < COOP_STEP_COUNT ? names[step] : "unknown";
+}
+
+/* What a mount was for, in words: which operation of the plan it was, and where. */
+static void name_operation(const struct coop_spawn *spawn, struct coop_err *err)
+{
+	const struct coop_layout *layout = &spawn->process->confine->layout;
+	size_t count = coop_buf_size(&layout->ops) / sizeof(struct coop_plan_op);
+	uint32_t which = spawn->failure.op;
+
+	if (spawn->failure.step != COOP_STEP_MOUNTS || which >= count)
+		return;
+	const struct coop_plan_op *op =
+		(const struct coop_plan_op *)(const void *)coop_buf_front(&layout->ops) + which;
+	if (!op->path)
+		return;
+	const char *path = (const char *)coop_buf_front(&layout->text) + op->path;
+	coop_err_detail(err, "path", path);
+	if (spawn->failure.error == EACCES && !strcmp(path, spawn->process->labels.cwd))
+		(void)coop_err_field(
+			err, COOP_INVALID_INPUT, "cwd",
+			"cwd %.300s cannot be entered by uid %u, whom the command runs "
+			"as; name it as the workspace (--workspace DIR)",
+			path, spawn->process->confine->launcher.uid);
+}
+
+void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
+{
+	const struct coop_process *process = spawn->process;
+	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.error;
+	enum coop_plan_step step =
+		spawn->reply_error ? spawn->reply_step : (enum coop_plan_step)spawn->failure.step;
+	const char *protection = process->confine->kind == COOP_CONFINE_NONE
+					 ? NULL
+					 : coop_confine_step_protection(step);
+
+	(void)coop_spawn_failed_at(err, step_name(step), error);
+	if (protection) {
+		err->code = COOP_SANDBOX_UNAVAILABLE;
+		(void)snprintf(err->message, sizeof err->message,
+			       "sandbox: %s could not be set up: %s: %s", protection,
+			       step_name(step), strerror(error));
+		coop_err_detail(err, "protection", protection);
+		coop_err_detail(err, "reason", strerror(error));
+		name_operation(spawn, err);
+	}
+	if (step == COOP_STEP_EXEC)
+		(void)snprintf(err->message, sizeof err->message, "cannot execute %.300s: %s",
+			       process->labels.command, strerror(error));
+	if (error == E2BIG)
+		(void)coop_err_field(err, COOP_TOO_LARGE, "argv",
+				     "argv and env are larger than the kernel takes");
+}

@@ -1,0 +1,249 @@
+#include "sandbox/ghosts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "sandbox/ghosts_disk.h"
+
+#define BUCKETS 1024u
+
+struct entry {
+	struct entry *next;
+	struct coop_ghost_mark mark;
+	size_t users;
+	char path[];
+};
+
+struct coop_ghosts {
+	struct entry *buckets[BUCKETS];
+	size_t count;
+	bool changed; /* since the list was written */
+	int list;     /* fd of the list; -1: none is kept */
+};
+
+/* The place that points to the path's entry, or to NULL where it would go. */
+static struct entry **find(struct coop_ghosts *ghosts, const char *path)
+{
+	uint32_t key = 2166136261u;
+
+	for (const char *c = path; *c; c++)
+		key = (key ^ (unsigned char)*c) * 16777619u;
+	struct entry **place = &ghosts->buckets[key % BUCKETS];
+	while (*place && strcmp((*place)->path, path) != 0)
+		place = &(*place)->next;
+	return place;
+}
+
+static void write_list(struct coop_ghosts *ghosts)
+{
+	struct coop_buf text = {0};
+	int r = 0;
+
+	if (!ghosts->changed)
+		return;
+	ghosts->changed = false;
+	if (ghosts->list < 0)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (const struct entry *entry = ghosts->buckets[i]; entry && r == 0;
+		     entry = entry->next)
+			r = coop_ghost_list_add(&text, entry->path, &entry->mark);
+	}
+	if (r == 0)
+		r = coop_ghost_list_write(ghosts->list, &text);
+	/* What is not listed stays behind if the keeper is killed; no reason to refuse anything. */
+	if (r < 0)
+		coop_log(COOP_LOG_WARN, "the list of placeholders cannot be written error=%s",
+			 strerror(-r));
+	coop_buf_clear(&text);
+}
+
+struct coop_ghosts *coop_ghosts_new(const char *state)
+{
+	struct coop_ghosts *ghosts = coop_mem_zalloc(sizeof *ghosts);
+	char path[4096];
+
+	if (!ghosts)
+		return NULL;
+	ghosts->list = -1;
+	if (!state)
+		return ghosts;
+	int n = snprintf(path, sizeof path, "%s/ghosts", state);
+	if (n > 0 && (size_t)n < sizeof path)
+		ghosts->list = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (ghosts->list < 0) {
+		coop_log(COOP_LOG_WARN, "no list of placeholders is kept path=%s error=%s", path,
+			 strerror(errno));
+		return ghosts;
+	}
+	coop_ghost_list_remove_all(ghosts->list);
+	ghosts->changed = true;
+	write_list(ghosts);
+	return ghosts;
+}
+
+static void remove_at(struct coop_ghosts *ghosts, struct entry **place)
+{
+	struct entry *entry = *place;
+
+	coop_ghost_remove(entry->path, &entry->mark);
+	*place = entry->next;
+	ghosts->count--;
+	ghosts->changed = true;
+	free(entry);
+}
+
+void coop_ghosts_free(struct coop_ghosts *ghosts)
+{
+	if (!ghosts)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		while (ghosts->buckets[i])
+			remove_at(ghosts, &ghosts->buckets[i]);
+	}
+	write_list(ghosts);
+	if (ghosts->list >= 0)
+		(void)close(ghosts->list);
+	free(ghosts);
+}
+
+/* No reason to refuse the process: the name is taken, or cannot be made by anybody inside either. */
+static bool passed_over(int status)
+{
+	switch (-status) {
+	case EEXIST:
+	case EACCES:
+	case EROFS:
+	case EPERM:
+	case ENOENT:
+	case ENOTDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int add(struct coop_ghosts *ghosts, struct entry **place, const struct coop_ghost *ghost)
+{
+	size_t size = strlen(ghost->path) + 1;
+	struct entry *entry = coop_mem_zalloc(sizeof *entry + size);
+
+	if (!entry)
+		return -ENOMEM;
+	int r = coop_ghost_make(ghost->path, ghost->folder, &entry->mark);
+	if (r < 0) {
+		free(entry);
+		return r;
+	}
+	memcpy(entry->path, ghost->path, size);
+	entry->users = 1;
+	*place = entry;
+	ghosts->count++;
+	ghosts->changed = true;
+	return 0;
+}
+
+/* One that somebody removed meanwhile is made again. Where somebody put something in its place, that is not ours. */
+static int take(struct coop_ghosts *ghosts, struct coop_ghost *ghost)
+{
+	struct entry **place = find(ghosts, ghost->path), *entry = *place;
+	int r = 0;
+
+	if (!entry) {
+		r = add(ghosts, place, ghost);
+	} else {
+		if (!coop_ghost_unchanged(ghost->path, &entry->mark)) {
+			r = coop_ghost_make(ghost->path, ghost->folder, &entry->mark);
+			ghosts->changed = true;
+		}
+		entry->users += r == 0;
+	}
+	ghost->held = r == 0;
+	return r < 0 && !passed_over(r) ? r : 0;
+}
+
+void coop_ghosts_release(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = list[i].held ? *find(ghosts, list[i].path) : NULL;
+		list[i].held = false;
+		if (entry)
+			entry->users--;
+	}
+}
+
+static void remove_unused(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
+{
+	/* Backwards, as they were made: what lies in another goes first. */
+	while (count--) {
+		struct entry **place = find(ghosts, list[count].path);
+		if (*place && (*place)->users == 0)
+			remove_at(ghosts, place);
+	}
+}
+
+void coop_ghosts_sweep(struct coop_ghosts *ghosts)
+{
+	for (size_t i = 0; i < BUCKETS && ghosts->count; i++) {
+		for (struct entry **place = &ghosts->buckets[i]; *place;) {
+			if ((*place)->users == 0)
+				remove_at(ghosts, place);
+			else
+				place = &(*place)->next;
+		}
+	}
+	write_list(ghosts);
+}
+
+int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++)
+		list[i].held = false;
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = take(ghosts, &list[i]);
+	if (r < 0) {
+		coop_ghosts_release(ghosts, list, count);
+		remove_unused(ghosts, list, count);
+	}
+	write_list(ghosts);
+	return r;
+}
+
+void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
+{
+	coop_ghosts_release(ghosts, list, count);
+	remove_unused(ghosts, list, count);
+	write_list(ghosts);
+}
+
+bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path)
+{
+	if (!ghosts->count)
+		return false;
+	/* Looking changes nothing. */
+	struct entry *entry = *find((struct coop_ghosts *)(uintptr_t)ghosts, path);
+	return entry && coop_ghost_unchanged(path, &entry->mark);
+}
+
+size_t coop_ghosts_count(const struct coop_ghosts *ghosts)
+{
+	return ghosts->count;
+}
+
+void coop_ghosts_free_list(struct coop_ghost *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(list[i].path);
+	free(list);
+}

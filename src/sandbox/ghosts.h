@@ -1,0 +1,46 @@
+/* Placeholders on disk. Where a protected or denied path was missing, something must stand there for as long as a process runs that may
+ * not make it: nothing can be mounted on a name that is not there. A placeholder is an empty folder, or a socket that nobody listens on:
+ * version control and most programs pass over it, and anything can be mounted over it.
+ *
+ * Processes share placeholders; the last one takes them away. A file in the state folder names those that stand, so that a keeper that was
+ * killed leaves nothing behind for good. */
+#ifndef COOP_SANDBOX_GHOSTS_H
+#define COOP_SANDBOX_GHOSTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct coop_ghost {
+	char *path; /* canonical */
+	bool folder;
+	bool held; /* set by coop_ghosts_take: it stands, and is counted */
+};
+
+struct coop_ghosts;
+
+/* NULL without memory. `state` is the folder for the list; NULL: none is kept. What an earlier keeper left there is removed. */
+struct coop_ghosts *coop_ghosts_new(const char *state);
+
+/* Removes all that stand. */
+void coop_ghosts_free(struct coop_ghosts *ghosts);
+
+/* Makes those that are missing and counts one user more for each of ours; marks what is held. One that cannot be made where nobody inside
+ * could make it either, or whose name somebody else took meanwhile, is passed over. 0 or -errno, then none is held. */
+int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count);
+
+/* Counts one user less for those held; removes those without any, if they are still as they were made. */
+void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count);
+
+/* The same in two steps, for who starts one process after the other: what is released stands until the next sweep, and is taken again
+ * without being made. */
+void coop_ghosts_release(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count);
+void coop_ghosts_sweep(struct coop_ghosts *ghosts);
+
+/* Whether what is at path now is a placeholder of ours, still as it was made. */
+bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path);
+
+size_t coop_ghosts_count(const struct coop_ghosts *ghosts);
+
+void coop_ghosts_free_list(struct coop_ghost *list, size_t count);
+
+#endif

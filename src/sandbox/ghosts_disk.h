@@ -1,0 +1,34 @@
+/* Placeholders one by one, and the list of them: what ghosts.c does on disk. */
+#ifndef COOP_SANDBOX_GHOSTS_DISK_H
+#define COOP_SANDBOX_GHOSTS_DISK_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+#define COOP_GHOST_LIST_MAX (16u << 20) /* bytes of a list that are read */
+
+/* By which a placeholder is known again. */
+struct coop_ghost_mark {
+	dev_t dev;
+	ino_t ino;
+	bool folder;
+};
+
+/* 0 or -errno. No link is followed on the way, here and in the following. */
+int coop_ghost_make(const char *path, bool folder, struct coop_ghost_mark *ret_mark);
+/* Whether it still is what was made: nobody put anything in its place, or into it. */
+bool coop_ghost_unchanged(const char *path, const struct coop_ghost_mark *mark);
+/* Only then it is removed. */
+void coop_ghost_remove(const char *path, const struct coop_ghost_mark *mark);
+
+/* A list is a run of "d 12 345 /path" or "s …", each with its NUL. 0 or -errno. */
+int coop_ghost_list_add(struct coop_buf *text, const char *path,
+			const struct coop_ghost_mark *mark);
+/* Replaces what the file holds. */
+int coop_ghost_list_write(int fd, const struct coop_buf *text);
+/* Removes from disk what the file names. */
+void coop_ghost_list_remove_all(int fd);
+
+#endif

@@ -1,0 +1,241 @@
+/* What must not be read: it is covered, wherever the view shows it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/glob.h"
+#include "sandbox/layout_builder.h"
+
+#define MATCHES_MAX 1024u
+#define ENTRIES_MAX 200000u
+
+/* Under a root keeper the process is somebody else: what it cannot reach need not be covered, and cannot. */
+static uint32_t cover_flags(const struct coop_builder *b)
+{
+	return b->input->root_keeper ? COOP_OP_OPTIONAL : 0;
+}
+
+/* A missing path where the process cannot write. Somebody else may make it while the process runs: if that is us, the name is held. */
+static void deny_missing(struct coop_builder *b, const char *path)
+{
+	char part[COOP_PATH_SIZE], parent[COOP_PATH_SIZE];
+	struct stat st;
+	bool last = true;
+
+	(void)snprintf(part, sizeof part, "%s", path);
+	for (;;) {
+		coop_path_parent(part, parent);
+		int r = coop_builder_look(b, parent, &st);
+		if (r == 0)
+			break;
+		if (r != -ENOENT)
+			return;
+		(void)snprintf(part, sizeof part, "%s", parent);
+		last = false;
+	}
+	if (!S_ISDIR(st.st_mode) || faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS) < 0)
+		return;
+	coop_builder_ghost(b, part, !last);
+	coop_builder_seal(b, part, COOP_SEAL_COVER, COOP_OP_OPTIONAL);
+}
+
+static void cover(struct coop_builder *b, const char *path, bool exists)
+{
+	const char *top;
+
+	switch (coop_builder_zone(b, path, &top)) {
+	case COOP_ZONE_WRITABLE:
+		coop_layout_seal_in(b, top, path, COOP_SEAL_COVER, false);
+		break;
+	case COOP_ZONE_HOST:
+	case COOP_ZONE_READABLE:
+		if (exists)
+			coop_builder_seal(b, path, COOP_SEAL_COVER, cover_flags(b));
+		else
+			deny_missing(b, path);
+		break;
+	case COOP_ZONE_LAYER:
+		/* Names in the layer are hidden in it; matches of patterns are not. */
+		if (coop_builder_holds_tree(b, path) ||
+		    (exists && !coop_layout_masks_path(b, path)))
+			coop_builder_seal(b, path, COOP_SEAL_COVER, 0);
+		break;
+	case COOP_ZONE_PRIVATE:
+		if (coop_builder_holds_tree(b, path))
+			coop_builder_seal(b, path, COOP_SEAL_COVER, 0);
+		break;
+	case COOP_ZONE_OWN:
+		coop_builder_seal(b, path, COOP_SEAL_COVER, COOP_OP_OPTIONAL);
+		break;
+	}
+}
+
+struct alias_context {
+	struct coop_builder *b;
+	struct stat st;
+};
+
+/* The same file under another mount. Where that is covered by a third one, the path shows something else. */
+static void deny_alias(void *context, const char *alias)
+{
+	struct alias_context *known = context;
+	struct coop_builder *b = known->b;
+	struct stat st;
+
+	if (!coop_path_normal(alias) || !alias[1] || lstat(alias, &st) < 0)
+		return;
+	if (S_ISLNK(st.st_mode) || st.st_dev != known->st.st_dev)
+		return;
+	cover(b, alias, true);
+}
+
+void coop_layout_aliases(struct coop_builder *b, const char *real,
+			 void (*tell)(void *context, const char *alias), void *context)
+{
+	int r = b->mounts.mounts || b->failed ? 0 : coop_mountinfo_read(&b->mounts);
+
+	if (r < 0) {
+		coop_mountinfo_clear(&b->mounts);
+		if (r == -ENOMEM)
+			coop_builder_no_memory(b);
+		coop_builder_note(b, "other mounts of the same files are not known: %s",
+				  coop_err_errno_name(-r));
+		return;
+	}
+	if (!b->failed)
+		coop_mountinfo_aliases(&b->mounts, real, tell, context);
+}
+
+void coop_layout_deny_real(struct coop_builder *b, const char *real)
+{
+	struct alias_context known = {.b = b};
+	int r = coop_builder_look(b, real, &known.st);
+
+	cover(b, real, r == 0);
+	if (r == 0)
+		coop_layout_aliases(b, real, deny_alias, &known);
+}
+
+static void deny_path(struct coop_builder *b, const char *path)
+{
+	char real[COOP_PATH_SIZE];
+	bool exists;
+
+	/* What we may not reach the process may not either. */
+	if (!b->failed && coop_path_resolve(path, real, &exists) == 0)
+		coop_layout_deny_real(b, real);
+}
+
+struct match_context {
+	struct coop_builder *b;
+	size_t count;
+};
+
+static void deny_match(void *context, const char *path)
+{
+	struct match_context *matches = context;
+
+	matches->count++;
+	deny_path(matches->b, path);
+}
+
+static void deny_listed(struct coop_builder *b)
+{
+	char *const *list = b->input->policy->deny_read;
+	struct match_context matches = {.b = b};
+	size_t entries = ENTRIES_MAX, patterns = 0;
+	char path[COOP_PATH_SIZE], field[48];
+
+	for (size_t i = 0; list && list[i] && !b->failed; i++) {
+		int r = coop_path_expand(list[i], b->input->home, path);
+		(void)snprintf(field, sizeof field, "sandbox.deny_read[%zu]", i);
+		if (r == -ENOENT)
+			continue;
+		if (r < 0 || !coop_path_normal(path) || !path[1]) {
+			coop_builder_fail(b, coop_err_field(b->err, COOP_INVALID_INPUT, field,
+							    "%s cannot be denied: %.300s", field,
+							    list[i]));
+			return;
+		}
+		if (!coop_glob_special(path)) {
+			deny_path(b, path);
+			continue;
+		}
+		patterns++;
+		r = coop_path_glob(path, MATCHES_MAX - matches.count, &entries, deny_match,
+				   &matches);
+		if (r < 0)
+			coop_builder_fail(b, coop_err_field(b->err, COOP_TOO_LARGE, field,
+							    "%s has more than %u matches, or too "
+							    "much to look through: %.300s",
+							    field, MATCHES_MAX, list[i]));
+	}
+	if (patterns)
+		(void)snprintf(b->out->globs, sizeof b->out->globs,
+			       "%zu pattern%s, %zu match%s at the start", patterns,
+			       patterns == 1 ? "" : "s", matches.count,
+			       matches.count == 1 ? "" : "es");
+}
+
+/* Sockets in the workspace are the workspace's own. */
+static void deny_sockets(struct coop_builder *b)
+{
+	char real[COOP_PATH_SIZE];
+	struct stat st;
+	bool exists;
+
+	for (const char *const *p = b->input->sockets; p && *p; p++) {
+		enum coop_zone zone = coop_builder_zone(b, *p, NULL);
+		/* There may be many, and most lie in what is private. */
+		if (zone != COOP_ZONE_HOST && zone != COOP_ZONE_READABLE && zone != COOP_ZONE_LAYER)
+			continue;
+		if (!coop_path_normal(*p) || coop_path_resolve(*p, real, &exists) < 0 || !exists ||
+		    strcmp(real, *p) != 0 || coop_builder_look(b, real, &st) < 0 ||
+		    !S_ISSOCK(st.st_mode))
+			continue;
+		/* They come and go. */
+		coop_builder_seal(b, real, COOP_SEAL_COVER, COOP_OP_OPTIONAL);
+	}
+}
+
+void coop_layout_hide_keeper(struct coop_builder *b)
+{
+	struct stat st;
+
+	for (const char *const *p = b->input->hidden; p && *p; p++) {
+		enum coop_zone zone = coop_builder_zone(b, *p, NULL);
+		if (!coop_path_normal(*p) || !(*p)[1] || lstat(*p, &st) < 0)
+			continue;
+		/* In the layer it is hidden by its name, unless it is all of the home. */
+		if (zone == COOP_ZONE_HOST || zone == COOP_ZONE_READABLE ||
+		    (zone == COOP_ZONE_LAYER && !strcmp(*p, b->input->home)))
+			coop_builder_op(b,
+					(struct coop_plan_op){.kind = COOP_OP_COVER,
+							      .flags = cover_flags(b),
+							      .fd = -1},
+					*p);
+	}
+}
+
+/* Once more for what a tree brought back, or whose home came later. */
+static void deny_keeper(struct coop_builder *b)
+{
+	for (const char *const *p = b->input->hidden; p && *p; p++) {
+		enum coop_zone zone = coop_builder_zone(b, *p, NULL);
+		if (coop_path_normal(*p) && (*p)[1] &&
+		    (b->degraded || zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE))
+			cover(b, *p, access(*p, F_OK) == 0);
+	}
+}
+
+void coop_layout_deny(struct coop_builder *b)
+{
+	deny_keeper(b);
+	coop_layout_cover_masks(b);
+	deny_listed(b);
+	/* Landlock says nothing of connecting. */
+	if (!b->degraded)
+		deny_sockets(b);
+}

@@ -1,0 +1,288 @@
+/* The home folder: seen as it is, less the credentials, with a private layer; or without writes; or not at all. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "sandbox/layout_builder.h"
+
+#define LAYER_BYTES (512u << 20)
+#define LAYER_INODES 131072u
+#define HIDDEN_BYTES (128u << 20)
+#define HIDDEN_INODES 16384u
+
+static const char *const credentials[] = {
+	".ssh",
+	".aws",
+	".azure",
+	".gnupg",
+	".netrc",
+	".docker",
+	".kube",
+	".git-credentials",
+	".config/git/credentials",
+	".pypirc",
+	".npmrc",
+	".config/gcloud",
+	".config/gh",
+	".password-store",
+	".local/share/keyrings",
+	".mozilla",
+	".thunderbird",
+	".config/google-chrome",
+	".config/chromium",
+	".config/BraveSoftware",
+	".config/microsoft-edge",
+	".config/opera",
+	".config/vivaldi",
+	".var/app/org.mozilla.firefox",
+	"snap/firefox",
+	"snap/chromium",
+};
+
+static bool name_below(const char *name, const char *folder)
+{
+	size_t size = strlen(folder);
+
+	return !strncmp(name, folder, size) && (!name[size] || name[size] == '/');
+}
+
+static bool masked(const struct coop_builder *b, const char *name)
+{
+	const char *mask = (const char *)coop_buf_front(&b->masks);
+
+	for (uint32_t i = 0; i < b->mask_count; i++) {
+		if (name_below(name, mask))
+			return true;
+		mask += strlen(mask) + 1;
+	}
+	return false;
+}
+
+/* What is hidden whole must not be there as a folder with something hidden in it. */
+static void drop_below(struct coop_builder *b, const char *folder)
+{
+	char *from = (char *)coop_buf_front(&b->masks), *to = from;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < b->mask_count; i++) {
+		size_t size = strlen(from) + 1;
+		if (!name_below(from, folder)) {
+			memmove(to, from, size);
+			to += size;
+			kept++;
+		}
+		from += size;
+	}
+	b->masks.tail -= (size_t)(from - to);
+	b->mask_count = kept;
+}
+
+static void add_mask(struct coop_builder *b, const char *name)
+{
+	if (b->failed || masked(b, name))
+		return;
+	drop_below(b, name);
+	if (coop_buf_append(&b->masks, name, strlen(name) + 1) < 0)
+		coop_builder_no_memory(b);
+	else
+		b->mask_count++;
+}
+
+enum found { PLAIN, MISSING, LINKED };
+
+/* How a path in the home is there, without resolving it: most have no link on the way. MISSING: *path is cut behind the first name that
+ * is not there. */
+static enum found look_in_home(const struct coop_builder *b, char *path)
+{
+	struct stat st;
+
+	for (char *end = path + strlen(b->input->home); *end;) {
+		end = strchrnul(end + 1, '/');
+		char kept = *end;
+		*end = 0;
+		if (lstat(path, &st) < 0)
+			return MISSING;
+		if (S_ISLNK(st.st_mode))
+			return LINKED;
+		*end = kept;
+	}
+	return PLAIN;
+}
+
+/* A name in the home may lead elsewhere. What is in the home is hidden under its real name, and under a link's. Of what is missing the
+ * first missing name is hidden: that needs no folders which the home does not have. */
+static void mask_path(struct coop_builder *b, const char *given)
+{
+	size_t skip = strlen(b->input->home) + 1;
+	char path[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
+	bool exists;
+
+	(void)snprintf(path, sizeof path, "%s", given);
+	if (look_in_home(b, path) != LINKED) {
+		add_mask(b, path + skip);
+		return;
+	}
+	/* In a folder that is a link nothing can be hidden by the link's name. */
+	if (!strcmp(path, given))
+		add_mask(b, path + skip);
+	if (coop_path_resolve(given, real, &exists) == 0 && coop_path_below(real, b->input->home) &&
+	    strcmp(real, b->input->home) != 0)
+		add_mask(b, real + skip);
+}
+
+static bool in_a_root(const struct coop_layout_input *input, const char *path)
+{
+	for (size_t i = 0; i < input->writable_count; i++) {
+		if (coop_path_below(path, input->writable[i].path))
+			return true;
+	}
+	for (size_t i = 0; i < input->readable_count; i++) {
+		if (coop_path_below(path, input->readable[i].path))
+			return true;
+	}
+	return false;
+}
+
+/* Denied paths in the home are hidden in the layer, whether they exist or not. */
+static void mask_denied(struct coop_builder *b, const char *denied)
+{
+	const char *home = b->input->home;
+	char path[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
+	bool exists;
+
+	if (coop_glob_special(denied) || coop_path_expand(denied, home, path) < 0 ||
+	    !coop_path_normal(path) || coop_path_resolve(path, real, &exists) < 0)
+		return;
+	if (coop_path_below(real, home) && strcmp(real, home) != 0 && !in_a_root(b->input, real))
+		mask_path(b, real);
+}
+
+static void collect_masks(struct coop_builder *b)
+{
+	char path[COOP_PATH_SIZE];
+
+	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
+		if (coop_path_join(b->input->home, credentials[i], path) == 0)
+			mask_path(b, path);
+	}
+	for (const char *const *p = b->input->hidden; p && *p; p++) {
+		if (coop_path_below(*p, b->input->home) && strcmp(*p, b->input->home) != 0)
+			add_mask(b, *p + strlen(b->input->home) + 1);
+	}
+	for (char *const *p = b->input->policy->deny_read; p && *p; p++)
+		mask_denied(b, *p);
+}
+
+bool coop_layout_masks_path(const struct coop_builder *b, const char *path)
+{
+	size_t size = strlen(b->input->home);
+
+	return path[size] && masked(b, path + size + 1);
+}
+
+/* What can be had. An overlay keeps the owners of files: with other owners below, as under a root keeper, it would show a home that the
+ * process may hardly read. */
+static enum coop_home possible(const struct coop_builder *b)
+{
+	const struct coop_layout_input *input = b->input;
+	enum coop_home home = (enum coop_home)input->policy->home;
+
+	if (home != COOP_HOME_COW)
+		return home;
+	if (input->root_keeper)
+		return COOP_HOME_HIDDEN;
+	return input->host->error[COOP_CAN_OVERLAY] ? COOP_HOME_READ_ONLY : COOP_HOME_COW;
+}
+
+static void add_layer(struct coop_builder *b)
+{
+	collect_masks(b);
+	struct coop_plan_op op = {.kind = COOP_OP_LAYER,
+				  .fd = -1,
+				  .size = LAYER_BYTES,
+				  .inodes = LAYER_INODES,
+				  .count = b->mask_count};
+	op.data = coop_builder_text(b, coop_buf_front(&b->masks), coop_buf_size(&b->masks));
+	coop_builder_op(b, op, b->input->home);
+	coop_builder_enter(b, b->input->home, COOP_ZONE_LAYER);
+}
+
+static void add_hidden(struct coop_builder *b)
+{
+	coop_builder_op(b,
+			(struct coop_plan_op){.kind = COOP_OP_TMPFS,
+					      .fd = -1,
+					      .size = HIDDEN_BYTES,
+					      .inodes = HIDDEN_INODES,
+					      .mode = 0755},
+			b->input->home);
+	coop_builder_enter(b, b->input->home, COOP_ZONE_PRIVATE);
+}
+
+void coop_layout_home(struct coop_builder *b)
+{
+	const char *home = b->input->home;
+	struct stat st;
+
+	b->out->home = COOP_HOME_READ_ONLY;
+	if (!home || !home[1] || b->degraded)
+		return;
+	bool exists = lstat(home, &st) == 0 && S_ISDIR(st.st_mode);
+	const char *top;
+	enum coop_home wanted = possible(b);
+	enum coop_zone zone = coop_builder_zone(b, home, &top);
+	bool private = zone == COOP_ZONE_PRIVATE;
+	/* Nothing can be shown where the host has nothing, and what is private already needs no second cover. */
+	if ((private && !strcmp(top, home)) || (private && !exists))
+		wanted = COOP_HOME_HIDDEN;
+	else if (!exists)
+		return;
+	b->out->home = (int)wanted;
+	if (wanted == COOP_HOME_COW) {
+		add_layer(b);
+	} else if (wanted == COOP_HOME_HIDDEN) {
+		if (strcmp(top, home) != 0)
+			add_hidden(b);
+	} else if (private || zone == COOP_ZONE_WRITABLE) {
+		coop_builder_op(b, (struct coop_plan_op){.kind = COOP_OP_TREE, .fd = -1}, home);
+		coop_builder_enter(b, home, COOP_ZONE_READABLE);
+	}
+}
+
+/* Where the home has no layer, or a tree or a link shows them all the same, credentials are covered as other denied paths are. Those that
+ * are missing matter only where they could be made. */
+static void cover_credential(struct coop_builder *b, const char *path)
+{
+	char real[COOP_PATH_SIZE];
+	const char *top;
+
+	(void)snprintf(real, sizeof real, "%s", path);
+	enum found found = look_in_home(b, real);
+	bool exists = found == PLAIN;
+	if (found == MISSING)
+		(void)snprintf(real, sizeof real, "%s", path);
+	if (found == LINKED && coop_path_resolve(path, real, &exists) < 0)
+		return;
+	enum coop_zone zone = coop_builder_zone(b, real, &top);
+	bool brought = zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE;
+	/* Who grants a folder in one of them by its name means it. */
+	if (brought && coop_path_below(top, real))
+		return;
+	if (exists || zone == COOP_ZONE_WRITABLE)
+		coop_layout_deny_real(b, real);
+}
+
+void coop_layout_cover_masks(struct coop_builder *b)
+{
+	char path[COOP_PATH_SIZE];
+
+	if (!b->input->home || !b->input->home[1])
+		return;
+	/* Browsers keep many thousand files: looking at each for every process would cost more than it is worth. */
+	b->shallow = true;
+	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
+		if (coop_path_join(b->input->home, credentials[i], path) == 0)
+			cover_credential(b, path);
+	}
+	b->shallow = false;
+}

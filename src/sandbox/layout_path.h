@@ -1,0 +1,36 @@
+/* Words about paths that a layout is made with. */
+#ifndef COOP_SANDBOX_LAYOUT_PATH_H
+#define COOP_SANDBOX_LAYOUT_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define COOP_PATH_SIZE 4096u
+
+/* Whether path is folder or lies below it, by their words. Both are absolute and normal. */
+bool coop_path_below(const char *path, const char *folder);
+
+/* Absolute, without doubled slashes, without . and .., without a slash at the end; shorter than COOP_PATH_SIZE. */
+bool coop_path_normal(const char *path);
+
+/* "/a/b" for "/a" and "b"; -ENAMETOOLONG. `ret` has COOP_PATH_SIZE bytes, here and in the following. */
+int coop_path_join(const char *folder, const char *name, char *ret);
+
+/* The folder that path lies in, "/" for "/". */
+void coop_path_parent(const char *path, char *ret);
+
+/* Orders paths so that what lies below a folder follows it directly. */
+int coop_path_compare(const char *one, const char *other);
+
+/* Where path leads: links are followed as far as it exists, the rest stays as it is. 0, or -errno if that cannot be seen. */
+int coop_path_resolve(const char *path, char *ret, bool *ret_exists);
+
+/* "~/x" becomes "home/x", all else stays. -ENOENT: there is no home. */
+int coop_path_expand(const char *path, const char *home, char *ret);
+
+/* Calls `tell` with each path that fits the pattern: * ? [] within a name, ** for any folders. At most `matches` are told, `entries`
+ * (counted down) looked at: -E2BIG beyond that. Links are not followed. */
+int coop_path_glob(const char *pattern, size_t matches, size_t *entries,
+		   void (*tell)(void *context, const char *path), void *context);
+
+#endif

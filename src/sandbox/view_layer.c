@@ -1,0 +1,112 @@
+/* A folder seen as it is, with a private layer on top that takes all writes and hides some names. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "sandbox/kernel.h"
+#include "sandbox/view.h"
+
+#define COMPONENT_MAX 256
+#define FD_PATH_MAX 64
+
+/* The name is absent from now on, whatever comes to be below: an overlay takes a device 0:0 in the upper layer for that, which anybody
+ * may make. Folders on the way are made with the rights of those below. */
+static int hide(int upper, int lower, const char *name)
+{
+	char component[COMPONENT_MAX];
+	int at = coop_look(upper, "/"), below = coop_look(lower, "/"), r = at < 0 ? -errno : 0;
+
+	while (r == 0) {
+		const char *end = strchrnul(name, '/');
+		size_t size = (size_t)(end - name);
+		struct stat status = {.st_mode = S_IFDIR | 0700};
+		if (!size || size >= sizeof component) {
+			r = -EINVAL;
+			break;
+		}
+		memcpy(component, name, size);
+		component[size] = 0;
+		if (!*end) {
+			r = mknodat(at, component, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
+				    ? -errno
+				    : 0;
+			break;
+		}
+		int next_below = below < 0 ? -1 : coop_look(below, component);
+		if (next_below >= 0 &&
+		    (fstat(next_below, &status) < 0 || !S_ISDIR(status.st_mode))) {
+			(void)close(next_below);
+			break; /* there is no such folder, so nothing to hide in it */
+		}
+		if (mkdirat(at, component, status.st_mode & 0777) < 0 && errno != EEXIST)
+			r = -errno;
+		int next = r < 0 ? -1 : coop_look(at, component);
+		r = r < 0 ? r : next < 0 ? -errno : 0;
+		(void)close(at);
+		if (below >= 0)
+			(void)close(below);
+		at = next;
+		below = next_below;
+		name = end + 1;
+	}
+	if (at >= 0)
+		(void)close(at);
+	if (below >= 0)
+		(void)close(below);
+	return r;
+}
+
+static int stack(const struct coop_view *view, int lower, int layer, const char *path)
+{
+	char from[FD_PATH_MAX], upper[FD_PATH_MAX], work[FD_PATH_MAX];
+	const char *options[] = {"lowerdir", from,        "upperdir", upper, "workdir",
+				 work,       "userxattr", NULL,       NULL};
+
+	/* By fd, so that no path is looked up again; in the order of pairs, the flag is last. */
+	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", lower);
+	(void)snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", layer);
+	(void)snprintf(work, sizeof work, "/proc/self/fd/%d/work", layer);
+	int tree = coop_view_fs("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (tree < 0)
+		return tree;
+	return coop_view_put(view, tree, coop_view_target(view, path));
+}
+
+int coop_view_layer(struct coop_view *view, const struct coop_plan_op *op)
+{
+	const char *path = view->text + op->path, *name = view->text + op->data;
+	char bytes[24], nodes[24];
+	const char *options[] = {"size", bytes, "nr_inodes", nodes, "mode", "0700", NULL};
+	struct stat status;
+	int lower = coop_view_source(view, path);
+
+	if (lower < 0)
+		return lower;
+	int r = coop_view_save(view, path);
+	(void)snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)op->size);
+	(void)snprintf(nodes, sizeof nodes, "%llu", (unsigned long long)op->inodes);
+	int tree = r < 0 ? r : coop_view_fs("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (tree < 0 || fstat(lower, &status) < 0)
+		return tree < 0 ? tree : -errno;
+	int layer = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* The layer stands on the folder itself, beneath what is made of both. */
+	r = coop_view_put(view, tree, coop_view_make(view, path, true, 0755));
+	if (r == 0 && (mkdirat(layer, "upper", status.st_mode & 0777) < 0 ||
+		       mkdirat(layer, "work", 0700) < 0))
+		r = -errno;
+	int upper = r < 0 ? -1 : coop_look(layer, "upper");
+	for (uint32_t i = 0; r == 0 && i < op->count; i++) {
+		r = hide(upper, lower, name);
+		name += strlen(name) + 1;
+	}
+	if (r == 0)
+		r = stack(view, lower, layer, path);
+	for (int i = 0; i < 3; i++) {
+		int fd = (const int[]){upper, layer, lower}[i];
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	return r;
+}

@@ -1,0 +1,286 @@
+/* The private parts of a view: file systems that are made for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "sandbox/kernel.h"
+#include "sandbox/view.h"
+
+#define NUMBER_MAX 24
+#define SHM_SIZE "64m"
+
+int coop_view_fs(const char *kind, const char *const *options, uint64_t attributes)
+{
+	int fs = (int)syscall(SYS_fsopen, kind, FSOPEN_CLOEXEC);
+	int r = fs < 0 ? -errno : 0;
+
+	for (; r == 0 && options && options[0]; options += 2) {
+		unsigned command = options[1] ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
+		if (syscall(SYS_fsconfig, fs, command, options[0], options[1], 0) < 0)
+			r = -errno;
+	}
+	if (r == 0 && syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		r = -errno;
+	if (r == 0) {
+		r = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, (unsigned)attributes);
+		r = r < 0 ? -errno : r;
+	}
+	if (fs >= 0)
+		(void)close(fs);
+	return r;
+}
+
+/* snprintf is no system call, but neither does it use the heap for these. */
+static int bounded(uint64_t size, uint64_t inodes, uint32_t mode, uint64_t attributes)
+{
+	char bytes[NUMBER_MAX], nodes[NUMBER_MAX], bits[NUMBER_MAX];
+	const char *options[] = {"size", bytes, "nr_inodes", nodes, "mode", bits, NULL};
+
+	(void)snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)size);
+	(void)snprintf(nodes, sizeof nodes, "%llu", (unsigned long long)inodes);
+	(void)snprintf(bits, sizeof bits, "%o", mode);
+	return coop_view_fs("tmpfs", options, attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+static int put_new(const struct coop_view *view, int tree, const char *path)
+{
+	if (tree < 0)
+		return tree;
+	return coop_view_put(view, tree, coop_view_make(view, path, true, 0755));
+}
+
+/* The covers must be attached somewhere, as older kernels clone nothing from a detached mount; beneath the first private file system
+ * nobody inside can reach them. */
+static int make_covers(struct coop_view *view, const char *path)
+{
+	int tree = bounded(65536, 16, 0755, MOUNT_ATTR_NOEXEC);
+
+	if (tree < 0)
+		return tree;
+	int folder = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int file = openat(tree, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
+	int r = folder < 0 || file < 0 || mkdirat(tree, "folder", 0555) < 0 ||
+				mkdirat(tree, "files", 0555) < 0
+			? -errno
+			: 0;
+	/* Nothing becomes read-only while somebody has it open for writing. */
+	if (file >= 0)
+		(void)close(file);
+	if (r == 0 && coop_mount_setattr(tree, 0, MOUNT_ATTR_RDONLY, 0, 0) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)close(tree);
+		return r;
+	}
+	view->covers = folder;
+	return put_new(view, tree, path);
+}
+
+int coop_view_tmpfs(struct coop_view *view, const struct coop_plan_op *op)
+{
+	const char *path = view->text + op->path;
+	uint64_t attributes = op->flags & COOP_OP_NOEXEC ? MOUNT_ATTR_NOEXEC : 0;
+	int r = coop_view_save(view, path);
+
+	if (r == 0 && view->covers < 0)
+		r = make_covers(view, path);
+	return r < 0 ? r : put_new(view, bounded(op->size, op->inodes, op->mode, attributes), path);
+}
+
+int coop_view_proc(struct coop_view *view, const struct coop_plan_op *op)
+{
+	int tree = coop_view_fs("proc", NULL,
+				MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					MOUNT_ATTR_NOEXEC);
+
+	return put_new(view, tree, view->text + op->path);
+}
+
+static int bind_device(int host, const char *source, int folder, const char *name)
+{
+	int file = openat(folder, name, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int from = coop_look(host, source);
+	int tree = from < 0 ? -1
+			    : coop_open_tree(from, "",
+					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	int target = coop_look(folder, name);
+	int r = file < 0 || tree < 0 || target < 0 ? -errno : 0;
+
+	if (r == 0 && coop_mount_setattr(tree, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+					 MOUNT_ATTR_RDONLY, 0) < 0)
+		r = -errno;
+	if (r == 0 && coop_move_mount(tree, target) < 0)
+		r = -errno;
+	for (int i = 0; i < 4; i++) {
+		int fd = (const int[]){file, from, tree, target}[i];
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	return r;
+}
+
+static int mount_in(int folder, const char *name, int tree)
+{
+	int target = tree < 0 ? -1 : mkdirat(folder, name, 0755) < 0 ? -1 : coop_look(folder, name);
+
+	if (tree < 0)
+		return tree;
+	return coop_view_put(NULL, tree, target < 0 ? -errno : target);
+}
+
+static int fill_dev(int host, int folder)
+{
+	static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+	static const char *const links[][2] = {{"fd", "/proc/self/fd"},
+					       {"stdin", "/proc/self/fd/0"},
+					       {"stdout", "/proc/self/fd/1"},
+					       {"stderr", "/proc/self/fd/2"},
+					       {"ptmx", "pts/ptmx"}};
+	static const char *const terminals[] = {"ptmxmode", "0666", "mode", "0620", NULL};
+	static const char *const shared[] = {"size", SHM_SIZE, "nr_inodes", "16k",
+					     "mode", "1777",   NULL};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof devices / sizeof devices[0]; i++)
+		r = bind_device(host, devices[i], folder, devices[i]);
+	for (size_t i = 0; r == 0 && i < sizeof links / sizeof links[0]; i++)
+		r = symlinkat(links[i][1], folder, links[i][0]) < 0 ? -errno : 0;
+	if (r == 0)
+		r = mount_in(
+			folder, "pts",
+			coop_view_fs("devpts", terminals, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+	if (r == 0)
+		r = mount_in(
+			folder, "shm",
+			coop_view_fs("tmpfs", shared,
+				     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+	if (r == 0) {
+		int console = openat(folder, "console", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		r = console < 0 ? -errno : close(console);
+	}
+	return r;
+}
+
+int coop_view_dev(struct coop_view *view, const struct coop_plan_op *op)
+{
+	const char *path = view->text + op->path;
+	int host = coop_view_source(view, "/dev");
+	int r = host < 0 ? host : coop_view_save(view, "/dev");
+	int tree = r < 0 ? r : bounded(65536, 64, 0755, MOUNT_ATTR_NOEXEC);
+	int folder = tree < 0 ? -1 : openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (tree < 0)
+		return tree;
+	/* Attached first: nothing can be mounted in what is detached. */
+	r = put_new(view, tree, path);
+	if (r == 0)
+		r = folder < 0 ? -EMFILE : fill_dev(host, folder);
+	if (r == 0) {
+		int own = coop_view_target(view, path);
+		r = own < 0                                                   ? own
+		    : coop_mount_setattr(own, 0, MOUNT_ATTR_RDONLY, 0, 0) < 0 ? -errno
+									      : 0;
+		if (own >= 0)
+			(void)close(own);
+	}
+	(void)close(host);
+	if (folder >= 0)
+		(void)close(folder);
+	return r;
+}
+
+/* The terminal belongs to the host's devices; its node is found again by its number, so that programs can tell its name. */
+int coop_view_console(struct coop_view *view)
+{
+	struct stat own, found;
+	char name[NUMBER_MAX + 16];
+
+	if (fstat(view->terminal, &own) < 0)
+		return -errno;
+	(void)snprintf(name, sizeof name, "/dev/pts/%u", minor(own.st_rdev));
+	int node = coop_view_source(view, name);
+	if (node < 0)
+		return 0; /* the old root is gone: it has no name */
+	bool same = fstat(node, &found) == 0 && found.st_rdev == own.st_rdev;
+	int target = same ? coop_view_target(view, "/dev/console") : -1;
+	int tree = target < 0 ? -1
+			      : coop_open_tree(node, "",
+					       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	(void)close(node);
+	/* In another instance of the terminals it has no name at all. */
+	if (tree < 0) {
+		if (target >= 0)
+			(void)close(target);
+		return 0;
+	}
+	(void)coop_mount_setattr(tree, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MOUNT_ATTR_RDONLY,
+				 0);
+	return coop_view_put(view, tree, target);
+}
+
+int coop_view_cover(struct coop_view *view, const struct coop_plan_op *op)
+{
+	int target = coop_view_target(view, view->text + op->path);
+	struct stat status;
+
+	if (target < 0)
+		return target;
+	if (view->covers < 0 || fstat(target, &status) < 0) {
+		(void)close(target);
+		return -EPROTO;
+	}
+	int tree = coop_open_tree(view->covers, S_ISDIR(status.st_mode) ? "folder" : "file",
+				  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return coop_view_put(view, tree < 0 ? -errno : tree, target);
+}
+
+/* Room for the files of this plan: all are injected one after the other, the first makes it. */
+static int open_files(struct coop_view *view)
+{
+	int tree = bounded(17u << 20, 256, 0755, 0);
+
+	if (tree < 0)
+		return tree;
+	int folder = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int target = coop_look(view->covers, "files");
+	int r = coop_view_put(view, tree, target < 0 ? -errno : target);
+	view->files = folder;
+	return r < 0 ? r : folder < 0 ? -EMFILE : 0;
+}
+
+static int write_all(int fd, const char *bytes, uint64_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		bytes += n > 0 ? n : 0;
+		size -= n > 0 ? (uint64_t)n : 0;
+	}
+	return 0;
+}
+
+int coop_view_file(struct coop_view *view, const struct coop_plan_op *op)
+{
+	char name[NUMBER_MAX];
+	int r = view->covers < 0 ? -EPROTO : view->files < 0 ? open_files(view) : 0;
+
+	if (r < 0)
+		return r;
+	(void)snprintf(name, sizeof name, "%u", view->file_count++);
+	int file = openat(view->files, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	r = file < 0 ? -errno : write_all(file, view->text + op->data, op->size);
+	if (r == 0 && fchmod(file, op->mode ? op->mode : 0444) < 0)
+		r = -errno;
+	if (file >= 0)
+		(void)close(file);
+	int tree =
+		r < 0 ? r : coop_open_tree(view->files, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (r == 0 && (tree < 0 || coop_mount_setattr(tree, 0, MOUNT_ATTR_RDONLY, 0, 0) < 0))
+		r = -errno;
+	if (r < 0)
+		return r;
+	return coop_view_put(view, tree, coop_view_make(view, view->text + op->path, false, 0444));
+}

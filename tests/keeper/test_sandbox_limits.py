@@ -1,0 +1,533 @@
+"""Limits that the kernel holds (B-113), their totals for agents (B-083), death by the memory limit (B-018), and the freezer.
+
+Each limit is exceeded. Where the host cannot hold one, asking for it must be refused by name, and that is what is looked at
+there; with COOP_TEST_CGROUP=2 (scripts/test-vm) all of them must be held by control groups of that version."""
+
+import os
+import time
+import unittest
+
+from lib import procs
+from lib.agents import AgentCase
+from lib.client import KeeperError
+from lib.keeper import KeeperCase
+from lib.place import Place, patience
+
+ROOT = os.geteuid() == 0
+USER = 61234
+MIB = 1 << 20
+PYTHON = "/usr/bin/python3"
+DEMANDED = os.environ.get("COOP_TEST_CGROUP")
+BY_CGROUP = {"memory_bytes": "memory", "cpu_quota": "cpu", "max_pids": "pids"}
+USUAL = {"memory_bytes": 64 * MIB, "cpu_quota": 0.5, "max_pids": 50, "tmp_bytes": 64 * MIB}
+
+# Touches some memory, says so, and stays if it is told to.
+TOUCH = "import sys, time; x = b'x' * int(sys.argv[1]); print('touched', flush=True); time.sleep(float(sys.argv[2]))"
+# Works for some time by the clock and tells how much of it was the processor's.
+BURN = """
+import sys, time
+begin, used = time.monotonic(), time.process_time()
+while time.monotonic() - begin < float(sys.argv[1]): pass
+print(time.process_time() - used)
+"""
+# Forks until it is refused, or there are enough; tells how many there are, and why not more. They stay as long as it does.
+FORKS = """
+import errno, os, signal, sys, time
+children, why = [], 'enough'
+while len(children) < int(sys.argv[1]):
+    try:
+        pid = os.fork()
+    except OSError as error:
+        why = errno.errorcode[error.errno]
+        break
+    if pid == 0:
+        signal.pause()
+    children.append(pid)
+print(len(children), why, flush=True)
+time.sleep(float(sys.argv[2]))
+for pid in children: os.kill(pid, 9)
+sys.exit(int(sys.argv[3]))
+"""
+
+
+class LimitsCase(KeeperCase):
+    def setUp(self):
+        super().setUp()
+        self.doctor = self.client.call("doctor")
+
+    def held(self, name):
+        """Whether the host holds a limit. Where it does not, a request for it is refused with the reason that `doctor` tells."""
+        found = self.doctor["protections"][name]
+        if DEMANDED and name in BY_CGROUP:
+            self.assertEqual(found["state"], "enforced", found)
+            self.assertEqual(self.doctor["cgroup"][BY_CGROUP[name]]["version"], int(DEMANDED))
+        if found["state"] == "enforced":
+            return True
+        self.assertTrue(found["reason"], found)
+        self.assert_refused_limit(self.client, name)
+        return False
+
+    def assert_refused_limit(self, client, name, **args):
+        with self.assertRaises(KeeperError) as caught:
+            client.call("spawn", argv=["true"], cwd="/", limits={name: USUAL[name]}, **args)
+        error = caught.exception
+        self.assertEqual((error.code, error.details["protection"]), ("sandbox_unavailable", name), error)
+        self.assertTrue(error.details["reason"])
+        self.assertIn(name, error.message)
+
+    def python(self, script, *words, **args):
+        args = {"cwd": "/"} | args
+        return self.spawn(PYTHON, "-c", script, *map(str, words), **args)
+
+    def run_python(self, script, *words, **args):
+        """Runs a script to its end: (record, its words)."""
+        process = self.python(script, *words, **args)["id"]
+        record = self.ended(process)
+        return record, self.output(process).decode().split()
+
+    def assert_report(self, record, name, value):
+        """The record says that the limit is in force, and by what."""
+        self.assertEqual(record["limits"][name], value)
+        held = record["sandbox"]["protections"][name]
+        self.assertEqual(held["state"], "enforced", held)
+        self.assertTrue(held["mechanism"], held)
+
+
+class MemoryTest(LimitsCase):
+    LIMIT = 64 * MIB
+
+    def assert_oom(self, record, limit=LIMIT):
+        self.assertEqual((record["state"], record["end_cause"]), ("signaled", "oom"), record)
+        self.assertEqual((record["exit"]["signal"], record["exit"]["code"]), (9, None))
+        evidence = record["end_evidence"]
+        self.assertEqual((evidence["limit"], evidence["value"]), ("memory_bytes", limit), evidence)
+        self.assertGreaterEqual(evidence["oom_kills"], 1)
+        self.assertGreater(evidence["peak_bytes"], limit // 2)
+        self.assertLess(evidence["peak_bytes"], limit + MIB)
+        self.assertTrue(any("memory limit" in fact for fact in record["facts"]), record["facts"])
+
+    def test_b018_death_by_the_memory_limit(self):
+        """What touches more than memory_bytes dies as `oom` with limit and peak, confined or not; the keeper lives."""
+        if not self.held("memory_bytes"):
+            return
+        for profile in ("workspace-write", "read-only", "full"):
+            with self.subTest(profile=profile):
+                limits = {"memory_bytes": self.LIMIT}
+                record, words = self.run_python(TOUCH, 256 * MIB, 0, sandbox={"profile": profile}, limits=limits)
+                self.assertEqual(words, [])
+                self.assert_oom(record)
+                self.assert_report(record, "memory_bytes", self.LIMIT)
+        self.assertEqual(self.ended(self.spawn("true")["id"])["exit"]["code"], 0)
+
+    def test_b018_within_the_limit(self):
+        """Less than the limit is no matter: the process ends by itself and nothing is told."""
+        if not self.held("memory_bytes"):
+            return
+        record, words = self.run_python(TOUCH, 16 * MIB, 0, limits={"memory_bytes": self.LIMIT})
+        self.assertEqual((words, record["end_cause"], record.get("facts")), (["touched"], "self_exit", None))
+        self.assertEqual(record["end_evidence"], {"wait_status": 0})
+
+    def test_b018_other_deaths_are_not_oom(self):
+        """SIGKILL from itself, from the keeper, and by a time limit keep their causes under a memory limit."""
+        if not self.held("memory_bytes"):
+            return
+        limits = {"memory_bytes": self.LIMIT}
+        record, _, _ = self.run_sh("kill -9 $$; sleep 5", limits=limits, sandbox={"profile": "full"})
+        self.assertEqual(record["exit"]["signal"], 9)
+        self.assertNotEqual(record["end_cause"], "oom")
+        process = self.spawn("sleep", "300", limits=limits)["id"]
+        self.assertTrue(self.client.call("kill", id=process)["success"])
+        self.assertEqual(self.ended(process)["end_cause"], "killed_by_request")
+        record, _, _ = self.run_sh("sleep 300", limits=limits, timeout_ms=200)
+        self.assertEqual(record["end_cause"], "timed_out")
+
+    def test_b018_in_the_middle_of_a_tree(self):
+        """Where the kernel kills only the one that is too large, the others go on, and the record tells what happened."""
+        if not self.held("memory_bytes"):
+            return
+        script = f'{PYTHON} -c "{TOUCH}" {256 * MIB} 0; exit 3'
+        record, _, _ = self.run_sh(script, limits={"memory_bytes": self.LIMIT}, cwd="/")
+        if record["state"] == "signaled":
+            self.assert_oom(record)
+        else:
+            self.assertEqual((record["exit"]["code"], record["end_cause"]), (3, "self_exit"))
+            self.assertTrue(any("memory limit" in fact for fact in record["facts"]), record["facts"])
+
+    def test_b113_files_in_memory_count(self):
+        """The private /tmp is memory too: it is filled no further than the memory limit."""
+        if not self.held("memory_bytes"):
+            return
+        limits = {"memory_bytes": self.LIMIT, "tmp_bytes": 512 * MIB}
+        record = self.ended(self.spawn("dd", "if=/dev/zero", "of=/tmp/x", "bs=1M", "count=256", cwd="/", limits=limits)["id"])
+        self.assert_oom(record)
+
+    def test_b018_many_at_once(self):
+        """Each is judged by its own limit: of ten, the five that touch too much die of it."""
+        if not self.held("memory_bytes"):
+            return
+        limits = {"memory_bytes": self.LIMIT}
+        sizes = [256 * MIB, 8 * MIB] * 5
+        records = [self.python(TOUCH, size, 0, limits=limits) for size in sizes]
+        causes = [self.ended(record["id"])["end_cause"] for record in records]
+        self.assertEqual(causes, ["oom", "self_exit"] * 5)
+
+
+class OtherLimitsTest(LimitsCase):
+    def test_b113_max_pids(self):
+        """Forks are refused at the limit, with EAGAIN; the keeper and others start what they like meanwhile."""
+        if not self.held("max_pids"):
+            return
+        for profile in ("workspace-write", "full"):
+            with self.subTest(profile=profile):
+                args = {"limits": {"max_pids": 20}, "sandbox": {"profile": profile}}
+                process = self.python(FORKS, 2000, 1, 3, **args)
+                self.assert_report(process, "max_pids", 20)
+                count, why = self.wait_output(process["id"], b"\n").decode().split()
+                self.assertEqual(why, "EAGAIN")
+                self.assertIn(int(count), range(10, 20))
+                self.assertEqual(self.ended(self.spawn("true")["id"])["exit"]["code"], 0)
+                record = self.ended(process["id"])
+                self.assertEqual(record["exit"]["code"], 3)
+                # A limit of the user namespace counts no refusals, a group does.
+                if record["sandbox"]["protections"]["max_pids"]["mechanism"].startswith("cgroup"):
+                    self.assertTrue(any("20" in fact for fact in record["facts"]), record["facts"])
+
+    def test_b113_cpu_quota(self):
+        """With a fifth of a core, a second of work takes five."""
+        if not self.held("cpu_quota"):
+            return
+        for profile in ("workspace-write", "full"):
+            with self.subTest(profile=profile):
+                record, words = self.run_python(BURN, 2, limits={"cpu_quota": 0.2}, sandbox={"profile": profile})
+                self.assert_report(record, "cpu_quota", 0.2)
+                self.assertLess(float(words[0]), 0.8)
+                self.assertGreater(float(words[0]), 0.1)
+
+    def test_b113_max_cpu_secs(self):
+        """Past its seconds of processor time it is killed, with that cause; sleeping costs nothing."""
+        limits = {"max_cpu_secs": 1}
+        record, words = self.run_python(BURN, 300, limits=limits)
+        self.assertEqual((words, record["state"], record["end_cause"]), ([], "signaled", "cpu_time"))
+        self.assertEqual((record["end_evidence"]["limit"], record["end_evidence"]["value"]), ("max_cpu_secs", 1))
+        self.assert_report(record, "max_cpu_secs", 1)
+        self.assertEqual(self.ended(self.spawn("sleep", "1.5", limits=limits)["id"])["end_cause"], "self_exit")
+
+    def test_b113_max_open_files(self):
+        script = """
+import errno, os
+opened = []
+try:
+    while len(opened) < 1000: opened.append(os.open('/dev/null', os.O_RDONLY))
+except OSError as error:
+    print(len(opened), errno.errorcode[error.errno])
+"""
+        for profile in ("workspace-write", "full"):
+            record, words = self.run_python(script, limits={"max_open_files": 32}, sandbox={"profile": profile})
+            self.assert_report(record, "max_open_files", 32)
+            self.assertEqual(words[1:], ["EMFILE"])
+            self.assertIn(int(words[0]), range(20, 30))
+
+    def test_b113_max_file_bytes(self):
+        script = """
+import errno, os, tempfile
+file = os.open(tempfile.mkdtemp() + '/x', os.O_RDWR | os.O_CREAT)
+try:
+    for _ in range(40): os.write(file, bytes(100000))
+except OSError as error:
+    print(os.fstat(file).st_size, errno.errorcode[error.errno])
+"""
+        record, words = self.run_python(script, limits={"max_file_bytes": MIB})
+        self.assert_report(record, "max_file_bytes", MIB)
+        self.assertEqual(words, [str(MIB), "EFBIG"])
+
+    def test_b113_tmp_bytes(self):
+        script = """
+import errno, os
+file, size = os.open('/tmp/x', os.O_RDWR | os.O_CREAT), 0
+try:
+    while size < 64 << 20: size += os.write(file, bytes(65536))
+except OSError as error:
+    print(size, errno.errorcode[error.errno])
+"""
+        record, words = self.run_python(script, limits={"tmp_bytes": 4 * MIB})
+        self.assert_report(record, "tmp_bytes", 4 * MIB)
+        self.assertEqual(words[1:], ["ENOSPC"])
+        self.assertIn(int(words[0]), range(3 * MIB, 4 * MIB + 1))
+
+    def test_b113_tmp_of_the_host_has_no_limit(self):
+        """Without a /tmp of its own there is nothing that could be limited: refused, not ignored."""
+        self.assert_refused_limit(self.client, "tmp_bytes", sandbox={"profile": "full"})
+
+    def test_b113_bad_values(self):
+        whole = ("memory_bytes", "max_pids", "max_cpu_secs", "max_open_files", "max_file_bytes", "tmp_bytes")
+        for name, bad in [(name, bad) for name in whole for bad in (-1, "64", 1.5, True, [1])] + [
+            ("cpu_quota", bad) for bad in (-0.5, 0, "1", True)
+        ]:
+            with self.subTest(name=name, bad=bad), self.refused("invalid_input", f"limits.{name}"):
+                self.spawn("true", limits={name: bad})
+        with self.refused("invalid_input"):
+            self.spawn("true", limits={"memory": 1})
+        self.assertEqual(self.client.call("list", include_finished=True)["processes"], [])
+
+
+class UnheldTest(LimitsCase):
+    """A keeper of an ordinary user to whom no group was given."""
+
+    def lonely(self, conf=""):
+        place = Place(owner=USER if ROOT else None)
+        place.conf.write_text(conf)
+        keeper = self.start_keeper(place=place, before_exec=place.become_owner if ROOT else None, env={"HOME": "/"})
+        return keeper.clients[0]
+
+    def unheld(self, client):
+        """Of the limits that only a group can hold, those that are not to be had."""
+        told = client.call("doctor")["protections"]
+        names = [name for name in BY_CGROUP if told[name]["state"] != "enforced"]
+        for name in names:
+            self.assertTrue(told[name]["reason"], told[name])
+        return names
+
+    @unittest.skipUnless(ROOT, "needs root to be sure that a user has no group")
+    def test_b113_refused_unless_tolerated(self):
+        client = self.lonely()
+        names = self.unheld(client)
+        self.assertLessEqual({"memory_bytes", "cpu_quota"}, set(names))
+        for name in names:
+            with self.subTest(name=name):
+                self.assert_refused_limit(client, name)
+                args = {"argv": ["true"], "cwd": "/", "limits": {name: USUAL[name]}, "sandbox": {"tolerate": [name]}}
+                record = client.call("spawn", **args)["process"]
+                held = record["sandbox"]["protections"][name]
+                self.assertIn(held["state"], ("none", "partial"))
+                self.assertTrue(held["reason"], held)
+                self.assertEqual(client.call("wait", id=record["id"])["process"]["exit"]["code"], 0)
+
+    @unittest.skipUnless(ROOT, "needs root to be sure that a user has no group")
+    def test_b113_operators_default_is_shown(self):
+        """What the operator set for all, and the host cannot hold, does not stop the work, but stands in the record."""
+        client = self.lonely("[sandbox]\nmemory_bytes = 64M\nmax_open_files = 50\n")
+        record = client.call("spawn", argv=["true"], cwd="/")["process"]
+        held = record["sandbox"]["protections"]
+        self.assertIn(held["memory_bytes"]["state"], ("none", "partial"))
+        self.assertTrue(held["memory_bytes"]["reason"])
+        self.assertEqual(held["max_open_files"]["state"], "enforced")
+        self.assertEqual(record["limits"]["memory_bytes"], 64 * MIB)
+        self.assert_refused_limit(client, "memory_bytes")
+
+    @unittest.skipUnless(ROOT, "needs root to be sure that a user has no group")
+    def test_freezer_is_refused_with_its_reason(self):
+        client = self.lonely()
+        process = client.call("spawn", argv=["sleep", "300"], cwd="/")["process"]["id"]
+        with self.assertRaises(KeeperError) as caught:
+            client.call("freeze", id=process)
+        self.assertEqual((caught.exception.code, caught.exception.details["protection"]), ("sandbox_unavailable", "freezer"))
+        self.assertTrue(caught.exception.details["reason"])
+        self.assertEqual(client.call("status", id=process)["process"]["state"], "running")
+
+
+class AgentTotalsTest(AgentCase, LimitsCase):
+    def args(self, script, *words):
+        return {"argv": [PYTHON, "-c", script, *map(str, words)], "cwd": "/"}
+
+    def begin(self, client, script, *words, **more):
+        return client.call("spawn", **self.args(script, *words), **more)["process"]
+
+    def test_b083_memory_counts_for_those_above(self):
+        """Two that each fit do not fit together: the total of the agent above both holds."""
+        if not self.held("memory_bytes"):
+            return
+        total = 96 * MIB
+        above = self.keeper.agent("main/a", limits={"memory_bytes": total})
+        below = self.keeper.agent("main/a/x")
+        free = self.keeper.agent("main/b")
+        first = self.begin(above, TOUCH, 64 * MIB, 300)
+        self.line(above, first["id"])
+        second = self.begin(below, TOUCH, 64 * MIB, 300)
+        ends = {}
+
+        def one_ended():
+            for client, record in ((above, first), (below, second)):
+                found = client.call("status", id=record["id"])["process"]
+                if found["state"] not in ("starting", "running"):
+                    ends[record["id"]] = found
+            return ends
+
+        procs.wait_until(one_ended, "one of the two is killed")
+        self.assertEqual([end["end_cause"] for end in ends.values()], ["oom"])
+        evidence = next(iter(ends.values()))["end_evidence"]
+        self.assertEqual((evidence["limit"], evidence["value"]), ("memory_bytes", total), evidence)
+        # Whoever is not below that agent is not held by its total.
+        others = [self.begin(free, TOUCH, 64 * MIB, 0) for _ in range(2)]
+        ends = [free.call("wait", id=record["id"])["process"]["end_cause"] for record in others]
+        self.assertEqual(ends, ["self_exit"] * 2)
+
+    def test_b083_processes_count_for_those_above(self):
+        if not self.held("max_pids"):
+            return
+        above = self.keeper.agent("main/a", limits={"max_pids": 40})
+        below = self.keeper.agent("main/a/x", limits={"max_pids": 30})
+        first = self.begin(below, FORKS, 25, 300, 0)
+        self.assertEqual(self.line(below, first["id"]), "25 enough")
+        second = self.begin(above, FORKS, 25, 300, 0)
+        count, why = self.line(above, second["id"]).split()
+        self.assertEqual(why, "EAGAIN")
+        self.assertLess(int(count), 15)
+        below.call("kill", id=first["id"])
+        third = self.begin(above, FORKS, 10, 0, 0)
+        self.assertEqual(self.line(above, third["id"]), "10 enough")
+
+    def test_b083_processor_time_counts_for_those_above(self):
+        if not self.held("cpu_quota"):
+            return
+        above = self.keeper.agent("main/a", limits={"cpu_quota": 0.3})
+        below = self.keeper.agent("main/a/x")
+        records = [(client, self.begin(client, BURN, 2)) for client in (above, below)]
+        used = sum(float(self.line(client, record["id"])) for client, record in records)
+        self.assertLess(used, 1.2)
+
+    def test_b083_no_more_than_those_above(self):
+        """A request for more than the agent's total, or that of one above, is refused; as much is granted."""
+        if not self.held("memory_bytes"):
+            return
+        self.keeper.agent("main/a", limits={"memory_bytes": 64 * MIB})
+        below = self.keeper.agent("main/a/x")
+        refusal = self.refusal(below, "spawn", argv=["true"], limits={"memory_bytes": 65 * MIB})
+        self.assertEqual(refusal.code, "permission_denied", refusal)
+        record = below.call("spawn", argv=["true"], limits={"memory_bytes": 64 * MIB})["process"]
+        self.assertEqual(below.call("wait", id=record["id"])["process"]["exit"]["code"], 0)
+
+    def test_b083_totals_can_be_changed_and_taken_away(self):
+        if not self.held("memory_bytes"):
+            return
+        who = self.keeper.agent("main/a", limits={"memory_bytes": 64 * MIB})
+        causes = []
+        for limits in ({"memory_bytes": 64 * MIB}, {"memory_bytes": 512 * MIB}, {"memory_bytes": 64 * MIB}, None):
+            self.client.call("agent_set", agent="main/a", limits=limits)
+            record = self.begin(who, TOUCH, 128 * MIB, 0)
+            causes.append(who.call("wait", id=record["id"])["process"]["end_cause"])
+        self.assertEqual(causes, ["oom", "self_exit", "oom", "self_exit"])
+
+
+class FreezeTest(LimitsCase):
+    COUNT = "i=0; while :; do i=$((i + 1)); echo $i; sleep 0.02; done"
+
+    def setUp(self):
+        super().setUp()
+        self.freezer = self.doctor["cgroup"]["freezer"]
+        if DEMANDED:
+            self.assertEqual(self.freezer["version"], int(DEMANDED))
+
+    def available(self):
+        """Where there is no freezer, the refusal says why."""
+        if self.freezer["version"]:
+            return True
+        process = self.spawn("sleep", "300")["id"]
+        with self.assertRaises(KeeperError) as caught:
+            self.client.call("freeze", id=process)
+        self.assertEqual((caught.exception.code, caught.exception.details["protection"]), ("sandbox_unavailable", "freezer"))
+        self.assertEqual(caught.exception.details["reason"], self.freezer["reason"])
+        return False
+
+    def written(self, process):
+        return self.status(process)["streams"]["stdout"]["end"]
+
+    def grows(self, process):
+        before = self.written(process)
+        procs.wait_until(lambda: self.written(process) > before, "it goes on")
+
+    def stands(self, process):
+        before = self.written(process)
+        time.sleep(0.3)
+        self.assertEqual(self.written(process), before)
+
+    def test_freeze_and_thaw(self):
+        """Frozen, nothing of the tree runs, those in sessions of their own neither; thawed, all goes on where it was."""
+        if not self.available():
+            return
+        for profile in ("workspace-write", "full"):
+            with self.subTest(profile=profile):
+                script = f"setsid sh -c '{self.COUNT}' & {self.COUNT}"
+                process = self.sh(script, sandbox={"profile": profile})["id"]
+                self.grows(process)
+                for _ in range(3):
+                    self.assertEqual(self.client.call("freeze", id=process), {"id": process, "frozen": True})
+                    # What was in the pipe is read first.
+                    time.sleep(0.1)
+                    self.stands(process)
+                    self.assertTrue(self.status(process)["frozen"])
+                    self.assertEqual(self.client.call("thaw", id=process), {"id": process, "frozen": False})
+                    self.grows(process)
+                    self.assertNotIn("frozen", self.status(process))
+                self.assertTrue(self.client.call("kill", id=process)["success"])
+
+    def test_freeze_is_no_news_twice(self):
+        if not self.available():
+            return
+        process = self.sh(self.COUNT)["id"]
+        self.assertFalse(self.client.call("thaw", id=process)["frozen"])
+        self.assertTrue(self.client.call("freeze", id=process)["frozen"])
+        self.assertTrue(self.client.call("freeze", id=process)["frozen"])
+        self.assertFalse(self.client.call("thaw", id=process)["frozen"])
+        self.grows(process)
+
+    def test_frozen_can_be_killed(self):
+        """By request, by a time limit, and by the end of the keeper: frozen ones die as others do."""
+        if not self.available():
+            return
+        for profile in ("workspace-write", "full"):
+            with self.subTest(profile=profile):
+                process = self.sh("sleep 300 & sleep 300", sandbox={"profile": profile})
+                tree = [process["pid"], *procs.descendants(process["pid"])]
+                self.client.call("freeze", id=process["id"])
+                begin = time.monotonic()
+                receipt = self.client.call("kill", id=process["id"])
+                self.assertTrue(receipt["success"], receipt)
+                self.assertLess(time.monotonic() - begin, patience(5))
+                self.assertEqual(self.ended(process["id"])["exit"]["signal"], 9)
+                self.assert_gone(tree)
+                late = self.sh("sleep 300", sandbox={"profile": profile}, timeout_ms=700)["id"]
+                self.client.call("freeze", id=late)
+                self.assertEqual(self.ended(late)["end_cause"], "timed_out")
+                # This one is frozen when the keeper leaves.
+                last = self.sh("sleep 300", sandbox={"profile": profile})["id"]
+                self.client.call("freeze", id=last)
+
+    def test_frozen_and_limited(self):
+        """A process with limits is in a group already, and can be frozen in it."""
+        if not self.available() or not self.held("max_pids"):
+            return
+        process = self.sh(self.COUNT, limits={"max_pids": 50})["id"]
+        self.grows(process)
+        self.client.call("freeze", id=process)
+        time.sleep(0.1)
+        self.stands(process)
+        self.client.call("thaw", id=process)
+        self.grows(process)
+
+    def test_freeze_what_has_ended(self):
+        if not self.available():
+            return
+        process = self.spawn("true")["id"]
+        self.ended(process)
+        for op in ("freeze", "thaw"):
+            with self.subTest(op=op), self.refused("not_running"):
+                self.client.call(op, id=process)
+        with self.refused("no_such_process"):
+            self.client.call("freeze", id="psh-0-999999")
+
+
+class TidyTest(LimitsCase):
+    def groups(self):
+        return self.client.call("info")["sandbox"]["cgroups"]
+
+    def test_groups_go_with_their_processes(self):
+        """After many limited processes, of which some die of it, the keeper has no more groups than before."""
+        if not self.held("memory_bytes") or not self.held("max_pids"):
+            return
+        limits = {"memory_bytes": 32 * MIB, "max_pids": 20}
+        self.ended(self.spawn("true", limits=limits)["id"])
+        before = self.groups()
+        ids = [self.python(TOUCH, (8 if i % 3 else 128) * MIB, 0, limits=limits)["id"] for i in range(15)]
+        for process in ids:
+            self.ended(process)
+        procs.wait_until(lambda: self.groups() <= before, "the groups are gone")

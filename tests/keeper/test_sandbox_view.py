@@ -1,0 +1,150 @@
+"""What a confined process sees around it: sockets of the host (S-027), its user's name, TMPDIR, folders it was granted (B-108)."""
+
+import os
+import pwd
+import socket
+
+from lib import procs
+from lib.both_keepers import USER, BothKeepersCase
+
+CONNECT = """
+import socket, sys
+for path in sys.argv[1:]:
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        try:
+            socket.socket(socket.AF_UNIX, kind).connect(path)
+            print("reached", path)
+        except OSError:
+            pass
+print("end")
+"""
+
+
+class ViewTest(BothKeepersCase):
+    conf = """
+[profile build]
+base = workspace-write
+allow_write = /nowhere/at/all
+allow_write = ~/.cache/tool
+"""
+
+    def listen(self, path, kind=socket.SOCK_STREAM):
+        server = socket.socket(socket.AF_UNIX, kind)
+        self.addCleanup(server.close)
+        server.bind(str(path))
+        os.chmod(path, 0o777)
+        if kind == socket.SOCK_STREAM:
+            server.listen()
+        return str(self.give(path))
+
+    def reached(self, *paths, **sandbox):
+        args = {"argv": ["python3", "-c", CONNECT, *paths], "cwd": str(self.ws)}
+        process = self.client.call("spawn", sandbox={"workspace": str(self.ws), **sandbox}, **args)["process"]["id"]
+        self.client.call("wait", id=process)
+        lines = self.output(process).decode().splitlines()
+        self.assertEqual(lines.pop(), "end", self.output(process, "stderr"))
+        return [line.split()[1] for line in lines]
+
+    def test_s027_sockets_of_the_host(self):
+        """Listening and bound ones are out of reach wherever they lie, also by a link; those of the workspace are its own."""
+        seen = self.folder("seen")
+        (self.base / "link").symlink_to(seen)
+        outside = [self.listen(self.base / "a.sock"), self.listen(self.base / "d.sock", socket.SOCK_DGRAM),
+                   self.listen(seen / "b.sock"), self.listen(self.base / "link" / "c.sock"), self.listen(self.home / "h.sock")]  # fmt: skip
+        outside.append(str(seen / "c.sock"))
+        own = self.listen(self.ws / "own.sock")
+        procs.wait_until(lambda: self.reached(*outside, own) == [own], "only its own", timeout=2)
+        self.assertEqual(self.reached(*outside, own, profile="read-only"), [])
+        self.assertEqual(self.reached(*outside, own, root="minimal", allow_read=[str(seen)]), [own])
+        self.assertEqual(self.reached(*outside, profile="full", workspace=None), outside)
+
+    def test_s027_one_in_a_hidden_place_that_is_shown(self):
+        """Below /tmp, in a folder that is shown because the command starts there."""
+        folder = self.keeper.place.work / "cwd"
+        folder.mkdir()
+        self.give(folder)
+        path = self.listen(folder / "s.sock")
+        args = {"argv": ["python3", "-c", CONNECT, path], "cwd": str(folder), "sandbox": {"profile": "read-only"}}
+        process = self.client.call("spawn", **args)["process"]["id"]
+        self.client.call("wait", id=process)
+        self.assertEqual(self.output(process), b"end\n", self.output(process, "stderr"))
+
+    def test_b108_user_has_a_name(self):
+        """Whoever it runs as: user and group have names, and a home; all others stay. The host's files are as they were."""
+        before = [open(path, "rb").read() for path in ("/etc/passwd", "/etc/group")]
+        script = "whoami; id -un; id -gn; getent passwd $(id -u); wc -l </etc/passwd; wc -l </etc/group; getent passwd root | cut -d: -f3"
+        for root in ("host", "minimal"):
+            who, name, group, entry, users, groups, zero = self.says(script, {"workspace": str(self.ws), "root": root}).splitlines()
+            uid, _, home = entry.split(":")[2], entry.split(":")[3], entry.split(":")[5]
+            self.assertEqual((who, zero), (name, "0"))
+            self.assertTrue(name and group)
+            self.assertEqual(home, str(self.home) if self.user else pwd.getpwuid(os.getuid()).pw_dir)
+            known = int(uid) in {user.pw_uid for user in pwd.getpwall()}
+            self.assertEqual(int(users), before[0].count(b"\n") + (not known))
+            self.assertGreaterEqual(int(groups), before[1].count(b"\n"))
+            if not known:
+                self.assertEqual(name, "coop")
+        self.assertEqual([open(path, "rb").read() for path in ("/etc/passwd", "/etc/group")], before)
+        record, out, _ = self.inside("cat /etc/passwd; echo end", {"workspace": str(self.ws), "deny_read": ["/etc/passwd"]})
+        self.assertEqual(out, "end\n", record)
+
+    def test_b085_tmpdir(self):
+        """A door's TMPDIR that is not there inside is left out; one that is, one that the request sets, and /tmp stay."""
+        show = 'echo "${TMPDIR-none}"'
+        own = str(self.folder("ws/tmp"))
+        for given, seen in (("/tmp", "/tmp"), ("/tmp/", "/tmp/"), ("/tmp/x", "none"), (str(self.base), "none"), ("/var/tmp", "none"),
+                            ("relative", "none"), (own, own)):  # fmt: skip
+            self.assertEqual(self.says(show, base_env={"TMPDIR": given}), seen, given)
+        self.assertEqual(self.says(show, base_env={"TMPDIR": "/tmp/x"}, env={"TMPDIR": "/tmp/y"}), "/tmp/y")
+        self.assertEqual(self.says(show, {"profile": "full"}, base_env={"TMPDIR": "/tmp/x"}), "/tmp/x")
+
+    def test_b108_grants_in_the_home(self):
+        """`~/` at the front is the home; what the operator names and is not there is left out, what a request names is an error."""
+        home = self.home if self.user else None
+        if home is None:
+            error = self.refusal(sandbox={"workspace": str(self.ws), "allow_write": ["~/coop-not-there"]})
+            self.assertEqual((error.code, error.details["field"]), ("invalid_input", "sandbox.allow_write[0]"))
+            return
+        cache = self.folder("home/.cache/tool")
+        self.give(cache.parent)
+        script = "echo x >~/.cache/tool/made; echo y >~/.cache/other && echo layer"
+        self.assertEqual(self.says(script, {"workspace": str(self.ws), "allow_write": ["~/.cache/tool"]}), "layer")
+        procs.wait_until(lambda: os.listdir(cache) == ["made"], "only what it made is left")
+        self.assertEqual(os.listdir(cache.parent), ["tool"])
+        (cache / "made").unlink()
+        self.assertEqual(self.says(script, {"workspace": str(self.ws), "profile": "build"}), "layer")
+        procs.wait_until(lambda: os.listdir(cache) == ["made"], "only what it made is left")
+        error = self.refusal(sandbox={"workspace": str(self.ws), "allow_write": [str(self.ws), "~/missing/"]})
+        self.assertEqual((error.code, error.details["field"]), ("invalid_input", "sandbox.allow_write[1]"))
+
+    def test_b108_missing_folders_of_the_operator(self):
+        """A profile that names what this host does not have works without it."""
+        self.assertEqual(self.says("echo fine", {"workspace": str(self.ws), "profile": "build"}), "fine")
+
+    def test_b108_a_link_does_not_lead_out_of_a_ceiling(self):
+        """What a granted path resolves to must lie in the ceiling, too."""
+        inside, outside = self.folder("ws/inside"), self.folder("outside")
+        (inside / "out").symlink_to(outside)
+        (inside / "in").symlink_to(self.folder("ws/inside/real"))
+        client = self.keeper.agent("main/a", sandbox={"allow_write": [str(inside)], "profile": "workspace-write"})
+        for sandbox in ({"workspace": str(inside / "out")}, {"allow_write": [str(inside / "out")]}):
+            error = self.refusal(client, sandbox=sandbox, cwd="/")
+            field = "sandbox.workspace" if "workspace" in sandbox else "sandbox.allow_write[0]"
+            self.assertEqual((error.code, error.details["field"]), ("permission_denied", field), error)
+        self.assertEqual(self.says("echo x >made && ls", {"workspace": str(inside / "in")}, client=client, cwd=str(inside / "in")), "made")
+        self.assertEqual(os.listdir(outside), [])
+        client = self.keeper.agent("main/b", sandbox={"allow_read": [str(inside)], "root": "minimal"})
+        error = self.refusal(client, sandbox={"allow_read": [str(inside / "out")]}, cwd="/")
+        self.assertEqual((error.code, error.details["field"]), ("permission_denied", "sandbox.allow_read[0]"), error)
+
+    def test_b108_single_files_can_be_shown(self):
+        """allow_read takes files, too."""
+        path = self.base / "one"
+        path.write_text("one\n")
+        (self.base / "two").write_text("two\n")
+        sandbox = {"workspace": str(self.ws), "root": "minimal", "allow_read": [str(path)]}
+        self.assertEqual(self.says(f"cat {path} {self.base}/two; ls {self.base} | grep -v home", sandbox).split(), ["one", "one", "ws"])
+
+
+class ViewOfAUserTest(ViewTest):
+    user = USER

@@ -1,0 +1,111 @@
+/* Refusals of the keeper in the words of who typed the command: the option instead of the argument, and a sandbox that cannot be had
+ * put together from the parts of the error. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "doors/cli/sandbox_args.h"
+
+struct settings {
+	const char *cwd;
+	struct cli_sandbox sandbox;
+};
+
+static const struct cli_option options[] = {
+	{"cwd", 0, CLI_TEXT, offsetof(struct settings, cwd), "cwd", "FOLDER", ""},
+	CLI_SANDBOX_ROWS(struct settings),
+	{0},
+};
+
+static const struct cli_verb verb = {.name = "run", .options = options}, bare = {.name = "freeze"};
+
+/* record.c says what a command left behind; nothing of that is looked at here. */
+void cli_say(const char *format, ...)
+{
+	(void)format;
+}
+
+static void assert_said(const struct cli_verb *of, const struct settings *settings,
+			const char *code, const char *message, const char *details,
+			const char *wanted)
+{
+	const struct cli cli = {.verb = of, .settings = settings};
+	struct coop_error error = {0};
+	(void)snprintf(error.code, sizeof(error.code), "%s", code);
+	(void)snprintf(error.message, sizeof(error.message), "%s", message);
+	(void)snprintf(error.details, sizeof(error.details), "%s", details);
+	cli_error_translate(&cli, &error);
+	assert_string_equal(error.message, wanted);
+	/* Some errors come by here twice, the second time without the settings. */
+	cli_error_translate(&(struct cli){.verb = of}, &error);
+	assert_string_equal(error.message, wanted);
+}
+
+static void options_are_named(void **state)
+{
+	const char *items[] = {"/a", "b"};
+	const struct settings given = {.sandbox = {.profile = "wide",
+						   .write = {items, 2},
+						   .memory = {true, 1},
+						   .cpu_time = {true, 100000000}}};
+	assert_said(&verb, &given, "invalid_input",
+		    "limits.memory_bytes: must be between 1048576 and 1099511627776",
+		    "{\"field\":\"limits.memory_bytes\"}", "--mem: at least 1.0M");
+	assert_said(&verb, &given, "invalid_input",
+		    "limits.max_cpu_secs: must be between 1 and 86400",
+		    "{\"field\":\"limits.max_cpu_secs\"}", "--cpu-time: at most 1d");
+	assert_said(&verb, &given, "invalid_input", "sandbox.allow_write[1]: is no folder",
+		    "{\"field\":\"sandbox.allow_write[1]\"}", "--write b: is no folder");
+	assert_said(&verb, &given, "permission_denied", "sandbox.profile: wider than allowed",
+		    "{\"field\":\"sandbox.profile\"}", "--profile: wider than allowed");
+}
+
+/* Nobody typed --workspace: the keeper was told where we are. */
+static void workspace(void **state)
+{
+	const struct settings none = {0}, given = {.sandbox = {.workspace = "/w"}};
+	assert_said(&verb, &none, "invalid_input", "sandbox.workspace: holds the keeper's state",
+		    "{\"field\":\"sandbox.workspace\"}",
+		    "the current folder as workspace: holds the keeper's state");
+	assert_said(&verb, &given, "invalid_input", "sandbox.workspace: holds the keeper's state",
+		    "{\"field\":\"sandbox.workspace\"}", "--workspace: holds the keeper's state");
+}
+
+static void unavailable(void **state)
+{
+	const struct settings none = {0};
+	const char *const code = "sandbox_unavailable", *const long_text =
+								"sandbox: (see coop doctor)";
+	assert_said(&verb, &none, code, long_text,
+		    "{\"protection\":\"files\",\"reason\":\"no mounts\",\"step\":\"mount_proc\","
+		    "\"errno\":\"EPERM\"}",
+		    "sandbox: files cannot be enforced: no mounts, at mount_proc: EPERM");
+	assert_said(&verb, &none, code, long_text,
+		    "{\"protection\":\"files\",\"reason\":\"mount_proc: EPERM\",\"step\":"
+		    "\"mount_proc\"}",
+		    "sandbox: files cannot be enforced: mount_proc: EPERM");
+	assert_said(&verb, &none, code, long_text,
+		    "{\"protection\":\"memory_bytes\",\"reason\":\"no cgroup\"}",
+		    "sandbox: memory_bytes (--mem) cannot be enforced: no cgroup");
+	assert_said(&bare, NULL, code, long_text,
+		    "{\"protection\":\"freezer\",\"reason\":\"no cgroup\"}",
+		    "freezer: cannot be had here: no cgroup");
+	assert_said(&verb, &none, code, "as it was", "{\"protection\":\"files\"}", "as it was");
+	assert_said(&verb, &none, code, "as it was", "{}", "as it was");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_are_named),
+		cmocka_unit_test(workspace),
+		cmocka_unit_test(unavailable),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* Placeholders: made once, shared, removed with the last user and only while they are as they were made; a killed keeper's go, too. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "sandbox/ghosts.h"
+
+static char one[256], two[256];
+
+static int begin(void **state)
+{
+	int r = folder_make(state);
+
+	(void)snprintf(one, sizeof one, "%s/.git", folder);
+	(void)snprintf(two, sizeof two, "%s/.bashrc", folder);
+	return r;
+}
+
+static mode_t kind_of(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+static void test_made_and_removed(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = two}};
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+	assert_true(list[0].held && list[1].held);
+	assert_int_equal(kind_of(one), S_IFDIR);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+	assert_int_equal(lstat(two, &st), 0);
+	assert_int_equal(st.st_mode & 0222, 0);
+	assert_true(coop_ghosts_stands(ghosts, one));
+	assert_true(coop_ghosts_stands(ghosts, two));
+	assert_false(coop_ghosts_stands(ghosts, folder));
+	assert_int_equal(coop_ghosts_count(ghosts), 2);
+	coop_ghosts_drop(ghosts, list, 2);
+	assert_int_equal(kind_of(one), 0);
+	assert_int_equal(kind_of(two), 0);
+	assert_int_equal(coop_ghosts_count(ghosts), 0);
+	/* Once more does no harm. */
+	coop_ghosts_drop(ghosts, list, 2);
+	coop_ghosts_free(ghosts);
+}
+
+static void test_shared(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghost first = {.path = one, .folder = true}, second = first;
+
+	(void)state;
+	assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
+	assert_int_equal(coop_ghosts_take(ghosts, &second, 1), 0);
+	assert_int_equal(coop_ghosts_count(ghosts), 1);
+	coop_ghosts_drop(ghosts, &first, 1);
+	assert_int_equal(kind_of(one), S_IFDIR);
+	coop_ghosts_drop(ghosts, &second, 1);
+	assert_int_equal(kind_of(one), 0);
+
+	/* The end of the table is the end of all that stand. */
+	assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
+	coop_ghosts_free(ghosts);
+	assert_int_equal(kind_of(one), 0);
+}
+
+static void test_released_stands_until_the_sweep(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghost first = {.path = one, .folder = true}, second = {.path = two};
+	struct stat before, after;
+
+	(void)state;
+	assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
+	assert_int_equal(coop_ghosts_take(ghosts, &second, 1), 0);
+	assert_int_equal(lstat(one, &before), 0);
+	coop_ghosts_release(ghosts, &first, 1);
+	assert_true(coop_ghosts_stands(ghosts, one));
+	assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
+	assert_int_equal(lstat(one, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	coop_ghosts_sweep(ghosts);
+	assert_int_equal(coop_ghosts_count(ghosts), 2);
+	coop_ghosts_release(ghosts, &first, 1);
+	coop_ghosts_sweep(ghosts);
+	assert_int_equal(kind_of(one), 0);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+	coop_ghosts_free(ghosts);
+}
+
+static void test_what_others_made_stays(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = two}};
+
+	(void)state;
+	/* There before. */
+	folder_write(".bashrc", "mine", 4, 0644);
+	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+	assert_true(list[0].held);
+	assert_false(list[1].held);
+	/* Filled meanwhile. */
+	folder_write(".git/HEAD", "ref", 3, 0644);
+	assert_false(coop_ghosts_stands(ghosts, one));
+	coop_ghosts_drop(ghosts, list, 2);
+	assert_true(folder_has(".git/HEAD"));
+	assert_int_equal(kind_of(two), S_IFREG);
+
+	/* Replaced meanwhile. */
+	assert_int_equal(unlink(two), 0);
+	assert_int_equal(coop_ghosts_take(ghosts, &list[1], 1), 0);
+	assert_int_equal(unlink(two), 0);
+	folder_write(".bashrc", "mine", 4, 0644);
+	assert_false(coop_ghosts_stands(ghosts, two));
+	coop_ghosts_drop(ghosts, &list[1], 1);
+	assert_int_equal(kind_of(two), S_IFREG);
+	coop_ghosts_free(ghosts);
+}
+
+static void test_removed_meanwhile(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghost first = {.path = two}, second = first;
+
+	(void)state;
+	assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
+	assert_int_equal(unlink(two), 0);
+	assert_int_equal(coop_ghosts_take(ghosts, &second, 1), 0);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+	coop_ghosts_drop(ghosts, &first, 1);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+	coop_ghosts_drop(ghosts, &second, 1);
+	assert_int_equal(kind_of(two), 0);
+	coop_ghosts_free(ghosts);
+}
+
+static void test_links_are_not_followed(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	char through[300];
+	struct coop_ghost ghost = {.path = through};
+
+	(void)state;
+	assert_int_equal(mkdir(folder_path("real"), 0755), 0);
+	assert_int_equal(symlink("real", folder_path("link")), 0);
+	(void)snprintf(through, sizeof through, "%s/link/x", folder);
+	assert_int_equal(coop_ghosts_take(ghosts, &ghost, 1), 0);
+	assert_false(ghost.held);
+	assert_false(folder_has("real/x"));
+	coop_ghosts_free(ghosts);
+}
+
+/* Where nobody inside could make it either, it is passed over. */
+static int in_a_closed_folder(void)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	char path[300];
+	struct coop_ghost list[] = {{.path = two}, {.path = path}};
+
+	(void)snprintf(path, sizeof path, "%s/closed/x", folder);
+	if (mkdir(folder_path("closed"), 0555) < 0 || coop_ghosts_take(ghosts, list, 2) < 0)
+		return 1;
+	if (!list[0].held || list[1].held)
+		return 2;
+	coop_ghosts_free(ghosts);
+	return folder_has(".bashrc") ? 3 : 0;
+}
+
+static void test_not_possible(void **state)
+{
+	(void)state;
+	folder_as_user(in_a_closed_folder);
+}
+
+/* A keeper that ends without a word. */
+static void test_left_by_a_killed_keeper(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = two}};
+		struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+		_exit(ghosts && coop_ghosts_take(ghosts, list, 2) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(kind_of(one), S_IFDIR);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+
+	size_t size;
+	char *list = folder_read("ghosts", &size);
+	assert_true(size > 0);
+	struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+	assert_int_equal(kind_of(one), 0);
+	assert_int_equal(kind_of(two), 0);
+	coop_ghosts_free(ghosts);
+
+	/* An old list must not remove what is not ours, and a broken one nothing at all. */
+	assert_int_equal(mkdir(one, 0755), 0);
+	folder_write("ghosts", list, size, 0600);
+	folder_write(".bashrc", "mine", 4, 0644);
+	coop_ghosts_free(coop_ghosts_new(folder));
+	assert_int_equal(kind_of(two), S_IFREG);
+	folder_write("ghosts", "d 1\0s x y /\0\0\377 1 1 /etc\0d 1 2", 30, 0600);
+	coop_ghosts_free(coop_ghosts_new(folder));
+	free(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_made_and_removed, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_shared, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_released_stands_until_the_sweep, begin,
+						folder_remove),
+		cmocka_unit_test_setup_teardown(test_what_others_made_stays, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_removed_meanwhile, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_links_are_not_followed, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_not_possible, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_left_by_a_killed_keeper, begin, folder_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
