@@ -78,6 +78,9 @@ void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
 					 : coop_confine_step_protection(step);
 
 	(void)coop_spawn_failed_at(err, step_name(step), error);
+	/* Want of resources is nobody's refusal. */
+	if (error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE)
+		protection = NULL;
 	if (protection) {
 		err->code = COOP_SANDBOX_UNAVAILABLE;
 		(void)snprintf(err->message, sizeof err->message,

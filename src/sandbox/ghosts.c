@@ -24,8 +24,9 @@ struct entry {
 struct coop_ghosts {
 	struct entry *buckets[BUCKETS];
 	size_t count;
-	bool changed; /* since the list was written */
-	int list;     /* fd of the list; -1: none is kept */
+	bool changed;                    /* since the list was written */
+	int list;                        /* fd of the list; -1: none is kept */
+	struct coop_ghost_parent parent; /* open only within a call */
 };
 
 /* The place that points to the path's entry, or to NULL where it would go. */
@@ -65,6 +66,12 @@ static void write_list(struct coop_ghosts *ghosts)
 	coop_buf_clear(&text);
 }
 
+static void finish(struct coop_ghosts *ghosts)
+{
+	coop_ghost_parent_close(&ghosts->parent);
+	write_list(ghosts);
+}
+
 struct coop_ghosts *coop_ghosts_new(const char *state)
 {
 	struct coop_ghosts *ghosts = coop_mem_zalloc(sizeof *ghosts);
@@ -72,7 +79,7 @@ struct coop_ghosts *coop_ghosts_new(const char *state)
 
 	if (!ghosts)
 		return NULL;
-	ghosts->list = -1;
+	ghosts->list = ghosts->parent.fd = -1;
 	if (!state)
 		return ghosts;
 	int n = snprintf(path, sizeof path, "%s/ghosts", state);
@@ -85,7 +92,7 @@ struct coop_ghosts *coop_ghosts_new(const char *state)
 	}
 	coop_ghost_list_remove_all(ghosts->list);
 	ghosts->changed = true;
-	write_list(ghosts);
+	finish(ghosts);
 	return ghosts;
 }
 
@@ -93,7 +100,7 @@ static void remove_at(struct coop_ghosts *ghosts, struct entry **place)
 {
 	struct entry *entry = *place;
 
-	coop_ghost_remove(entry->path, &entry->mark);
+	coop_ghost_remove(&ghosts->parent, entry->path, &entry->mark);
 	*place = entry->next;
 	ghosts->count--;
 	ghosts->changed = true;
@@ -108,7 +115,7 @@ void coop_ghosts_free(struct coop_ghosts *ghosts)
 		while (ghosts->buckets[i])
 			remove_at(ghosts, &ghosts->buckets[i]);
 	}
-	write_list(ghosts);
+	finish(ghosts);
 	if (ghosts->list >= 0)
 		(void)close(ghosts->list);
 	free(ghosts);
@@ -139,7 +146,7 @@ static int add(struct coop_ghosts *ghosts, struct entry **place, const struct co
 
 	if (!entry)
 		return -ENOMEM;
-	int r = coop_ghost_make(ghost->path, ghost->folder, &entry->mark);
+	int r = coop_ghost_make(&ghosts->parent, ghost->path, ghost->folder, &entry->mark);
 	if (r < 0) {
 		free(entry);
 		return r;
@@ -161,8 +168,9 @@ static int take(struct coop_ghosts *ghosts, struct coop_ghost *ghost)
 	if (!entry) {
 		r = add(ghosts, place, ghost);
 	} else {
-		if (!coop_ghost_unchanged(ghost->path, &entry->mark)) {
-			r = coop_ghost_make(ghost->path, ghost->folder, &entry->mark);
+		if (!coop_ghost_unchanged(&ghosts->parent, ghost->path, &entry->mark)) {
+			r = coop_ghost_make(&ghosts->parent, ghost->path, ghost->folder,
+					    &entry->mark);
 			ghosts->changed = true;
 		}
 		entry->users += r == 0;
@@ -201,7 +209,7 @@ void coop_ghosts_sweep(struct coop_ghosts *ghosts)
 				place = &(*place)->next;
 		}
 	}
-	write_list(ghosts);
+	finish(ghosts);
 }
 
 int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
@@ -216,7 +224,7 @@ int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t
 		coop_ghosts_release(ghosts, list, count);
 		remove_unused(ghosts, list, count);
 	}
-	write_list(ghosts);
+	finish(ghosts);
 	return r;
 }
 
@@ -224,7 +232,7 @@ void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_
 {
 	coop_ghosts_release(ghosts, list, count);
 	remove_unused(ghosts, list, count);
-	write_list(ghosts);
+	finish(ghosts);
 }
 
 bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path)
@@ -233,7 +241,10 @@ bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path)
 		return false;
 	/* Looking changes nothing. */
 	struct entry *entry = *find((struct coop_ghosts *)(uintptr_t)ghosts, path);
-	return entry && coop_ghost_unchanged(path, &entry->mark);
+	struct coop_ghost_parent parent = {.fd = -1};
+	bool stands = entry && coop_ghost_unchanged(&parent, path, &entry->mark);
+	coop_ghost_parent_close(&parent);
+	return stands;
 }
 
 size_t coop_ghosts_count(const struct coop_ghosts *ghosts)

@@ -14,21 +14,33 @@
 
 #define PATH_BYTES 4096
 
-/* The folder that the path lies in; *ret_name is the rest. An fd or -errno. */
-static int open_parent(const char *path, const char **ret_name)
+void coop_ghost_parent_close(struct coop_ghost_parent *parent)
+{
+	if (parent->fd >= 0)
+		(void)close(parent->fd);
+	parent->fd = -1;
+}
+
+/* The folder that the path lies in; *ret_name is the rest. An fd, which stays the parent's, or -errno. */
+static int open_parent(struct coop_ghost_parent *parent, const char *path, const char **ret_name)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 			       .resolve = RESOLVE_NO_SYMLINKS};
 	const char *slash = strrchr(path, '/');
-	char parent[PATH_BYTES];
 
-	if (*path != '/' || !slash[1] || (size_t)(slash - path) >= sizeof parent)
+	if (*path != '/' || !slash[1] || (size_t)(slash - path) >= sizeof parent->path)
 		return -EINVAL;
-	memcpy(parent, path, (size_t)(slash - path));
-	parent[slash - path] = 0;
+	size_t size = (size_t)(slash - path);
 	*ret_name = slash + 1;
-	int fd = (int)syscall(SYS_openat2, AT_FDCWD, *parent ? parent : "/", &how, sizeof how);
-	return fd < 0 ? -errno : fd;
+	if (parent->fd >= 0 && parent->size == size && !memcmp(parent->path, path, size))
+		return parent->fd;
+	coop_ghost_parent_close(parent);
+	memcpy(parent->path, path, size);
+	parent->path[size] = 0;
+	parent->size = size;
+	parent->fd =
+		(int)syscall(SYS_openat2, AT_FDCWD, size ? parent->path : "/", &how, sizeof how);
+	return parent->fd < 0 ? -errno : parent->fd;
 }
 
 static bool is_empty(int parent, const char *name)
@@ -49,49 +61,52 @@ static bool is_empty(int parent, const char *name)
 	return names <= 2;
 }
 
-static bool unchanged(int parent, const char *name, const struct coop_ghost_mark *mark)
+static bool same(int parent, const char *name, const struct coop_ghost_mark *mark)
 {
 	struct stat st;
 
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != mark->dev ||
-	    st.st_ino != mark->ino)
-		return false;
-	return mark->folder ? S_ISDIR(st.st_mode) && is_empty(parent, name) : S_ISSOCK(st.st_mode);
+	return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == mark->dev &&
+	       st.st_ino == mark->ino &&
+	       (mark->folder ? S_ISDIR(st.st_mode) : S_ISSOCK(st.st_mode));
 }
 
-bool coop_ghost_unchanged(const char *path, const struct coop_ghost_mark *mark)
+bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
+			  const struct coop_ghost_mark *mark)
 {
 	const char *name;
-	COOP_AUTO_FD int parent = open_parent(path, &name);
+	int fd = open_parent(parent, path, &name);
 
-	return parent >= 0 && unchanged(parent, name, mark);
+	return fd >= 0 && same(fd, name, mark) && (!mark->folder || is_empty(fd, name));
 }
 
-void coop_ghost_remove(const char *path, const struct coop_ghost_mark *mark)
+void coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
+		       const struct coop_ghost_mark *mark)
 {
 	const char *name;
-	COOP_AUTO_FD int parent = open_parent(path, &name);
+	int fd = open_parent(parent, path, &name);
 
-	/* A folder that got something after that look stays, as the kernel removes only empty ones. */
-	if (parent >= 0 && unchanged(parent, name, mark))
-		(void)unlinkat(parent, name, mark->folder ? AT_REMOVEDIR : 0);
+	/* A folder that got something meanwhile stays, as the kernel removes only empty ones. */
+	if (fd >= 0 && same(fd, name, mark))
+		(void)unlinkat(fd, name, mark->folder ? AT_REMOVEDIR : 0);
 }
 
-int coop_ghost_make(const char *path, bool folder, struct coop_ghost_mark *ret_mark)
+int coop_ghost_make(struct coop_ghost_parent *parent, const char *path, bool folder,
+		    struct coop_ghost_mark *ret_mark)
 {
 	const char *name;
-	struct stat st;
-	COOP_AUTO_FD int parent = open_parent(path, &name);
+	struct stat st, around;
+	int fd = open_parent(parent, path, &name);
 
-	if (parent < 0)
-		return parent;
-	if ((folder ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFSOCK | 0444, 0)) < 0)
+	if (fd < 0)
+		return fd;
+	if ((folder ? mkdirat(fd, name, 0755) : mknodat(fd, name, S_IFSOCK | 0444, 0)) < 0)
+		return -errno;
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. */
-	if (geteuid() == 0 && fstat(parent, &st) == 0)
-		(void)!fchownat(parent, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
+	if (geteuid() == 0 && fstat(fd, &around) == 0 &&
+	    (around.st_uid != st.st_uid || around.st_gid != st.st_gid))
+		(void)!fchownat(fd, name, around.st_uid, around.st_gid, AT_SYMLINK_NOFOLLOW);
 	*ret_mark = (struct coop_ghost_mark){.dev = st.st_dev, .ino = st.st_ino, .folder = folder};
 	return 0;
 }
@@ -131,7 +146,9 @@ static void remove_line(const char *line)
 	if (sscanf(line, "%c %ju %ju %n", &kind, &dev, &ino, &used) != 3 || !used)
 		return;
 	struct coop_ghost_mark mark = {.dev = (dev_t)dev, .ino = (ino_t)ino, .folder = kind == 'd'};
-	coop_ghost_remove(line + used, &mark);
+	struct coop_ghost_parent parent = {.fd = -1};
+	coop_ghost_remove(&parent, line + used, &mark);
+	coop_ghost_parent_close(&parent);
 }
 
 void coop_ghost_list_remove_all(int fd)

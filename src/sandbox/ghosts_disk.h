@@ -16,12 +16,23 @@ struct coop_ghost_mark {
 	bool folder;
 };
 
+/* The folder that the last one lay in: most lie side by side. Begins with fd -1, must be closed in the end. */
+struct coop_ghost_parent {
+	int fd;
+	size_t size; /* of its path */
+	char path[4096];
+};
+void coop_ghost_parent_close(struct coop_ghost_parent *parent);
+
 /* 0 or -errno. No link is followed on the way, here and in the following. */
-int coop_ghost_make(const char *path, bool folder, struct coop_ghost_mark *ret_mark);
+int coop_ghost_make(struct coop_ghost_parent *parent, const char *path, bool folder,
+		    struct coop_ghost_mark *ret_mark);
 /* Whether it still is what was made: nobody put anything in its place, or into it. */
-bool coop_ghost_unchanged(const char *path, const struct coop_ghost_mark *mark);
+bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
+			  const struct coop_ghost_mark *mark);
 /* Only then it is removed. */
-void coop_ghost_remove(const char *path, const struct coop_ghost_mark *mark);
+void coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
+		       const struct coop_ghost_mark *mark);
 
 /* A list is a run of "d 12 345 /path" or "s …", each with its NUL. 0 or -errno. */
 int coop_ghost_list_add(struct coop_buf *text, const char *path,

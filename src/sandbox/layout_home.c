@@ -275,13 +275,21 @@ static void cover_credential(struct coop_builder *b, const char *path)
 void coop_layout_cover_masks(struct coop_builder *b)
 {
 	char path[COOP_PATH_SIZE];
+	bool brings_back = false;
 
 	if (!b->input->home || !b->input->home[1])
 		return;
+	/* A link in the home may lead into a folder that is seen. */
+	for (size_t i = 0; i < b->input->writable_count; i++)
+		brings_back |= coop_path_below(b->input->writable[i].path, b->input->home);
+	for (size_t i = 0; i < b->input->readable_count; i++)
+		brings_back |= coop_path_below(b->input->readable[i].path, b->input->home);
 	/* Browsers keep many thousand files: looking at each for every process would cost more than it is worth. */
 	b->shallow = true;
 	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
-		if (coop_path_join(b->input->home, credentials[i], path) == 0)
+		/* What lies in a private home, and in no folder that was brought back, is not there at all. */
+		if (coop_path_join(b->input->home, credentials[i], path) == 0 &&
+		    (brings_back || coop_builder_zone(b, path, NULL) != COOP_ZONE_PRIVATE))
 			cover_credential(b, path);
 	}
 	b->shallow = false;
