@@ -12,7 +12,6 @@
 #include "keeper/choices.h"
 #include "keeper/confine.h"
 #include "keeper/cwd.h"
-#include "keeper/injections.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/quota.h"
@@ -186,12 +185,20 @@ static int take_streams(struct coop_draft *draft)
 				 draft->err);
 }
 
-static int check_stdin(struct coop_draft *draft)
+static struct coop_injections_data bytes_of(const struct coop_request *request)
+{
+	return (struct coop_injections_data){request->data, request->data_size};
+}
+
+static int take_stdin(struct coop_draft *draft)
 {
 	int wanted = coop_arg_enum(draft->args, "stdin", coop_choices_stdin, -1);
-	size_t size = draft->request->data_size;
 
-	if (size && wanted >= 0 && wanted != COOP_STDIN_DATA)
+	draft->input = coop_injections_rest(draft->args, bytes_of(draft->request));
+	if (draft->input.size > COOP_DRAFT_STDIN_MAX)
+		return coop_err_field(draft->err, COOP_TOO_LARGE, "data",
+				      "stdin takes at most %u bytes", COOP_DRAFT_STDIN_MAX);
+	if (draft->input.size && wanted >= 0 && wanted != COOP_STDIN_DATA)
 		return invalid(draft, "stdin", "must be data where the request brings bytes");
 	if (draft->process->pty && wanted == COOP_STDIN_NONE)
 		return invalid(draft, "stdin", "none is for pipes: a terminal always has input");
@@ -221,8 +228,9 @@ static int take_lease(struct coop_draft *draft)
 
 static int take_injections(struct coop_draft *draft)
 {
-	return coop_injections_read(draft->args, coop_agent_restricted(draft->agent),
-				    &draft->injections, draft->err);
+	return coop_injections_read(draft->args, bytes_of(draft->request),
+				    coop_agent_restricted(draft->agent), &draft->injections,
+				    draft->err);
 }
 
 static int take_env(struct coop_draft *draft)
@@ -252,7 +260,7 @@ int coop_draft_fill(struct coop_draft *draft)
 {
 	/* In this order: what is cheap to say no to comes first. */
 	static int (*const steps[])(struct coop_draft *) = {
-		take_lease, take_session,    take_streams,      check_stdin, check_alias,
+		take_lease, take_session,    take_streams,      take_stdin, check_alias,
 		take_cwd,   take_injections, coop_confine_make, take_env,    coop_draft_labels,
 	};
 	bool shell = coop_arg_enum(draft->args, "mode", coop_choices_mode, 0) == 1;

@@ -7,12 +7,16 @@
 
 #include "base/err.h"
 #include "keeper/env.h"
+#include "keeper/injections.h"
 
 struct coop_agent;
-struct coop_injections;
 struct coop_process;
 struct coop_request;
 struct coop_session;
+
+/* What a request may bring: for stdin, and with the files' bytes. */
+#define COOP_DRAFT_STDIN_MAX (4u << 20)
+#define COOP_DRAFT_DATA_MAX (COOP_DRAFT_STDIN_MAX + COOP_INJECTIONS_BYTES_MAX)
 
 struct coop_draft {
 	struct coop_request *request;
@@ -21,6 +25,7 @@ struct coop_draft {
 	struct coop_process *process; /* a reference; NULL where even that was not to be had */
 	const char **argv;            /* borrowed strings */
 	struct coop_injections *injections; /* NULL: none */
+	struct coop_injections_data input;  /* stdin's bytes, borrowed */
 	struct coop_env env;
 	struct coop_session *session; /* NULL: the default one */
 	int cwd_fd;

@@ -31,6 +31,10 @@ const struct coop_field coop_injection_fields[] = {
 	 .doc = "absolute (placement path); needs a view of the process's own"},
 	{.name = "content", .type = COOP_FIELD_STRING, .doc = "the bytes, as text"},
 	{.name = "content_base64", .type = COOP_FIELD_STRING, .doc = "or as base64"},
+	{.name = "content_bytes",
+	 .type = COOP_FIELD_INT,
+	 .max = COOP_INJECTION_BYTES_MAX,
+	 .doc = "or so many of the request's bytes: the first ones that no file before it has"},
 	{.name = NULL},
 };
 
@@ -39,6 +43,7 @@ struct element {
 	struct coop_injections *all;
 	size_t index;
 	const json_t *value, *args;
+	struct coop_injections_data *data; /* that no file before it has */
 	struct coop_err *err;
 };
 
@@ -71,7 +76,13 @@ static int check_members(const struct element *e)
 			field++;
 		if (!field->name)
 			return invalid(e, key, "is no member of a file");
-		if (!json_is_string(value) && !json_is_null(value))
+		if (json_is_null(value))
+			continue;
+		if (field->type == COOP_FIELD_INT && json_integer_value(value) < 0)
+			return invalid(e, key, "must not be negative");
+		if (field->type == COOP_FIELD_INT && !json_is_integer(value))
+			return invalid(e, key, "must be an integer");
+		if (field->type != COOP_FIELD_INT && !json_is_string(value))
 			return invalid(e, key, "must be a string");
 	}
 	return 0;
@@ -161,31 +172,58 @@ static int decode(const struct element *e, const json_t *text)
 	return 0;
 }
 
-static int take_content(const struct element *e, size_t *total)
+static void skip(struct coop_injections_data *data, size_t size)
+{
+	size = size < data->size ? size : data->size;
+	/* There may be no bytes at all. */
+	data->bytes = size ? data->bytes + size : data->bytes;
+	data->size -= size;
+}
+
+/* Sets size and bytes; those of what is too large, or longer than the data, are never looked at. */
+static int find_content(const struct element *e)
 {
 	const json_t *text = coop_arg(e->value, "content"),
-		     *coded = coop_arg(e->value, "content_base64");
+		     *coded = coop_arg(e->value, "content_base64"),
+		     *apart = coop_arg(e->value, "content_bytes");
 	struct coop_injection *file = &e->all->files[e->index];
-	int r = 0;
 
-	if (!text == !coded)
-		return invalid(e, "content",
-			       text ? "and content_base64 exclude each other" : "is required");
-	/* What is too long is not even decoded. */
-	if (coded && json_string_length(coded) <= coop_base64_length(COOP_INJECTION_BYTES_MAX)) {
-		r = decode(e, coded);
-	} else {
-		file->bytes = (const uint8_t *)json_string_value(text ? text : coded);
-		file->size = json_string_length(text ? text : coded);
+	if (!text && !coded && !apart)
+		return invalid(e, "content", "is required");
+	if (!!text + !!coded + !!apart > 1)
+		return invalid(e, text ? "content" : "content_base64",
+			       "is one of two contents; one is needed");
+	if (apart) {
+		file->bytes = e->data->size ? e->data->bytes : (const uint8_t *)"";
+		file->size = (size_t)json_integer_value(apart);
+		return 0;
 	}
+	/* What is too long is not even decoded. */
+	if (coded && json_string_length(coded) <= coop_base64_length(COOP_INJECTION_BYTES_MAX))
+		return decode(e, coded);
+	file->bytes = (const uint8_t *)json_string_value(text ? text : coded);
+	file->size = json_string_length(text ? text : coded);
+	return 0;
+}
+
+static int take_content(const struct element *e, size_t *total)
+{
+	const struct coop_injection *file = &e->all->files[e->index];
+	int r = find_content(e);
+
 	if (r < 0)
 		return r;
 	if (file->size > COOP_INJECTION_BYTES_MAX)
 		return refuse(e, COOP_TOO_LARGE, "", "is larger than 8 MiB");
 	*total += file->size;
-	return *total > COOP_INJECTIONS_BYTES_MAX
-		       ? refuse(e, COOP_TOO_LARGE, "", "makes it more than 16 MiB in all")
-		       : 0;
+	if (*total > COOP_INJECTIONS_BYTES_MAX)
+		return refuse(e, COOP_TOO_LARGE, "", "makes it more than 16 MiB in all");
+	if (!coop_arg(e->value, "content_bytes"))
+		return 0;
+	if (file->size > e->data->size)
+		return invalid(e, "content_bytes", "is more than the request brings");
+	skip(e->data, file->size);
+	return 0;
 }
 
 static int take(const struct element *e, bool restricted, size_t *total)
@@ -204,8 +242,8 @@ static int take(const struct element *e, bool restricted, size_t *total)
 	return r < 0 ? r : take_content(e, total);
 }
 
-int coop_injections_read(const json_t *args, bool restricted, struct coop_injections **ret,
-			 struct coop_err *err)
+int coop_injections_read(const json_t *args, struct coop_injections_data data, bool restricted,
+			 struct coop_injections **ret, struct coop_err *err)
 {
 	const json_t *list = coop_arg(args, "file_injections");
 	size_t total = 0;
@@ -226,8 +264,8 @@ int coop_injections_read(const json_t *args, bool restricted, struct coop_inject
 	if (!all)
 		return coop_err_no_memory(err);
 	for (; r == 0 && all->count < json_array_size(list); all->count++) {
-		const struct element e = {all, all->count, json_array_get(list, all->count), args,
-					  err};
+		const struct element e = {
+			all, all->count, json_array_get(list, all->count), args, &data, err};
 		r = take(&e, restricted, &total);
 	}
 	if (r < 0)
@@ -235,6 +273,20 @@ int coop_injections_read(const json_t *args, bool restricted, struct coop_inject
 	else
 		*ret = all;
 	return r;
+}
+
+struct coop_injections_data coop_injections_rest(const json_t *args,
+						 struct coop_injections_data data)
+{
+	const json_t *list = coop_arg(args, "file_injections"), *file;
+	size_t i;
+
+	json_array_foreach(list, i, file)
+	{
+		json_int_t size = json_integer_value(coop_arg(file, "content_bytes"));
+		skip(&data, size > 0 ? (size_t)size : 0);
+	}
+	return data;
 }
 
 int coop_injections_place(struct coop_injections *injections, const char *folder)

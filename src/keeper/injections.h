@@ -32,10 +32,20 @@ struct coop_injections {
 /* For tables of arguments. */
 extern const struct coop_field coop_injection_fields[];
 
+/* The bytes that came with a request: those of files first, in the order of the list; stdin gets the rest. */
+struct coop_injections_data {
+	const uint8_t *bytes;
+	size_t size;
+};
+
 /* Reads the argument. `restricted`: names by which code could be slipped into a program are refused. 0 with *ret filled (to be cleared,
- * and not to outlive args); NULL there: there are none. Or the error filled. */
-int coop_injections_read(const json_t *args, bool restricted, struct coop_injections **ret,
-			 struct coop_err *err);
+ * and not to outlive args and data); NULL there: there are none. Or the error filled. */
+int coop_injections_read(const json_t *args, struct coop_injections_data data, bool restricted,
+			 struct coop_injections **ret, struct coop_err *err);
+
+/* What of the data is stdin's, also where the arguments were never checked, or are wrong. */
+struct coop_injections_data coop_injections_rest(const json_t *args,
+						 struct coop_injections_data data);
 
 /* Gives every file of a variable its path in that folder. 0 or -ENOMEM. */
 int coop_injections_place(struct coop_injections *injections, const char *folder);

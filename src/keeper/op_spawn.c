@@ -24,16 +24,16 @@ static int launch(struct coop_draft *draft)
 	struct coop_request *request = draft->request;
 	struct coop_process *process = draft->process;
 	int wanted = coop_arg_enum(draft->args, "stdin", coop_choices_stdin,
-				   request->data_size ? COOP_STDIN_DATA : COOP_STDIN_NONE);
+				   draft->input.size ? COOP_STDIN_DATA : COOP_STDIN_NONE);
 	static const uint8_t nothing[1];
 	struct coop_spawn_command command = {
 		.argv = (char *const *)draft->argv,
 		.envp = draft->env.variables,
 		.cwd_fd = draft->cwd_fd,
 		.stdin_pipe = wanted != COOP_STDIN_NONE,
-		.stdin_bytes = wanted == COOP_STDIN_DATA ? (request->data ? request->data : nothing)
+		.stdin_bytes = wanted == COOP_STDIN_DATA ? (draft->input.size ? draft->input.bytes : nothing)
 							 : NULL,
-		.stdin_size = request->data_size,
+		.stdin_size = draft->input.size,
 		.keep_stdin_open = coop_arg_bool(draft->args, "keep_stdin_open", false),
 	};
 	int r = process->streams[0].overflow == COOP_OVERFLOW_SPOOL

@@ -24,13 +24,12 @@
 #include "keeper/session.h"
 #include "keeper/token.h"
 
-#define SPAWN_DATA_MAX (4u << 20)
 #define STDIN_DATA_MAX (1u << 20)
 
 static const struct coop_op table[] = {
-	{"spawn", "start a command", COOP_RIGHT_USE, true, SPAWN_DATA_MAX, coop_fields_spawn,
+	{"spawn", "start a command", COOP_RIGHT_USE, true, COOP_DRAFT_DATA_MAX, coop_fields_spawn,
 	 coop_results_process, coop_op_spawn, coop_op_spawn_invalid},
-	{"check", "what policy says of a command", COOP_RIGHT_LOOK, false, SPAWN_DATA_MAX,
+	{"check", "what policy says of a command", COOP_RIGHT_LOOK, false, COOP_DRAFT_DATA_MAX,
 	 coop_fields_check, coop_results_check, coop_op_check},
 	{"list", "processes in the order of their start", COOP_RIGHT_LOOK, false, 0,
 	 coop_fields_list, coop_results_processes, coop_op_list},

@@ -21,6 +21,7 @@
 #include "keeper/request.h"
 #include "keeper/spawn_failure.h"
 #include "keeper/spawn_fds.h"
+#include "keeper/spawn_slot.h"
 #include "keeper/wire.h"
 
 #define ATTEMPTS_MAX 3 /* plans lost with a dying launcher are sent again */
@@ -109,7 +110,17 @@ static void succeed(struct coop_spawn *spawn)
 }
 
 static int watch_child(struct coop_spawn *spawn);
-static int leave_slot(struct coop_spawn *spawn);
+
+/* A slot did not fit after all: the launcher does it from the beginning. */
+static void begin_anew(struct coop_spawn *spawn)
+{
+	coop_spawn_leave_slot(spawn);
+	int r = watch_child(spawn);
+	if (r < 0)
+		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
+	else
+		coop_launcher_submit(spawn->launcher, spawn);
+}
 
 /* Both words are in: the launcher's (or it is dead) and the child's. */
 static void conclude(struct coop_spawn *spawn)
@@ -121,8 +132,8 @@ static void conclude(struct coop_spawn *spawn)
 		return;
 	}
 	if (spawn->failure.event && process->confine->pooled &&
-	    spawn->failure.step == COOP_STEP_MOUNTS && leave_slot(spawn) == 0)
-		coop_launcher_submit(spawn->launcher, spawn);
+	    spawn->failure.step == COOP_STEP_MOUNTS)
+		begin_anew(spawn);
 	else if (spawn->reply_error || spawn->failure.event)
 		fail_spawn(spawn);
 	else
@@ -361,6 +372,13 @@ void coop_spawn_root_gone(struct coop_spawn *spawn, int wait_status, const struc
 	coop_process_unref(process);
 }
 
+void coop_spawn_listen(struct coop_spawn *spawn, struct coop_wire *wire)
+{
+	wire->user = spawn;
+	wire->on_message = on_message;
+	wire->on_end = on_end;
+}
+
 static int watch_child(struct coop_spawn *spawn)
 {
 	int error = 0;
@@ -369,65 +387,8 @@ static int watch_child(struct coop_spawn *spawn)
 		coop_wire_new(spawn->process->keeper, &spawn->fds[COOP_PLAN_FD_CHANNEL], &error);
 	if (!spawn->wire)
 		return -error;
-	spawn->wire->user = spawn;
-	spawn->wire->on_message = on_message;
-	spawn->wire->on_end = on_end;
+	coop_spawn_listen(spawn, spawn->wire);
 	return 0;
-}
-
-/* Sends the rest of the plan to a slot, which becomes the process. 0, or -errno: it takes the other way. */
-static int enter_slot(struct coop_spawn *spawn, const struct coop_spawn_command *command,
-		      struct coop_wire *wire, pid_t pid)
-{
-	struct coop_process *process = spawn->process;
-	struct coop_buf message = {0};
-	int fds[COOP_SPAWN_FDS_MAX], body_fd = -1;
-	size_t count = 0;
-	int r = coop_plans_make(process, COOP_PLAN_GO, command, &message, &body_fd);
-
-	for (int i = 0; i < COOP_PLAN_FD_CHANNEL; i++)
-		fds[count++] = spawn->fds[i];
-	if (body_fd >= 0)
-		fds[count++] = body_fd;
-	for (uint32_t i = 0; i < process->confine->tree_count; i++)
-		fds[count++] = process->confine->trees[i];
-	wire->user = spawn;
-	wire->on_message = on_message;
-	wire->on_end = on_end;
-	if (r == 0)
-		r = coop_registry_set_root(process, pid);
-	if (r == 0)
-		r = coop_fdpass_send(wire->fd, coop_buf_front(&message), coop_buf_size(&message),
-				     fds, count);
-	if (body_fd >= 0)
-		(void)close(body_fd);
-	coop_buf_clear(&message);
-	if (r < 0) {
-		coop_registry_clear_pid(process);
-		coop_wire_close(wire);
-		return r;
-	}
-	spawn->wire = wire;
-	spawn->cloned_pid = pid;
-	spawn->answered = true;
-	process->confine->pooled = true;
-	return 0;
-}
-
-/* What was prepared did not fit after all: the folder was moved, or the host has changed. The launcher does it from the beginning. */
-static int leave_slot(struct coop_spawn *spawn)
-{
-	struct coop_process *process = spawn->process;
-
-	process->confine->pooled = false;
-	coop_registry_clear_pid(process); /* it leaves by itself, and is reaped as anybody */
-	process->root_pid = 0;
-	coop_wire_close(spawn->wire);
-	spawn->wire = NULL;
-	spawn->cloned_pid = 0;
-	spawn->answered = spawn->heard = spawn->ended = spawn->root_gone = false;
-	spawn->failure = (struct coop_plan_status){0};
-	return watch_child(spawn);
 }
 
 /* The trees of the view: one duplicate each, so that another try can send them again. */
@@ -471,7 +432,7 @@ static int begin(struct coop_spawn *spawn, const struct coop_spawn_command *comm
 	pid_t pid = 0;
 
 	if (coop_slots_take(spawn->process, &wire, &pid) &&
-	    enter_slot(spawn, command, wire, pid) == 0)
+	    coop_spawn_enter_slot(spawn, command, wire, pid) == 0)
 		return 0;
 	int r = watch_child(spawn);
 	if (r == 0)

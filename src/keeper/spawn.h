@@ -58,6 +58,9 @@ struct coop_spawn_command {
 int coop_spawn_start(struct coop_process *process, const struct coop_spawn_command *command,
 		     struct coop_request *request, struct coop_err *err);
 
+/* What the child says over the wire is the spawn's to hear. */
+void coop_spawn_listen(struct coop_spawn *spawn, struct coop_wire *wire);
+
 /* It is about to be sent: the last moment to add what may have become known since. */
 void coop_spawn_send_soon(struct coop_spawn *spawn);
 

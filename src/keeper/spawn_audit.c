@@ -88,13 +88,13 @@ static void write_env(const struct coop_keeper *keeper, const json_t *env, struc
 }
 
 /* Of files that are given along: names, and hashes of what is in them. Nothing of what is no list of files. */
-static void write_files(const struct coop_keeper *keeper, const json_t *args, struct coop_jsonw *w)
+static void write_files(const struct coop_keeper *keeper, const json_t *args, struct coop_injections_data data, struct coop_jsonw *w)
 {
 	struct coop_injections *files = NULL;
 	struct coop_err err = {0};
 	size_t written = 0;
 
-	if (coop_injections_read(args, false, &files, &err) < 0)
+	if (coop_injections_read(args, data, false, &files, &err) < 0)
 		w->failed |= err.code == COOP_INTERNAL;
 	if (!files)
 		return;
@@ -118,6 +118,9 @@ static void write_attempt(const struct coop_request *request, const struct coop_
 	const struct coop_agent *agent = request->conn->agent;
 	const struct coop_keeper *keeper = request->keeper;
 	const char *cwd = process ? process->labels.cwd : NULL;
+	/* All of it is here: nothing is judged before. */
+	const struct coop_injections_data data = {request->data, request->data_have},
+					  input = coop_injections_rest(request->args, data);
 
 	coop_jsonw_string(w, "kind", "spawn");
 	coop_jsonw_string(w, "decision", decision);
@@ -127,11 +130,11 @@ static void write_attempt(const struct coop_request *request, const struct coop_
 	write_cut(w, "cwd", cwd ? cwd : json_string_value(json_object_get(request->args, "cwd")));
 	coop_jsonw_string(w, "profile", coop_confine_profile(process));
 	write_env(keeper, json_object_get(request->args, "env"), w);
-	write_files(keeper, request->args, w);
-	if (request->data_size) {
+	write_files(keeper, request->args, data, w);
+	if (input.size) {
 		coop_jsonw_begin(w, "stdin");
-		coop_jsonw_uint(w, "size", request->data_size);
-		write_hash(keeper, "sha256", request->data, request->data_have, w);
+		coop_jsonw_uint(w, "size", input.size);
+		write_hash(keeper, "sha256", input.bytes, input.size, w);
 		coop_jsonw_end(w);
 	} else {
 		coop_jsonw_null(w, "stdin");

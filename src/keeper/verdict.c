@@ -104,7 +104,7 @@ static void write_request(const struct coop_draft *draft, const char *display, s
 			coop_jsonw_string(w, name, "<redacted>");
 	}
 	coop_jsonw_end(w);
-	coop_jsonw_string(w, "stdin", draft->request->data_size ? "<redacted>" : NULL);
+	coop_jsonw_string(w, "stdin", draft->input.size ? "<redacted>" : NULL);
 	coop_jsonw_end(w);
 }
 
