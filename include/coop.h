@@ -24,9 +24,14 @@ extern "C" {
 
 #define COOP_VERSION "0.1.0"
 
-/* Most bytes that one request may bring (stdin of a spawn), and most in one write_stdin. */
+/* Most bytes of stdin that a spawn may bring, and most in one write_stdin. */
 #define COOP_SPAWN_STDIN_MAX (4u << 20)
 #define COOP_WRITE_STDIN_MAX (1u << 20)
+/* Most bytes of one file that a process is given, and of all of them. */
+#define COOP_FILE_MAX (8u << 20)
+#define COOP_FILES_MAX (16u << 20)
+/* Most bytes that a spawn may bring in all: those of files first, then stdin's. */
+#define COOP_SPAWN_DATA_MAX (COOP_FILES_MAX + COOP_SPAWN_STDIN_MAX)
 /* Most bytes that the answer to one blocking call may bring; more is -EMSGSIZE, code
  * "too_large". */
 #define COOP_REPLY_MAX (64u << 20)
@@ -103,7 +108,7 @@ bool coop_inherits(const struct coop *coop, const char *name);
 struct coop_reply; /* result and bytes of one operation */
 
 /* Carries out one operation and waits for its answer. `args` is a JSON object as text, or NULL.
- * `data`, `size` are the request's bytes (stdin). On success *ret is the caller's, to be ended
+ * `data`, `size` are the request's bytes (files, stdin). On success *ret is the caller's, to be ended
  * with coop_reply_free(). Events of a follow are dropped; use coop_submit() for those. Callbacks
  * of other open requests may run meanwhile. */
 int coop_call(struct coop *coop, const char *op, const char *args, const void *data, size_t size,
@@ -230,10 +235,6 @@ struct coop_spawn_limits {
 	uint64_t max_file_bytes; /* that it writes */
 	uint64_t tmp_bytes;      /* what fits into its /tmp */
 };
-
-/* Most bytes of a file that a process is given, and most of all of them together. */
-#define COOP_FILE_MAX (8u << 20)
-#define COOP_FILES_MAX (16u << 20)
 
 /* A file that a process is given, read-only, and gone when it ends. */
 struct coop_spawn_file {

@@ -96,7 +96,7 @@ static bool is_op_name(const char *op)
 
 static int compose(struct message *message, const char *op, struct coop_error *error)
 {
-	size_t data_max = strcmp(op, "spawn") == 0 ? COOP_SPAWN_STDIN_MAX : COOP_WRITE_STDIN_MAX;
+	bool starts = strcmp(op, "spawn") == 0 || strcmp(op, "check") == 0;
 	const char *join = message->args ? ",\"args\":" : "";
 	int n;
 
@@ -108,11 +108,10 @@ static int compose(struct message *message, const char *op, struct coop_error *e
 			       : snprintf(message->tail, sizeof message->tail, "}");
 	message->tail_size = (size_t)n;
 	message->args_size = message->args ? strlen(message->args) : 0;
-	if (message->data_size > data_max)
+	if (message->data_size > (starts ? COOP_SPAWN_DATA_MAX : COOP_WRITE_STDIN_MAX))
 		return coop_client_refuse(error, -EMSGSIZE, "too_large", "data",
-					  data_max == COOP_SPAWN_STDIN_MAX
-						  ? "a spawn takes at most 4 MiB of bytes"
-						  : "a request takes at most 1 MiB of bytes");
+					  starts ? "a spawn takes at most 20 MiB of bytes"
+						 : "a request takes at most 1 MiB of bytes");
 	if (message->args_size > COOP_FRAME_JSON_MAX - message->head_size - message->tail_size)
 		return coop_client_refuse(error, -EMSGSIZE, "too_large", "args",
 					  "a request is at most 8 MiB of JSON");

@@ -143,6 +143,9 @@ static int check(const struct coop_spawn_options *options, struct coop_error *er
 	if ((unsigned)options->input > COOP_INPUT_DATA)
 		return coop_client_refuse(error, -EINVAL, "invalid_input", "stdin",
 					  "no such kind of input");
+	if (options->input == COOP_INPUT_DATA && options->input_size > COOP_SPAWN_STDIN_MAX)
+		return coop_client_refuse(error, -EMSGSIZE, "too_large", "data",
+					  "stdin takes at most 4 MiB of bytes");
 	if ((unsigned)options->lease > COOP_LEASE_PERSISTENT)
 		return coop_client_refuse(error, -EINVAL, "invalid_input", "lease",
 					  "no such lease");
@@ -154,7 +157,10 @@ COOP_PUBLIC int coop_spawn(struct coop *coop, const struct coop_spawn_options *o
 {
 	COOP_AUTO_ARGUMENTS struct coop_arguments arguments = {0};
 	COOP_AUTO_JSON json_t *result = NULL;
+	struct coop_buf gathered = {0};
 	bool data = options->input == COOP_INPUT_DATA;
+	const void *bytes = data ? options->input_data : NULL;
+	size_t size = data ? options->input_size : 0;
 	int r = check(options, error);
 
 	if (r < 0)
@@ -168,8 +174,16 @@ COOP_PUBLIC int coop_spawn(struct coop *coop, const struct coop_spawn_options *o
 	r = coop_client_put_sandbox(&arguments, options, error);
 	if (r < 0)
 		return r;
-	r = coop_arguments_call(&arguments, coop, "spawn", data ? options->input_data : NULL,
-				data ? options->input_size : 0, &result, NULL, error);
+	/* What is stdin's alone need not be copied. */
+	if (options->file_count) {
+		r = coop_client_gather(options, &gathered);
+		bytes = coop_buf_front(&gathered);
+		size = coop_buf_size(&gathered);
+	}
+	r = r < 0 ? coop_client_fail(error, r, "internal", "out of memory")
+		  : coop_arguments_call(&arguments, coop, "spawn", bytes, size, &result, NULL,
+					error);
+	coop_buf_clear(&gathered);
 	if (r < 0)
 		return r;
 	const char *id =

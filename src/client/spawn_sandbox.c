@@ -2,10 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "base/base64.h"
-#include "base/cleanup.h"
 
 /* A member of `sandbox`: its name there, which errors call "sandbox.NAME". */
 static int put_text(struct coop_arguments *arguments, const char *name, const char *text,
@@ -94,12 +90,10 @@ static void put_limits(struct coop_jsonw *w, const struct coop_spawn_limits *lim
 	coop_jsonw_end(w);
 }
 
-/* Always as base64: the bytes are the caller's, and need not be text. */
+/* The bytes themselves travel as the request's data. */
 static int put_file(struct coop_arguments *arguments, const struct coop_spawn_file *file,
 		    struct coop_error *error)
 {
-	COOP_AUTO_FREE char *text = NULL;
-	size_t length = coop_base64_length(file->size);
 	int r;
 
 	if (!file->name == !file->path)
@@ -108,16 +102,11 @@ static int put_file(struct coop_arguments *arguments, const struct coop_spawn_fi
 	if (file->size > COOP_FILE_MAX)
 		return coop_client_refuse(error, -EMSGSIZE, "too_large", "file_injections",
 					  "a file is larger than 8 MiB");
-	text = malloc(length + 1);
-	if (!text)
-		return coop_client_fail(error, -ENOMEM, "internal", "out of memory");
-	coop_base64_encode(file->data, file->size, text);
-	text[length] = 0;
 	coop_jsonw_begin(&arguments->w, NULL);
 	coop_jsonw_string(&arguments->w, "placement", file->name ? "env" : "path");
 	r = coop_arguments_string(arguments, file->name ? "name" : "path", "file_injections",
 				  file->name ? file->name : file->path, error);
-	coop_jsonw_string(&arguments->w, "content_base64", text);
+	coop_jsonw_uint(&arguments->w, "content_bytes", file->size);
 	coop_jsonw_end(&arguments->w);
 	return r;
 }
@@ -125,11 +114,17 @@ static int put_file(struct coop_arguments *arguments, const struct coop_spawn_fi
 static int put_files(struct coop_arguments *arguments, const struct coop_spawn_options *options,
 		     struct coop_error *error)
 {
+	size_t total = 0;
 	int r = 0;
 
 	coop_jsonw_array(&arguments->w, "file_injections");
-	for (size_t i = 0; r == 0 && i < options->file_count; i++)
+	for (size_t i = 0; r == 0 && i < options->file_count; i++) {
 		r = put_file(arguments, &options->files[i], error);
+		total += options->files[i].size;
+		if (r == 0 && total > COOP_FILES_MAX)
+			r = coop_client_refuse(error, -EMSGSIZE, "too_large", "file_injections",
+					       "the files are more than 16 MiB in all");
+	}
 	coop_jsonw_array_end(&arguments->w);
 	return r;
 }
@@ -144,4 +139,24 @@ int coop_client_put_sandbox(struct coop_arguments *arguments,
 	if (r == 0 && options->file_count)
 		r = put_files(arguments, options, error);
 	return r;
+}
+
+static int append(struct coop_buf *buf, const void *bytes, size_t size)
+{
+	return size ? coop_buf_append(buf, bytes, size) : 0;
+}
+
+int coop_client_gather(const struct coop_spawn_options *options, struct coop_buf *ret)
+{
+	bool input = options->input == COOP_INPUT_DATA;
+	size_t total = input ? options->input_size : 0;
+	int r = 0;
+
+	for (size_t i = 0; i < options->file_count; i++)
+		total += options->files[i].size;
+	if (total && !coop_buf_reserve(ret, total))
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < options->file_count; i++)
+		r = append(ret, options->files[i].data, options->files[i].size);
+	return r == 0 && input ? append(ret, options->input_data, options->input_size) : r;
 }

@@ -94,6 +94,18 @@ static int still_there(const struct agent_change *mine, struct coop_err *err)
 	return mine->agent && mine->agent->removed ? coop_agent_none(err) : 0;
 }
 
+/* Who may name no folder for its own commands gives none to others. */
+static int check_gift(const struct coop_request *request, struct coop_err *err)
+{
+	const struct coop_agent *giver = request->conn->agent;
+
+	if (!coop_arg(request->args, "workspace") || !giver || giver == request->keeper->main ||
+	    coop_agent_workspace(giver))
+		return 0;
+	return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
+			      "workspace cannot be given by an agent that has none itself");
+}
+
 static int check_add(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
@@ -117,6 +129,8 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	}
 	r = coop_agent_settings_read(args, NULL, mine->path, &keeper->conf.profiles,
 				     &mine->settings, err);
+	if (r == 0)
+		r = check_gift(change->job.request, err);
 	if (r == 0 && mine->agent)
 		r = coop_agent_settings_narrow(&mine->settings, args, mine->agent, err);
 	if (r == 0)
@@ -226,6 +240,8 @@ static int check_set(struct coop_change *change, struct coop_err *err)
 		r = coop_agent_settings_read(change->job.request->args, &agent->settings,
 					     agent->path, &agent->keeper->conf.profiles,
 					     &mine->settings, err);
+	if (r == 0)
+		r = check_gift(change->job.request, err);
 	if (r == 0 && agent->parent)
 		r = coop_agent_settings_narrow(&mine->settings, change->job.request->args,
 					       agent->parent, err);

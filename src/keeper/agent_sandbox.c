@@ -9,10 +9,19 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/schema.h"
-#include "keeper/env.h"
+#include "keeper/homes.h"
 #include "keeper/keeper.h"
 
 /* Of an agent that nobody gave a profile; the user himself is not bound. */
+static const struct coop_sandbox_policy insists = {
+	.profile = -1,
+	.network = -1,
+	.home = -1,
+	.root = -1,
+	.require_set = true,
+	.require = COOP_PROTECT_DEFAULT,
+};
+
 static const struct coop_sandbox_policy usual = {
 	.profile = COOP_PROFILE_WORKSPACE_WRITE,
 	.network = -1,
@@ -26,7 +35,7 @@ static int resolve(char **path, struct coop_err *err)
 {
 	bool home = !strncmp(*path, "~/", 2);
 	char link[64], text[8192];
-	int n = snprintf(text, sizeof text, "%s%s", home ? coop_env_home() : "", *path + home);
+	int n = snprintf(text, sizeof text, "%s%s", home ? coop_homes_own() : "", *path + home);
 
 	if (n < 0 || (size_t)n >= sizeof text)
 		return coop_err_field(err, COOP_TOO_LARGE, "sandbox",
@@ -91,19 +100,33 @@ int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *prof
 	return 0;
 }
 
+bool coop_agent_protects_less(const struct coop_agent *agent)
+{
+	for (; agent && agent != agent->keeper->main; agent = agent->parent) {
+		if (!agent->settings.sandbox.protect_replaces)
+			return false;
+	}
+	return true;
+}
+
 size_t coop_agent_ceilings(const struct coop_agent *agent,
 			   const struct coop_sandbox_policy *ret_list[COOP_AGENT_CEILINGS_MAX])
 {
 	const struct coop_agent *levels[COOP_AGENT_DEPTH_MAX + 1];
 	size_t depth = 0, count = 0;
-	bool unusual = true;
+	bool unusual = true, said = true, bound = agent && agent != agent->keeper->main;
 
-	for (; agent && depth < sizeof levels / sizeof *levels; agent = agent->parent) {
-		levels[depth++] = agent;
-		unusual &= agent == agent->keeper->main || agent->settings.sandbox.profile >= 0;
+	for (const struct coop_agent *at = agent; at && depth < sizeof levels / sizeof *levels;
+	     at = at->parent) {
+		levels[depth++] = at;
+		unusual &= at == at->keeper->main || at->settings.sandbox.profile >= 0;
+		said &= at == at->keeper->main || at->settings.sandbox.require_set;
 	}
 	if (!unusual)
 		ret_list[count++] = &usual;
+	/* What is missing on this host is tolerated by whoever gave the agent its settings, never by itself. */
+	if (bound && !said)
+		ret_list[count++] = &insists;
 	while (depth)
 		ret_list[count++] = &levels[--depth]->settings.sandbox;
 	return count;

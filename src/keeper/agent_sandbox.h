@@ -9,8 +9,8 @@
 #include "keeper/agent.h"
 #include "sandbox/policy.h"
 
-/* One for each level, and that of all agents which nobody gave a profile. */
-#define COOP_AGENT_CEILINGS_MAX (COOP_AGENT_DEPTH_MAX + 2)
+/* One for each level, and those of all agents which nobody gave a profile, or said what they must have. */
+#define COOP_AGENT_CEILINGS_MAX (COOP_AGENT_DEPTH_MAX + 3)
 
 /* Reads the settings `sandbox` and `limits` of `args` over `policy`: each is replaced as a whole where it is given, taken away where it is
  * null, left where it is absent. Own profiles are resolved: what they mean later does not change the agent. `resolved`: paths are
@@ -21,6 +21,9 @@ int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *prof
 /* Nothing of it that `args` give may be wider than what the parent and those above it have. */
 int coop_agent_sandbox_narrow(const struct coop_sandbox_policy *policy, const json_t *args,
 			      const struct coop_agent *parent, struct coop_err *err);
+
+/* Whether somebody above gave the agent a profile that replaces the list of protected paths. */
+bool coop_agent_protects_less(const struct coop_agent *agent);
 
 /* The ceilings in force for an agent, from the tree's top to it; how many there are. They live as long as nobody's settings change. */
 size_t coop_agent_ceilings(const struct coop_agent *agent,

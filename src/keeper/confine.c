@@ -12,7 +12,6 @@
 #include "keeper/agent.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/confine_private.h"
-#include "keeper/env.h"
 #include "keeper/groups.h"
 #include "keeper/injections.h"
 #include "keeper/keeper.h"
@@ -20,6 +19,7 @@
 #include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/session.h"
+#include "sandbox/filter.h"
 
 static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 {
@@ -35,6 +35,9 @@ static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 		r = coop_sandbox_policy_merge(profiles, ceilings, count, &asked, &confine->policy,
 					      draft->err);
 	coop_sandbox_policy_clear(&asked);
+	/* The operator's profile may protect less; that is not for everybody to choose. */
+	if (r == 0 && draft->agent != draft->agent->keeper->main)
+		confine->policy.protect_replaces &= coop_agent_protects_less(draft->agent);
 	if (r == 0 && given && !(confine->asked = json_dumps(given, JSON_COMPACT)))
 		r = coop_err_no_memory(draft->err);
 	return r;
@@ -53,8 +56,11 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 		ret_fds[i] = -1;
 		if (grant->uid == launcher->uid && grant->gid == launcher->gid)
 			continue;
-		int fd = coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
-					 keeper->host.can.gid);
+		/* It writes as the folder's owner: only the filter keeps it from making files that anybody runs as him. */
+		int fd = confine->filter == COOP_FILTER_NONE
+				 ? -EPERM
+				 : coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
+						   keeper->host.can.gid);
 		if (fd >= 0) {
 			confine->trees[confine->tree_count] = fd;
 			ret_fds[i] = (int)confine->tree_count++;
@@ -126,13 +132,16 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 	struct coop_keeper *keeper = draft->agent->keeper;
 	const char *hidden[] = {keeper->state_dir, keeper->socket_path, keeper->files_dir, NULL};
 	struct coop_layout_root writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX];
-	int trees[COOP_GRANTS_MAX] = {0}, r = 0;
+	const char *others[COOP_HOMES_MAX] = {NULL};
+	int trees[COOP_GRANTS_MAX] = {0};
+	int r = coop_homes_spread(&grants->homes, &confine->policy, draft->err);
 	struct coop_injection users[COOP_USERS_FILES];
 	struct coop_layout_input input = {
 		.policy = &confine->policy,
 		.host = &keeper->host.can,
 		.root_keeper = keeper->host.root_keeper,
-		.home = coop_env_home(),
+		.home = coop_homes_first(&grants->homes),
+		.other_homes = others,
 		.cwd = draft->process->labels.cwd,
 		.hidden = *hidden[0] ? hidden : hidden + 1,
 		.writable = writable,
@@ -156,7 +165,9 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		hidden[2] = NULL;
 	for (size_t i = 0; i < grants->writable_count; i++)
 		trees[i] = -1;
-	if (keeper->host.root_keeper && confine->kind == COOP_CONFINE_NAMESPACES)
+	for (size_t i = 1; i < grants->homes.count; i++)
+		others[i - 1] = grants->homes.list[i];
+	if (r == 0 && keeper->host.root_keeper && confine->kind == COOP_CONFINE_NAMESPACES)
 		r = map_owners(draft, confine, grants, trees);
 	for (size_t i = 0; i < grants->writable_count; i++)
 		fill_root(&grants->writable[i], trees[i], &writable[i]);
@@ -273,17 +284,6 @@ void coop_confine_started(struct coop_process *process)
 	coop_buf_clear(&confine->layout.text);
 	if (!confine->ghosts_held)
 		coop_layout_clear(&confine->layout);
-}
-
-void coop_confine_counted(struct coop_process *process, uint64_t unreachable)
-{
-	struct coop_confine *confine = process->confine;
-	uint64_t before = confine->net ? confine->net->unreachable : 0;
-
-	/* Of a session's network the kernel counts for all of its processes. */
-	confine->unreachable = unreachable > before ? unreachable - before : 0;
-	if (confine->net && unreachable > before)
-		confine->net->unreachable = unreachable;
 }
 
 void coop_confine_over(struct coop_process *process)

@@ -40,7 +40,7 @@ struct coop_confine {
 	bool ghosts_held;
 	bool no_tmpdir; /* what the door calls TMPDIR is not to be had in its view */
 	bool grouped, launched;
-	bool frozen;
+	bool frozen, freezing;
 	int trees[COOP_PLAN_EXTRA_FDS_MAX]; /* what the layout's operations name */
 	uint32_t tree_count;
 	struct coop_net *net; /* the session's; NULL: none */
@@ -60,8 +60,6 @@ int coop_confine_hold(struct coop_process *process, struct coop_err *err);
 
 /* The process has been started, or never will be: what only that needed is given up. */
 void coop_confine_started(struct coop_process *process);
-/* The program has ended, and the first process of its namespace told what the kernel counted. */
-void coop_confine_counted(struct coop_process *process, uint64_t unreachable);
 /* Nobody of it is left. */
 void coop_confine_over(struct coop_process *process);
 void coop_confine_free(struct coop_process *process);

@@ -12,7 +12,6 @@
 #include "keeper/agent.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/confine_private.h"
-#include "keeper/env.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "policy/paths.h"
@@ -60,63 +59,26 @@ static int open_grant(const char *field, const char *path, int type, struct coop
 	return 0;
 }
 
-/* Nobody's workspace: what would put the keeper, or all of somebody's affairs, into a command's hands. */
-static int check_place(const struct coop_keeper *keeper, const char *field, const char *path,
-		       struct coop_err *err)
+/* And a folder in a root does not take away what is protected there by a longer name. */
+static int keep_protected(struct coop_draft *draft, struct coop_sandbox_policy *policy)
 {
-	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->spool_dir,
-				   keeper->files_dir};
-	const char *why = NULL;
+	size_t count = coop_pathlist_count(policy->protect);
+	char place[COOP_PATH_SIZE];
+	int r = 0;
 
-	if (!strcmp(path, "/"))
-		why = "is the whole file system";
-	else if (!strcmp(path, coop_env_home()))
-		why = "is the home folder itself";
-	for (size_t i = 0; !why && i < sizeof own / sizeof own[0]; i++) {
-		if (*own[i] && (coop_path_within(own[i], path) || coop_path_within(path, own[i])))
-			why = "holds what belongs to the keeper";
+	for (const struct coop_agent *agent = draft->agent; agent; agent = agent->parent) {
+		for (char *const *root = agent->settings.workspace; root && *root; root++) {
+			for (size_t i = 0; r == 0 && i < count; i++) {
+				const char *name = policy->protect[i];
+				if (*name == '/' || *name == '~' ||
+				    coop_path_join(*root, name, place) < 0)
+					continue;
+				r = coop_pathlist_add(&policy->protect, COOP_PATHLIST_PROTECTED,
+						      place, "sandbox.protect", draft->err);
+			}
+		}
 	}
-	if (!why)
-		return 0;
-	int r = coop_err_field(err, COOP_INVALID_INPUT, field,
-			       "%s %.300s %s: name a folder for the work (--workspace DIR), or "
-			       "--profile read-only",
-			       field, path, why);
-	coop_err_detail(err, "reason", why);
 	return r;
-}
-
-/* An agent works in its own roots, and in those of all above it. */
-static int check_roots(const struct coop_agent *agent, const char *field, const char *path,
-		       struct coop_err *err)
-{
-	for (; agent; agent = agent->parent) {
-		if (agent->settings.workspace &&
-		    !coop_workspace_holds(agent->settings.workspace, path))
-			return coop_err_field(err, COOP_BOUNDARY_ESCAPE, field,
-					      "%s %.300s lies outside the workspace of this agent",
-					      field, path);
-	}
-	return 0;
-}
-
-/* What a path resolves to must lie in what the ceilings let, too: a link inside of one may lead out. */
-static int check_ceilings(const struct coop_draft *draft, const char *field, const char *path,
-			  bool writes)
-{
-	const struct coop_sandbox_policy *ceilings[COOP_AGENT_CEILINGS_MAX + 1];
-	size_t count = coop_agent_ceilings(draft->agent, ceilings);
-
-	ceilings[count++] = &draft->agent->keeper->conf.profiles.ceiling;
-	for (size_t i = 0; i < count; i++) {
-		if (writes ? coop_policy_lets_write(ceilings[i], path)
-			   : coop_policy_lets_read(ceilings[i], path))
-			continue;
-		return coop_err_field(draft->err, COOP_PERMISSION_DENIED, field,
-				      "%s leads to %.300s, outside of what is allowed here", field,
-				      path);
-	}
-	return 0;
 }
 
 static int add_writable(struct coop_draft *draft, const char *field, const char *path,
@@ -127,14 +89,13 @@ static int add_writable(struct coop_draft *draft, const char *field, const char 
 	if (grants->writable_count == COOP_GRANTS_MAX)
 		return coop_err_field(draft->err, COOP_TOO_LARGE, field,
 				      "%s: at most %u writable folders", field, COOP_GRANTS_MAX);
-	int r = open_grant(field, path, O_DIRECTORY, grant, draft->err);
+	int r = coop_grants_check_asked(draft->agent, field, path, draft->err);
+	if (r == 0)
+		r = open_grant(field, path, O_DIRECTORY, grant, draft->err);
 	if (r < 0)
 		return r;
 	grants->writable_count++;
-	r = check_place(draft->agent->keeper, field, grant->path, draft->err);
-	if (r == 0)
-		r = check_roots(draft->agent, field, grant->path, draft->err);
-	return r < 0 ? r : check_ceilings(draft, field, grant->path, true);
+	return coop_grants_check_writable(draft, &grants->homes, field, grant->path);
 }
 
 static int add_readable(struct coop_draft *draft, const char *field, const char *path,
@@ -149,7 +110,7 @@ static int add_readable(struct coop_draft *draft, const char *field, const char 
 	if (r < 0)
 		return r;
 	grants->readable_count++;
-	return check_ceilings(draft, field, grant->path, false);
+	return coop_grants_check_ceilings(draft, field, grant->path, false);
 }
 
 /* Whether the request itself named the path, and as which of its list. */
@@ -182,7 +143,10 @@ static int add_list(struct coop_draft *draft, const char *list, char *const *pat
 
 	for (; r == 0 && paths && *paths; paths++) {
 		bool asked = asked_for(draft, list, *paths, field, sizeof field);
-		if (coop_path_expand(*paths, coop_env_home(), expanded) < 0)
+		/* Nor are they for an agent that may write nowhere. */
+		if (!asked && add == add_writable && !coop_grants_may_write(draft->agent))
+			continue;
+		if (coop_path_expand(*paths, coop_homes_first(&grants->homes), expanded) < 0)
 			r = coop_err_field(draft->err, COOP_INVALID_INPUT, field,
 					   "%s %.300s is too long", field, *paths);
 		else if (asked || access(expanded, F_OK) == 0 ||
@@ -222,6 +186,13 @@ static int open_writable(struct coop_draft *draft, struct coop_confine *confine,
 
 	if (policy->profile != COOP_PROFILE_WORKSPACE_WRITE)
 		return 0;
+	/* One that stands in its settings bounds an agent; it is no grant by itself. */
+	if (workspace && !coop_grants_may_write(draft->agent) &&
+	    !coop_arg(coop_arg(draft->args, "sandbox"), "workspace")) {
+		free(policy->workspace);
+		policy->workspace = NULL;
+		workspace = NULL;
+	}
 	if (workspace)
 		r = add_writable(draft, "sandbox.workspace", workspace, ret);
 	/* From here on it is the folder that was opened, whatever its name leads to later. */
@@ -233,6 +204,10 @@ static int open_writable(struct coop_draft *draft, struct coop_confine *confine,
 	}
 	if (r == 0)
 		r = add_list(draft, "allow_write", policy->allow_write, add_writable, ret);
+	if (r == 0)
+		r = keep_protected(draft, policy);
+	for (size_t i = 0; r == 0 && i < ret->writable_count; i++)
+		coop_homes_yield(&ret->homes, ret->writable[i].path);
 	qsort(ret->writable, ret->writable_count, sizeof ret->writable[0], by_length);
 	return r;
 }
@@ -240,8 +215,10 @@ static int open_writable(struct coop_draft *draft, struct coop_confine *confine,
 int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 		     struct coop_grants *ret)
 {
-	int r = open_writable(draft, confine, ret);
+	const struct coop_keeper *keeper = draft->agent->keeper;
 
+	coop_homes_find(draft->args, &keeper->conf.env, draft->agent == keeper->main, &ret->homes);
+	int r = open_writable(draft, confine, ret);
 	return r < 0 ? r
 		     : add_list(draft, "allow_read", confine->policy.allow_read, add_readable, ret);
 }
@@ -259,10 +236,11 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 		    struct coop_grants *grants)
 {
 	static const char *const covered[] = {"/tmp", "/run", "/dev"};
-	const char *cwd = draft->process->labels.cwd, *home = coop_env_home();
-	bool hidden = confine->policy.root == COOP_ROOT_MINIMAL ||
-		      (draft->agent->keeper->host.root_keeper && coop_path_within(cwd, home) &&
-		       strcmp(cwd, home) != 0);
+	const char *cwd = draft->process->labels.cwd;
+	bool hidden =
+		confine->policy.root == COOP_ROOT_MINIMAL ||
+		(draft->agent->keeper->host.root_keeper && coop_homes_hold(&grants->homes, cwd) &&
+		 !coop_homes_has(&grants->homes, cwd));
 
 	if (within_any(grants->writable, grants->writable_count, cwd) ||
 	    within_any(grants->readable, grants->readable_count, cwd))
@@ -295,7 +273,7 @@ bool coop_grants_show_tmpdir(const struct coop_draft *draft, const struct coop_c
 	return !strcmp(path.text, "/tmp") || !strcmp(path.text, "/dev/shm") ||
 	       within_any(grants->writable, grants->writable_count, path.text) ||
 	       (confine->layout.home == COOP_HOME_COW && access(path.text, F_OK) == 0 &&
-		coop_path_within(path.text, coop_env_home()));
+		coop_path_within(path.text, coop_homes_first(&grants->homes)));
 }
 
 void coop_grants_close(struct coop_grants *grants)

@@ -176,8 +176,12 @@ static void choose_scopes(struct coop_confine *confine, const struct coop_host *
 	bool own_net = confine->kind == COOP_CONFINE_NAMESPACES && can(host, COOP_CAN_NETNS) &&
 		       confine->policy.network != COOP_NET_HOST;
 
-	if (confine->landlock < SINCE_ABI)
+	if (confine->landlock < SINCE_ABI) {
+		if (!own_net && confine->achieved.held[COOP_PROTECT_IPC].strength == COOP_ENFORCED)
+			hold(confine, COOP_PROTECT_IPC, COOP_PARTIAL, "ipc namespace",
+			     "abstract sockets of the host can be reached");
 		return;
+	}
 	confine->scopes |= confine->init ? 0u : SIGNALS;
 	confine->scopes |= own_net ? 0u : ABSTRACT_SOCKETS;
 }

@@ -4,6 +4,7 @@
 
 #include "keeper/confine.h"
 #include "keeper/draft.h"
+#include "keeper/homes.h"
 
 /* Folders that a process gets: opened once, and known by what they are. */
 #define COOP_GRANTS_MAX 20u
@@ -19,6 +20,7 @@ struct coop_grant {
 struct coop_grants {
 	struct coop_grant writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX];
 	size_t writable_count, readable_count;
+	struct coop_homes homes; /* of the command's user */
 };
 
 /* Opens workspace, allow_write and allow_read; refuses what nobody may get. 0, or the error filled. */
@@ -31,6 +33,18 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 bool coop_grants_show_tmpdir(const struct coop_draft *draft, const struct coop_confine *confine,
 			     const struct coop_grants *grants);
 void coop_grants_close(struct coop_grants *grants);
+
+/* confine_check.c: whether the agent may write anywhere on disk. The user himself may; others where they were given roots. */
+bool coop_grants_may_write(const struct coop_agent *agent);
+/* Refuses the path where it may not, before anything is looked at: 0, or the error filled, here and in the following. */
+int coop_grants_check_asked(const struct coop_agent *agent, const char *field, const char *path,
+			    struct coop_err *err);
+/* Refuses a folder, resolved, that is not to be written to by this agent, or by anybody. */
+int coop_grants_check_writable(const struct coop_draft *draft, const struct coop_homes *homes,
+			       const char *field, const char *path);
+/* Refuses what lies outside of the ceilings. */
+int coop_grants_check_ceilings(const struct coop_draft *draft, const char *field, const char *path,
+			       bool writes);
 
 /* Chooses the mechanisms for confine->policy, and says what holds. */
 void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *confine);

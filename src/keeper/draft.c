@@ -261,7 +261,7 @@ int coop_draft_fill(struct coop_draft *draft)
 	/* In this order: what is cheap to say no to comes first. */
 	static int (*const steps[])(struct coop_draft *) = {
 		take_lease, take_session,    take_streams,      take_stdin, check_alias,
-		take_cwd,   take_injections, coop_confine_make, take_env,    coop_draft_labels,
+		take_cwd,   take_injections, coop_confine_make, take_env,   coop_draft_labels,
 	};
 	bool shell = coop_arg_enum(draft->args, "mode", coop_choices_mode, 0) == 1;
 	struct coop_process *process;

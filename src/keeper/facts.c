@@ -80,7 +80,8 @@ static void tell_network(struct facts *facts, const struct coop_process *process
 		return;
 	if (network == COOP_NET_LOOPBACK && confine->unreachable)
 		add(facts,
-		    "network loopback: the process tried to reach other hosts, and had no network "
+		    "network loopback: other hosts were tried while it ran, and there is no "
+		    "network "
 		    "but its session's loopback (profile %s)",
 		    coop_confine_profile(process));
 	if (network == COOP_NET_NONE)

@@ -94,6 +94,7 @@ static void done(struct coop_job *job);
 static void begin(struct freeze *freeze)
 {
 	freeze->rounds++;
+	freeze->process->confine->freezing = freeze->freeze;
 	freeze->job.run = run;
 	freeze->job.done = done;
 	coop_job_begin(freeze->process->keeper, &freeze->job);
@@ -131,6 +132,10 @@ static void done(struct coop_job *job)
 		return;
 	}
 	int error = job->result < 0 ? -job->result : fresh < 0 ? -fresh : fresh ? EBUSY : 0;
+	/* Somebody wants it dead meanwhile. */
+	if (freeze->freeze && (process->kill || !coop_process_live(process)))
+		error = error ? error : ECANCELED;
+	process->confine->freezing = false;
 	/* Half a frozen tree is of no use to anybody. */
 	if (error && freeze->freeze)
 		(void)coop_cgroup_freeze(freeze->host, &freeze->group, false);
@@ -165,7 +170,7 @@ static int refuse(struct coop_process *process, struct coop_err *err)
 {
 	const struct coop_cgroups *host = coop_groups_host(process->keeper);
 
-	if (!coop_process_live(process) || process->state == COOP_STATE_STARTING ||
+	if (!coop_process_live(process) || process->state == COOP_STATE_STARTING || process->kill ||
 	    !process->confine)
 		return coop_err_set(err, COOP_NOT_RUNNING, "%s is not running", process->id);
 	if (host->version[COOP_CG_FREEZER])
@@ -225,7 +230,8 @@ void coop_freeze_release(struct coop_process *process)
 {
 	struct coop_confine *confine = process->confine;
 
-	if (!confine || !confine->frozen)
+	/* Also while it is being frozen: whatever has been stopped by then must be let go. */
+	if (!confine || (!confine->frozen && !confine->freezing))
 		return;
 	const struct coop_cgroup *group =
 		confine->freezer.path ? &confine->freezer : &confine->group;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -18,7 +19,7 @@
 #define PATH_BYTES 1024
 #define CELLS_MAX 4u
 #define CELL_IDLE_MS 10000u
-#define CELL_RETRY_MS 50u
+#define CELL_RETRY_MS 200u
 
 /* A cell that waits must be in every hierarchy that may be needed, so it has limits that nothing reaches. */
 static const struct coop_sandbox_limits unreachable = {
@@ -32,6 +33,10 @@ static void name_keeper(const struct coop_keeper *keeper, char ret[32])
 
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	/* One in a container may have a folder of the same name. */
+	struct stat folder;
+	if (stat(*keeper->state_dir ? keeper->state_dir : "/", &folder) == 0)
+		hash ^= (uint64_t)folder.st_ino * UINT64_C(1099511628211) ^ folder.st_dev;
 	if (keeper->private_mode)
 		hash ^= (uint64_t)getpid() << 32;
 	(void)snprintf(ret, 32, "%u-%08x", geteuid(), (unsigned)(hash ^ hash >> 32));
@@ -173,22 +178,62 @@ static bool drop_cell(struct coop_keeper *keeper, struct coop_cell *cell)
 	return true;
 }
 
+/* A group that somebody is still in, or a group below: it is asked again until it is gone. */
+struct left {
+	struct coop_link in_all;
+	struct coop_cgroup group;
+};
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
-	bool again = false;
+	struct coop_groups *groups = &keeper->groups;
+	bool idle = uv_now(&keeper->loop) >= groups->cells_until, again = false;
 
-	COOP_LIST_EACH(&keeper->groups.cells, link)
+	COOP_LIST_EACH(&groups->cells, link)
 	{
-		again = !drop_cell(keeper, COOP_LIST_ITEM(link, struct coop_cell, in_all)) || again;
+		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
+		again = again || !idle || !drop_cell(keeper, cell);
+	}
+	COOP_LIST_EACH(&groups->left, link)
+	{
+		struct left *left = COOP_LIST_ITEM(link, struct left, in_all);
+		if (coop_cgroup_remove(&groups->host, &left->group) == -EBUSY) {
+			again = true;
+			continue;
+		}
+		coop_list_remove(&left->in_all);
+		coop_cgroup_clear(&left->group);
+		free(left);
 	}
 	if (again)
 		(void)uv_timer_start(timer, on_timer, CELL_RETRY_MS, 0);
 }
 
+/* Removes a group, now or as soon as nobody is in it. */
+static void give_up(struct coop_keeper *keeper, struct coop_cgroup *group)
+{
+	struct coop_groups *groups = &keeper->groups;
+	struct left *left;
+
+	if (coop_cgroup_remove(&groups->host, group) != -EBUSY) {
+		coop_cgroup_clear(group);
+		return;
+	}
+	left = coop_mem_zalloc(sizeof *left);
+	if (left) {
+		left->group = *group;
+		*group = (struct coop_cgroup){.fd = -1};
+		coop_list_add(&groups->left, &left->in_all);
+		(void)uv_timer_start(&groups->timer, on_timer, CELL_RETRY_MS, 0);
+	}
+	coop_cgroup_clear(group); /* without memory it goes with the keeper */
+}
+
 void coop_groups_init(struct coop_keeper *keeper)
 {
 	coop_list_init(&keeper->groups.cells);
+	coop_list_init(&keeper->groups.left);
 	(void)uv_timer_init(&keeper->loop, &keeper->groups.timer);
 	keeper->groups.timer.data = keeper;
 }
@@ -331,7 +376,9 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 			confine->launcher = launcher->class;
 	}
 	confine->grouped = true;
-	(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_IDLE_MS, 0);
+	keeper->groups.cells_until = uv_now(&keeper->loop) + CELL_IDLE_MS;
+	if (!uv_is_active((uv_handle_t *)&keeper->groups.timer))
+		(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_IDLE_MS, 0);
 	confine->flags |= confine->group.fd >= 0 ? COOP_PLAN_CGROUP_FD : 0u;
 	if (r == 0 && version_one(host, &confine->group) && !waiting_cell(keeper, parent, &class))
 		prepare_cell(keeper, parent, &class);
@@ -351,9 +398,8 @@ void coop_groups_leave(struct coop_process *process)
 {
 	struct coop_confine *confine = process->confine;
 
-	if (confine->freezer.path &&
-	    coop_cgroup_remove(&process->keeper->groups.host, &confine->freezer) < 0)
-		coop_cgroup_clear(&confine->freezer); /* it goes with the keeper */
+	if (confine->freezer.path)
+		give_up(process->keeper, &confine->freezer);
 	if (!confine->grouped)
 		return;
 	/* One that was never asked anything sits in it still. */
@@ -363,15 +409,8 @@ void coop_groups_leave(struct coop_process *process)
 		if (launcher)
 			coop_launcher_retire(launcher);
 	}
-	int r = coop_cgroup_remove(&process->keeper->groups.host, &confine->group);
-	if (r == -EBUSY) {
-		(void)coop_cgroup_kill(&process->keeper->groups.host, &confine->group);
-		r = coop_cgroup_remove(&process->keeper->groups.host, &confine->group);
-	}
-	if (r < 0)
-		coop_log(COOP_LOG_WARN, "a control group stays until the keeper leaves: %s: %s",
-			 confine->group.path, coop_err_errno_name(-r));
-	coop_cgroup_clear(&confine->group);
+	(void)coop_cgroup_kill(&process->keeper->groups.host, &confine->group);
+	give_up(process->keeper, &confine->group);
 	confine->grouped = false;
 }
 
@@ -384,8 +423,19 @@ void coop_groups_agent_changed(struct coop_agent *agent)
 
 void coop_groups_agent_removed(struct coop_agent *agent)
 {
-	if (agent->group.path && coop_cgroup_remove(&agent->keeper->groups.host, &agent->group) < 0)
-		coop_cgroup_clear(&agent->group);
+	struct coop_keeper *keeper = agent->keeper;
+
+	if (!agent->group.path)
+		return;
+	size_t size = strlen(agent->group.path);
+	COOP_LIST_EACH(&keeper->groups.cells, link)
+	{
+		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
+		if (!strncmp(cell->parent, agent->group.path, size) &&
+		    (!cell->parent[size] || cell->parent[size] == '/'))
+			(void)drop_cell(keeper, cell);
+	}
+	give_up(keeper, &agent->group);
 }
 
 void coop_groups_free(struct coop_keeper *keeper)
@@ -395,6 +445,12 @@ void coop_groups_free(struct coop_keeper *keeper)
 	(void)uv_timer_stop(&groups->timer);
 	while (groups->cells.next && !coop_list_empty(&groups->cells))
 		free_cell(keeper, COOP_LIST_ITEM(groups->cells.next, struct coop_cell, in_all));
+	while (groups->left.next && !coop_list_empty(&groups->left)) {
+		struct left *left = COOP_LIST_ITEM(groups->left.next, struct left, in_all);
+		coop_list_remove(&left->in_all);
+		coop_cgroup_clear(&left->group);
+		free(left);
+	}
 	if (groups->known)
 		coop_cgroups_free(&groups->host);
 }

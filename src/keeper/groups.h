@@ -27,7 +27,9 @@ struct coop_groups {
 	struct coop_link cells; /* struct coop_cell that wait */
 	unsigned cell_count;
 	uint64_t last_cell;
-	uv_timer_t timer; /* lets go of cells that nobody asks for */
+	struct coop_link left; /* groups that are to be removed when nobody is in them any more */
+	uint64_t cells_until;  /* then cells that nobody asked for go */
+	uv_timer_t timer;
 };
 
 /* A group with a launcher in it. */

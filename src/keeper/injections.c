@@ -264,8 +264,8 @@ int coop_injections_read(const json_t *args, struct coop_injections_data data, b
 	if (!all)
 		return coop_err_no_memory(err);
 	for (; r == 0 && all->count < json_array_size(list); all->count++) {
-		const struct element e = {
-			all, all->count, json_array_get(list, all->count), args, &data, err};
+		const struct element e = {all,  all->count, json_array_get(list, all->count),
+					  args, &data,      err};
 		r = take(&e, restricted, &total);
 	}
 	if (r < 0)

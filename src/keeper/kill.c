@@ -28,6 +28,7 @@ static void begin_killing(struct coop_kill *job)
 	if (job->killing)
 		return;
 	job->killing = true;
+	coop_freeze_release(job->process); /* frozen by version 1 it would not die */
 	job->process->due[COOP_DUE_GRACE] = 0;
 	coop_deadlines_set(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 	coop_kill_look_again(job->process);

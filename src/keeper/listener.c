@@ -16,6 +16,7 @@
 #include "base/paths.h"
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
+#include "keeper/peer.h"
 
 #define BACKLOG 1024
 #define FDS_FOR_LOOKING 12
@@ -117,13 +118,16 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 	return 0;
 }
 
-static bool welcome(int fd)
+static bool welcome(struct coop_keeper *keeper, int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof peer;
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == geteuid() || peer.uid == 0);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+	    (peer.uid != geteuid() && peer.uid != 0))
+		return false;
+	/* With namespaces nobody inside reaches this socket. Where some were tolerated to be missing, it is we who say no. */
+	return !keeper->loose || !coop_peer_confined(keeper, peer.pid);
 }
 
 /* No descriptor is left: the spare one lets the client be turned away instead of hanging in the queue. */
@@ -152,7 +156,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		if (fd < 0)
 			return;
 		/* A few descriptors stay free for looking at /proc: without that nothing can be killed. */
-		if (!welcome(fd) ||
+		if (!welcome(keeper, fd) ||
 		    keeper->connection_count >= keeper->conf.settings.max_connections ||
 		    (rlim_t)fd + FDS_FOR_LOOKING >= keeper->fd_limit)
 			(void)close(fd);

@@ -12,8 +12,7 @@ struct coop_net {
 	uint64_t id;
 	int fd; /* -1: no launcher has made it yet */
 	unsigned users;
-	uint64_t unreachable; /* attempts to reach other hosts that have been told of */
-	uint32_t uid;         /* whose launcher made it: those of others cannot enter it */
+	uint32_t uid; /* whose launcher made it: those of others cannot enter it */
 	struct coop_keeper *keeper;
 };
 

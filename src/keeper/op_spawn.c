@@ -31,8 +31,9 @@ static int launch(struct coop_draft *draft)
 		.envp = draft->env.variables,
 		.cwd_fd = draft->cwd_fd,
 		.stdin_pipe = wanted != COOP_STDIN_NONE,
-		.stdin_bytes = wanted == COOP_STDIN_DATA ? (draft->input.size ? draft->input.bytes : nothing)
-							 : NULL,
+		.stdin_bytes = wanted == COOP_STDIN_DATA
+				       ? (draft->input.size ? draft->input.bytes : nothing)
+				       : NULL,
 		.stdin_size = draft->input.size,
 		.keep_stdin_open = coop_arg_bool(draft->args, "keep_stdin_open", false),
 	};

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "keeper/connection.h"
+#include "keeper/draft.h"
 #include "keeper/fields.h"
 #include "keeper/follow.h"
 #include "keeper/freeze.h"

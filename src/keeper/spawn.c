@@ -201,7 +201,7 @@ static void take_end(const struct coop_plan_status *message, struct coop_spawn *
 {
 	spawn->ended = true;
 	spawn->alone = message->alone;
-	coop_confine_counted(spawn->process, message->unreachable);
+	spawn->process->confine->unreachable = message->unreachable;
 	spawn->wait_status = message->wait_status;
 	coop_wire_usage(message, &spawn->usage);
 }
@@ -264,7 +264,7 @@ static void on_later_message(struct coop_wire *wire, const struct coop_plan_stat
 		coop_process_event(process, COOP_EVENT_CONTINUED);
 	if (message->event != COOP_PLAN_EXITED)
 		return;
-	coop_confine_counted(process, message->unreachable);
+	process->confine->unreachable = message->unreachable;
 	coop_wire_usage(message, &usage);
 	coop_process_program_ended(process, message->wait_status, &usage, message->alone);
 }
@@ -454,6 +454,8 @@ int coop_spawn_start(struct coop_process *process, const struct coop_spawn_comma
 	process->spawn = spawn;
 	spawn->launcher = coop_launcher_get(process->keeper, &process->confine->launcher);
 	process->confine->launched = true;
+	if (process->confine->policy.profile != COOP_PROFILE_FULL && !process->confine->init)
+		process->keeper->loose = true;
 	int r = spawn->launcher ? prepare(spawn, command) : -ENOMEM;
 	if (r == 0 && command->stdin_size)
 		r = coop_stdin_write(process, command->stdin_bytes, command->stdin_size, NULL);

@@ -88,7 +88,8 @@ static void write_env(const struct coop_keeper *keeper, const json_t *env, struc
 }
 
 /* Of files that are given along: names, and hashes of what is in them. Nothing of what is no list of files. */
-static void write_files(const struct coop_keeper *keeper, const json_t *args, struct coop_injections_data data, struct coop_jsonw *w)
+static void write_files(const struct coop_keeper *keeper, const json_t *args,
+			struct coop_injections_data data, struct coop_jsonw *w)
 {
 	struct coop_injections *files = NULL;
 	struct coop_err err = {0};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "keeper/confine.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/spawn.h"
@@ -96,9 +97,24 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 	return r;
 }
 
+/* They belong to whom the command runs as, so that it can open /dev/stdout and the like. The one that stands for no input is nobody's. */
+static int give_away(const struct coop_spawn *spawn, bool with_stdin)
+{
+	const struct coop_launcher_class *whose = &spawn->process->confine->launcher;
+
+	for (int i = COOP_PLAN_FD_STDIN; whose->other_ids && i <= COOP_PLAN_FD_STDERR; i++) {
+		if ((i != COOP_PLAN_FD_STDIN || with_stdin) &&
+		    fchown(spawn->fds[i], whose->uid, whose->gid) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin)
 {
-	return spawn->process->pty ? open_terminal(spawn) : open_pipes(spawn, with_stdin);
+	int r = spawn->process->pty ? open_terminal(spawn) : open_pipes(spawn, with_stdin);
+
+	return r < 0 ? r : give_away(spawn, with_stdin || spawn->process->pty);
 }
 
 void coop_spawn_fds_close(struct coop_spawn *spawn)

@@ -21,6 +21,7 @@
 
 static _Alignas(16) char stack[STACK_SIZE];
 static volatile struct coop_plan_status failure;
+static uint64_t unreachable_before;
 
 static void keep_only(int channel)
 {
@@ -80,7 +81,7 @@ static void on_program(const struct coop_payload *payload, int channel, int stat
 	message.peak_bytes = (uint64_t)usage->ru_maxrss * 1024;
 	message.alone = is_alone();
 	if (status)
-		message.unreachable = coop_reach_refused();
+		message.unreachable = coop_reach_refused() - unreachable_before;
 	send_or_leave(channel, &message);
 	/* The kernel ends what is left together with us. */
 	if (message.alone || (payload->plan->flags & COOP_PLAN_KILL_REST))
@@ -114,6 +115,8 @@ static _Noreturn void report(struct coop_payload *payload, int channel, pid_t pr
 		_exit(126);
 	keep_only(channel);
 	(void)coop_capabilities_clear();
+	/* The session's network may have been used by others before. */
+	unreachable_before = coop_reach_refused();
 	reap(payload, channel, program);
 }
 

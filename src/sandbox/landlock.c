@@ -183,6 +183,11 @@ int coop_landlock_allow(int ruleset, uint32_t abi, const char *path, enum coop_p
 	return r;
 }
 
+int coop_landlock_allow_fd(int ruleset, uint32_t abi, int fd, enum coop_plan_access access)
+{
+	return allow(ruleset, rights_of(access) & rights(abi), fd);
+}
+
 int coop_landlock_enforce(int ruleset)
 {
 	return syscall(RESTRICT_SELF, ruleset, 0) < 0 ? -errno : 0;

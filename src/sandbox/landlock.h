@@ -17,6 +17,9 @@ int coop_landlock_open(uint32_t abi, uint32_t scopes);
  * filters, too. */
 int coop_landlock_allow(int ruleset, uint32_t abi, const char *path, enum coop_plan_access access);
 
+/* The same for what is open already, which may be of another view: a terminal. */
+int coop_landlock_allow_fd(int ruleset, uint32_t abi, int fd, enum coop_plan_access access);
+
 /* From here on it holds for this process and all that it starts; no_new_privs must be set. 0 or -errno. */
 int coop_landlock_enforce(int ruleset);
 

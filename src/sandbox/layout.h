@@ -31,7 +31,9 @@ struct coop_layout_input {
 	const struct coop_host *host;
 	bool root_keeper;
 	const char *home; /* of the user whose command it is; canonical; NULL: none */
-	const char *cwd;  /* canonical */
+	const char *const *
+		other_homes; /* further folders that he calls so: private in the same way, without a layer. NULL-terminated; NULL: none */
+	const char *cwd;     /* canonical */
 	const char *const *
 		hidden; /* the keeper's own: state, socket's folder, data. NULL-terminated, canonical */
 	const struct coop_layout_root *writable; /* workspace and allow_write, outermost first */

@@ -92,11 +92,11 @@ enum found { PLAIN, MISSING, LINKED };
 
 /* How a path in the home is there, without resolving it: most have no link on the way. MISSING: *path is cut behind the first name that
  * is not there. */
-static enum found look_in_home(const struct coop_builder *b, char *path)
+static enum found look_in_home(const char *home, char *path)
 {
 	struct stat st;
 
-	for (char *end = path + strlen(b->input->home); *end;) {
+	for (char *end = path + strlen(home); *end;) {
 		end = strchrnul(end + 1, '/');
 		char kept = *end;
 		*end = 0;
@@ -118,7 +118,7 @@ static void mask_path(struct coop_builder *b, const char *given)
 	bool exists;
 
 	(void)snprintf(path, sizeof path, "%s", given);
-	if (look_in_home(b, path) != LINKED) {
+	if (look_in_home(b->input->home, path) != LINKED) {
 		add_mask(b, path + skip);
 		return;
 	}
@@ -207,7 +207,7 @@ static void add_layer(struct coop_builder *b)
 	coop_builder_enter(b, b->input->home, COOP_ZONE_LAYER);
 }
 
-static void add_hidden(struct coop_builder *b)
+static void add_hidden(struct coop_builder *b, const char *home)
 {
 	coop_builder_op(b,
 			(struct coop_plan_op){.kind = COOP_OP_TMPFS,
@@ -215,8 +215,22 @@ static void add_hidden(struct coop_builder *b)
 					      .size = HIDDEN_BYTES,
 					      .inodes = HIDDEN_INODES,
 					      .mode = 0755},
-			b->input->home);
-	coop_builder_enter(b, b->input->home, COOP_ZONE_PRIVATE);
+			home);
+	coop_builder_enter(b, home, COOP_ZONE_PRIVATE);
+}
+
+/* Before the home itself, which may lie in one of them. */
+static void hide_others(struct coop_builder *b)
+{
+	struct stat st;
+
+	if (possible(b) != COOP_HOME_HIDDEN)
+		return;
+	for (const char *const *other = b->input->other_homes; other && *other; other++) {
+		if (coop_builder_zone(b, *other, NULL) == COOP_ZONE_HOST &&
+		    lstat(*other, &st) == 0 && S_ISDIR(st.st_mode))
+			add_hidden(b, *other);
+	}
 }
 
 void coop_layout_home(struct coop_builder *b)
@@ -227,6 +241,7 @@ void coop_layout_home(struct coop_builder *b)
 	b->out->home = COOP_HOME_READ_ONLY;
 	if (!home || !home[1] || b->degraded)
 		return;
+	hide_others(b);
 	bool exists = lstat(home, &st) == 0 && S_ISDIR(st.st_mode);
 	const char *top;
 	enum coop_home wanted = possible(b);
@@ -242,7 +257,7 @@ void coop_layout_home(struct coop_builder *b)
 		add_layer(b);
 	} else if (wanted == COOP_HOME_HIDDEN) {
 		if (strcmp(top, home) != 0)
-			add_hidden(b);
+			add_hidden(b, home);
 	} else if (private || zone == COOP_ZONE_WRITABLE) {
 		coop_builder_op(b, (struct coop_plan_op){.kind = COOP_OP_TREE, .fd = -1}, home);
 		coop_builder_enter(b, home, COOP_ZONE_READABLE);
@@ -250,14 +265,14 @@ void coop_layout_home(struct coop_builder *b)
 }
 
 /* Where the home has no layer, or a tree or a link shows them all the same, credentials are covered as other denied paths are. Those that
- * are missing matter only where they could be made. */
-static void cover_credential(struct coop_builder *b, const char *path)
+ * are missing matter only where they could be made, in the home itself: others may lie in a folder for work. */
+static void cover_credential(struct coop_builder *b, const char *home, const char *path)
 {
 	char real[COOP_PATH_SIZE];
 	const char *top;
 
 	(void)snprintf(real, sizeof real, "%s", path);
-	enum found found = look_in_home(b, real);
+	enum found found = look_in_home(home, real);
 	bool exists = found == PLAIN;
 	if (found == MISSING)
 		(void)snprintf(real, sizeof real, "%s", path);
@@ -268,29 +283,37 @@ static void cover_credential(struct coop_builder *b, const char *path)
 	/* Who grants a folder in one of them by its name means it. */
 	if (brought && coop_path_below(top, real))
 		return;
-	if (exists || zone == COOP_ZONE_WRITABLE)
+	if (exists || (zone == COOP_ZONE_WRITABLE && home == b->input->home))
 		coop_layout_deny_real(b, real);
 }
 
-void coop_layout_cover_masks(struct coop_builder *b)
+static void cover_in(struct coop_builder *b, const char *home)
 {
 	char path[COOP_PATH_SIZE];
 	bool brings_back = false;
 
-	if (!b->input->home || !b->input->home[1])
-		return;
 	/* A link in the home may lead into a folder that is seen. */
 	for (size_t i = 0; i < b->input->writable_count; i++)
-		brings_back |= coop_path_below(b->input->writable[i].path, b->input->home);
+		brings_back |= coop_path_below(b->input->writable[i].path, home);
 	for (size_t i = 0; i < b->input->readable_count; i++)
-		brings_back |= coop_path_below(b->input->readable[i].path, b->input->home);
-	/* Browsers keep many thousand files: looking at each for every process would cost more than it is worth. */
-	b->shallow = true;
+		brings_back |= coop_path_below(b->input->readable[i].path, home);
 	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
 		/* What lies in a private home, and in no folder that was brought back, is not there at all. */
-		if (coop_path_join(b->input->home, credentials[i], path) == 0 &&
+		if (coop_path_join(home, credentials[i], path) == 0 &&
 		    (brings_back || coop_builder_zone(b, path, NULL) != COOP_ZONE_PRIVATE))
-			cover_credential(b, path);
+			cover_credential(b, home, path);
 	}
+}
+
+void coop_layout_cover_masks(struct coop_builder *b)
+{
+	const char *home = b->input->home;
+
+	/* Browsers keep many thousand files: looking at each for every process would cost more than it is worth. */
+	b->shallow = true;
+	if (home && home[1])
+		cover_in(b, home);
+	for (const char *const *other = b->input->other_homes; other && *other; other++)
+		cover_in(b, *other);
 	b->shallow = false;
 }

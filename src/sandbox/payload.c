@@ -109,8 +109,13 @@ int coop_payload_begin_landlock(struct coop_payload *payload)
 
 static int landlock(struct coop_payload *payload)
 {
+	const struct coop_plan *plan = payload->plan;
 	int r = coop_payload_begin_landlock(payload);
 
+	/* So that it can be opened again, by /dev/stdout and the like. */
+	if (r == 0 && (plan->flags & COOP_PLAN_TERMINAL))
+		r = coop_landlock_allow_fd(payload->ruleset, plan->landlock, 0,
+					   COOP_ACCESS_DEVICES);
 	return r < 0 ? r : coop_landlock_enforce(payload->ruleset);
 }
 
@@ -145,8 +150,6 @@ _Noreturn void coop_payload_run(struct coop_payload *payload)
 	take_stdio(payload);
 	enter_folder(payload);
 	coop_payload_mark(plan->mark);
-	if ((r = set_limits(payload)) < 0)
-		fail(payload, COOP_STEP_LIMITS, -r);
 	/* Not closed at once: the channel must be able to tell of a failure, and the ruleset is still needed. */
 	if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		fail(payload, COOP_STEP_CLOSE_FDS, errno);
@@ -155,6 +158,9 @@ _Noreturn void coop_payload_run(struct coop_payload *payload)
 	/* After the mounts: a restricted process may not mount. */
 	if (plan->landlock && (r = landlock(payload)) < 0)
 		fail(payload, COOP_STEP_LANDLOCK, -r);
+	/* After all that needs descriptors or memory of its own. */
+	if ((r = set_limits(payload)) < 0)
+		fail(payload, COOP_STEP_LIMITS, -r);
 	if (!payload->restricted)
 		coop_payload_restrict(payload);
 	coop_program_execute(&payload->program);

@@ -220,7 +220,7 @@ struct coop_plan_status {
 	uint32_t alone; /* nobody else is left */
 	uint64_t cpu_ns, peak_bytes;
 	uint64_t
-		unreachable; /* of an end that is no success: attempts to reach other hosts, see reach.h */
+		unreachable; /* of an end that is no success: attempts to reach other hosts while it ran, see reach.h */
 };
 
 #endif

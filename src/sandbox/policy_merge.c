@@ -230,7 +230,8 @@ static int merge_require(const struct merge *m, struct coop_sandbox_policy *merg
 
 	unlimited &= ~coop_limits_bits(&merged->limits);
 	if (request->require_set) {
-		require = request->require;
+		/* To insist on something gives up nothing else; to insist on nothing, by an empty list, does. */
+		require = request->require ? require | request->require : 0;
 		if (require & unlimited)
 			return refuse(m, "sandbox.require", "names a limit that is not set");
 	} else {

@@ -199,7 +199,8 @@ static int set_tree(int tree, const struct coop_plan_op *op)
 		set |= MOUNT_ATTR_RDONLY;
 	if (coop_mount_setattr(tree, AT_RECURSIVE, set, 0, COOP_MS_PRIVATE) < 0)
 		return -errno;
-	if ((op->flags & COOP_OP_WRITABLE) &&
+	/* One that was handed in is as its owner left it: what is read-only in it stays so. */
+	if ((op->flags & COOP_OP_WRITABLE) && op->fd < 0 &&
 	    coop_mount_setattr(tree, AT_RECURSIVE, 0, MOUNT_ATTR_RDONLY, 0) < 0 &&
 	    coop_mount_setattr(tree, 0, 0, MOUNT_ATTR_RDONLY, 0) < 0 && errno != EPERM)
 		return -errno;

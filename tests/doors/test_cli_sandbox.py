@@ -1,6 +1,7 @@
 """The sandbox by the command line: what the options ask of the keeper, what is said of its answers, and that it holds (B-093, B-105 to
 B-113, S-108). What a host cannot do is played by a keeper of the test's own."""
 
+import hashlib
 import json
 import os
 import re
@@ -58,12 +59,21 @@ class FakeKeeper:
         self.send(connection, {"hello": {"protocol": 1, "version": "0.1.0", "pid": os.getpid()}})
         while head := connection.recv(8, socket.MSG_WAITALL):
             request = json.loads(connection.recv(struct.unpack("<I", head[:4])[0], socket.MSG_WAITALL))
+            self.data = self.receive(connection, request.get("data", 0))
             self.asked.append((request["op"], request.get("args", {})))
             answer = self.answers.get(request["op"])
             answer = answer(request.get("args", {})) if answer else {"error": {"code": "invalid_input", "message": "no such operation"}}
             for event in answer.get("events", []):
                 self.send(connection, {"id": request["id"], **event})
             self.send(connection, {"id": request["id"], **{name: value for name, value in answer.items() if name != "events"}})
+
+    def receive(self, connection, size):
+        """The bytes of a request."""
+        data = b""
+        while len(data) < size:
+            head = connection.recv(32, socket.MSG_WAITALL)
+            data += connection.recv(struct.unpack("<I", head[:4])[0] - 24, socket.MSG_WAITALL)
+        return data
 
     def send(self, connection, value):
         text = json.dumps(value).encode()
@@ -154,15 +164,16 @@ class RequestTest(FakeCase):
         self.assertEqual(self.sent("--profile", "full", "--workspace", ".")[0], {"profile": "full", "workspace": str(self.work)})
 
     def test_b108_agents_bound_to_folders(self):
-        """By a token no workspace is sent for an agent that has folders; one without is as main."""
+        """By a token no workspace is sent: an agent that has folders gets one of them, one that has none is told so."""
         roots = []
         self.answers.update(
             login=lambda args: {"result": {"agent": "main/a"}},
             info=lambda args: {"result": {"you": {"agent": "main/a"}}},
-            agent_show=lambda args: {"result": {"agent": {"effective": {"workspace": roots}}}},
+            agent_show=lambda args: {"result": {"agent": {"path": "main/a", "principal": "uid:0", "effective": {"workspace": roots}}}},
         )
         env = {**self.env, "COOP_TOKEN": "coop_1_x"}
-        self.assertEqual(self.sent(env=env)[0], {"workspace": str(self.work)})
+        note = "coop: nothing is writable here: this agent has no workspace (coop agent set main/a --workspace DIR)\n"
+        self.assertEqual(self.sent(env=env), (None, None, note))
         self.assertEqual(self.fake.args("agent_show"), {"agent": "main/a"})
         roots.append("/r")
         self.assertEqual(self.sent(env=env)[0], None)
@@ -171,16 +182,17 @@ class RequestTest(FakeCase):
         self.assertNotIn("sandbox", self.fake.args("check"))
 
     def test_b093_injections(self):
-        """Files go as text, or as base64 where they are none; a pipe will do."""
+        """What is in the files are the request's bytes, in the order of the options; a pipe will do."""
         (self.work / "text").write_text("key=ü\n")
         (self.work / "bytes").write_bytes(b"\0\xff")
         self.coop("run", "-d", "--inject", "KEY=text", "--inject", "/etc/bytes=bytes", "--inject", "FED=/dev/stdin", "--", "true",
                   cwd=self.work, data=b"piped")
         self.assertEqual(self.fake.args("spawn")["file_injections"], [
-            {"placement": "env", "name": "KEY", "content": "key=ü\n"},
-            {"placement": "path", "path": "/etc/bytes", "content_base64": "AP8="},
-            {"placement": "env", "name": "FED", "content": "piped"},
+            {"placement": "env", "name": "KEY", "content_bytes": 7},
+            {"placement": "path", "path": "/etc/bytes", "content_bytes": 2},
+            {"placement": "env", "name": "FED", "content_bytes": 5},
         ])
+        self.assertEqual(self.fake.data, "key=ü\n".encode() + b"\0\xffpiped")
 
     def test_wrong_values(self):
         """Refused before anybody is asked, in the words that were typed."""
@@ -414,6 +426,21 @@ class HoldsTest(CliCase):
         self.assertEqual(out, b"secretsecret")
         self.assertFalse(os.path.exists(err.decode().strip().splitlines()[-1]))
         self.assertFalse(os.path.exists("/run/coop-test-key"))
+
+    def test_b093_largest_injected_files(self):
+        """Two files of 8 MiB beside a stdin that is fed, and in the background; a byte more is refused here."""
+        data = os.urandom(8 << 20)
+        (self.place.dir / "large").write_bytes(data)
+        options = ["--inject", f"KEY={self.place.dir}/large", "--inject", f"/run/coop-test-key={self.place.dir}/large"]
+        script = 'sha256sum <"$KEY"; sha256sum </run/coop-test-key; cat'
+        wanted = 2 * f"{hashlib.sha256(data).hexdigest()}  -\n".encode()
+        self.assertEqual(self.run_in(script, *options, data=b"fed")[0], wanted + b"fed")
+        process = self.out("run", "-d", *options, "--", "sh", "-c", script, cwd=self.work).decode().strip()
+        self.coop("wait", process)
+        self.assertEqual(self.out("logs", process), wanted)
+        (self.place.dir / "small").write_bytes(b"x")
+        refused = self.refusal("run", *options, "--inject", f"MORE={self.place.dir}/small", "--", "true", code=125, cwd=self.work)
+        self.assertIn("16 MiB in all", refused)
 
     def test_b113_limits_without_a_cgroup(self):
         """Open files, file size, processor time and /tmp are held by means that every host has."""

@@ -4,6 +4,7 @@ import base64
 import glob
 import hashlib
 import os
+import random
 
 from lib import procs
 from lib.both_keepers import USER, BothKeepersCase
@@ -11,6 +12,7 @@ from lib.confined import NEW_MOUNT_CALLS
 
 RAW = bytes(range(256)) * 3
 SECRET = "injected-hunter2-Tr0ub4dor"
+MIB = 1 << 20
 
 
 def by_name(name, content="x"):
@@ -23,6 +25,15 @@ def by_path(path, content="x"):
 
 def coded(data):
     return {"content": None, "content_base64": base64.b64encode(data).decode()}
+
+
+def apart(size):
+    """A content that comes with the request's bytes."""
+    return {"content": None, "content_bytes": size}
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
 
 
 class InjectionsTest(BothKeepersCase):
@@ -118,10 +129,87 @@ class InjectionsTest(BothKeepersCase):
         self.client = self.keeper.clients[0]
         self.assertEqual(self.private_files(), [])
 
+    def idle(self):
+        return self.client.call("info")["sandbox"]["slots"]["idle"]
+
+    def test_b093_largest(self):
+        """8 MiB by either placement, 16 MiB together, and all of stdin: exact bytes, in a prepared sandbox and in one made at once."""
+        data = random.Random(5).randbytes(20 * MIB)
+        pieces = [data[: 8 * MIB], data[8 * MIB : 16 * MIB], data[16 * MIB :]]
+        files = [by_name("A") | apart(8 * MIB), by_path("/tmp/deep/b") | apart(8 * MIB)]
+        script = 'for f in "$A" /tmp/deep/b; do sha256sum <"$f"; done; sha256sum; ls -l "$A" /tmp/deep/b | cut -c 1-10'
+        started = set()
+        for _ in range(10):
+            record, out, err = self.inside(script, file_injections=files, data=data)
+            self.assertEqual([line.split()[0] for line in out.splitlines()], [*map(digest, pieces), *["-r--r--r--"] * 2], err)
+            started.add(record["start"])
+            if started == {"launched", "pooled"}:
+                break
+            procs.wait_until(self.idle, "a prepared sandbox")
+        self.assertEqual(started, {"launched", "pooled"})
+
+    def test_b093_largest_without_a_view(self):
+        """The same on disk, by variable."""
+        data = random.Random(6).randbytes(16 * MIB)
+        files = [by_name("A") | apart(8 * MIB), by_name("EMPTY") | apart(0), by_name("B") | apart(8 * MIB)]
+        script = 'sha256sum <"$A"; sha256sum <"$B"; wc -c <"$EMPTY"; readlink /proc/self/fd/0'
+        out = self.inject(script, *files, sandbox={"profile": "full"}, data=data)
+        self.assertEqual(out.split(), [digest(data[: 8 * MIB]), "-", digest(data[8 * MIB :]), "-", "0", "/dev/null"])
+
+    def test_b093_bytes_of_the_request(self):
+        """Those of files come first, in the order of the list, whatever else is in it; only what is left is stdin's."""
+        files = [by_name("A") | apart(3), by_name("B", "text"), by_name("C") | coded(b"coded"), by_path("/tmp/d") | apart(4)]
+        show = 'cat "$A" "$B" "$C" /tmp/d; readlink /proc/self/fd/0 | cut -c 1-5; cat'
+        for data, args, wanted in (
+            (b"aaadddd", {}, "/dev/"),
+            (b"aaadddd", {"stdin": "none"}, "/dev/"),
+            (b"aaadddd", {"stdin": "data"}, "pipe:"),
+            (b"aaaddddinput", {}, "pipe:\ninput"),
+            (b"aaaddddinput", {"stdin": "data"}, "pipe:\ninput"),
+        ):
+            with self.subTest(data=data, args=args):
+                self.assertEqual(self.inject(show, *files, data=data, **args).strip(), f"aaatextcodeddddd{wanted}")
+        # The input may stay open, and a terminal's has nothing of the files either.
+        spawned = {"argv": ["sh", "-c", 'read x; cat "$A"; echo "$x"'], "file_injections": [by_name("A") | apart(3)], "data": b"aaa"}
+        for more in ({"stdin": "pipe"}, {"kind": "pty"}):
+            process = self.client.call("spawn", **spawned, **more)["process"]
+            self.assertTrue(process["stdin_open"])
+            self.client.call("write_stdin", id=process["id"], data=b"typed\n")
+            self.client.call("wait", id=process["id"])
+            self.assertIn(b"aaatyped", self.output(process["id"], "pty" if "kind" in more else "stdout"))
+        for wanted in ("none", "pipe"):
+            error = self.refusal(file_injections=files, data=b"aaaddddx", stdin=wanted)
+            self.assertEqual((error.code, error.details["field"]), ("invalid_input", "stdin"))
+        self.assertEqual(self.client.call("check", argv=["true"], file_injections=files, data=b"aaadddd")["status"], "allowed")
+
+    def test_b093_too_few_bytes(self):
+        """A file whose bytes the request does not bring is named; also if those before it took them."""
+        for sizes, data, at in (((1,), None, 0), ((1,), b"", 0), ((3,), b"ab", 0), ((2, 0, 1), b"ab", 2), ((8 * MIB,), b"ab", 0)):
+            with self.subTest(sizes=sizes):
+                files = [by_name(f"F{i}") | apart(size) for i, size in enumerate(sizes)]
+                error = self.refusal(file_injections=files, data=data)
+                self.assertEqual((error.code, error.details["field"]), ("invalid_input", f"file_injections[{at}].content_bytes"), error)
+
     def test_b093_bounds(self):
         """More than 128, and a file or a sum that is too large, are too_large; nothing runs."""
         error = self.refusal(file_injections=[by_name(f"F{i}") for i in range(129)])
         self.assertEqual((error.code, error.details["field"]), ("too_large", "file_injections"))
+        whole = apart(8 * MIB)
+        data = bytes(20 * MIB + 1)
+        for files, size, field in (
+            ([by_name("A") | apart(8 * MIB + 1)], 8 * MIB + 1, "file_injections[0]"),
+            ([by_path("/tmp/a") | apart(8 * MIB + 1)], 8 * MIB + 1, "file_injections[0]"),
+            ([by_name("A") | apart(1 << 62)], 1, "file_injections[0]"),
+            ([by_name("A") | whole, by_path("/tmp/b") | whole, by_name("C") | apart(1)], 16 * MIB + 1, "file_injections[2]"),
+            ([by_name("A") | whole, by_path("/tmp/b") | whole, by_name("C", "x")], 16 * MIB, "file_injections[2]"),
+            # and stdin is no larger for having files before it
+            ([by_name("A") | apart(1)], 4 * MIB + 2, "data"),
+            ([by_name("A") | whole, by_path("/tmp/b") | whole], 20 * MIB + 1, "data"),
+        ):
+            with self.subTest(field=field, size=size):
+                error = self.refusal(file_injections=files, data=data[:size])
+                self.assertEqual((error.code, error.details["field"]), ("too_large", field), error)
+        self.assertEqual(self.says("echo fine"), "fine")
 
     def test_b093_bad_targets(self):
         """Duplicates, dots, quotes, backslash, NUL, control bytes, relative paths, bad names; each names its place."""
@@ -148,6 +236,9 @@ class InjectionsTest(BothKeepersCase):
             ({"placement": "env", "name": "A"}, ".content"),
             (by_name("A") | {"content_base64": ""}, ".content"),
             (by_name("A") | {"content": 1}, ".content"),
+            (by_name("A") | {"content_bytes": 0}, ".content"),
+            (by_name("A") | coded(b"") | {"content_bytes": 0}, ".content_base64"),
+            *((by_name("A") | apart(size), ".content_bytes") for size in (-1, "1", 1.0, True, [], -(1 << 80))),
             (by_name("A") | {"path": "/x"}, ".path"),
             (by_path("/tmp/x") | {"name": "A"}, ".name"),
             (by_name("A") | {"mode": 0o777}, ".mode"),
@@ -178,10 +269,21 @@ class InjectionsTest(BothKeepersCase):
         lines = [line for line in self.client.call("audit_tail", count=100)["lines"] if "file_injections" in line]
         self.assertEqual([len(line["file_injections"]) for line in lines], [3, 4])
         shown = lines[0]["file_injections"]
+        self.assertEqual(lines[0]["stdin"], None)
         self.assertEqual([set(file) for file in shown], [{"name", "sha256"}, {"path", "sha256"}, {"name", "sha256"}])
         self.assertEqual([file.get("name") or file["path"] for file in shown], ["A", "/tmp/b", "C"])
         self.assertEqual(shown[0]["sha256"], shown[1]["sha256"])
         self.assertNotEqual(shown[0]["sha256"], shown[2]["sha256"])
+        # The same of a content that comes apart; stdin is what is left.
+        files = [by_name("A") | apart(len(SECRET)), by_path("/tmp/b", SECRET)]
+        for data in (SECRET.encode(), (SECRET + SECRET + "x").encode()):
+            self.inside("cat", file_injections=files, data=data)
+        self.refusal(file_injections=[*files, by_path("/proc/x", SECRET)], data=SECRET.encode() + b"ab")
+        lines = self.client.call("audit_tail", count=100)["lines"]
+        lines = [line for line in lines if line["kind"] == "spawn"][-3:]
+        for line in lines:
+            self.assertEqual([file["sha256"] for file in line["file_injections"][:2]], [shown[0]["sha256"]] * 2)
+        self.assertEqual([line["stdin"] and line["stdin"]["size"] for line in lines], [None, len(SECRET) + 1, 2])
         for folder, _, names in os.walk(self.keeper.place.state):
             for name in names:
                 with open(os.path.join(folder, name), "rb") as file:

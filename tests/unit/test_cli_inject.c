@@ -22,6 +22,7 @@ void cli_error(struct coop_error *error, const char *code, const char *format, .
 
 static char file[128];
 static struct coop_error error;
+static struct coop_buf bytes; /* what goes along with the arguments */
 
 static void put(const void *data, size_t size)
 {
@@ -32,7 +33,7 @@ static void put(const void *data, size_t size)
 	(void)close(fd);
 }
 
-/* What `count` files of this target become; NULL: refused. */
+/* What `count` files of this target become, with `bytes`; NULL: refused. */
 static json_t *inject(const char *target, size_t count)
 {
 	char words[256];
@@ -42,7 +43,8 @@ static json_t *inject(const char *target, size_t count)
 		items[i] = words;
 	const struct cli_list list = {items, count};
 	json_t *args = json_object();
-	if (cli_inject_args(&list, args, &error) < 0) {
+	coop_buf_clear(&bytes);
+	if (cli_inject_args(&list, args, &bytes, &error) < 0) {
 		json_decref(args);
 		args = NULL;
 	}
@@ -59,34 +61,43 @@ static void assert_json(json_t *args, const char *wanted)
 	json_decref(args);
 }
 
+static void assert_bytes(const char *wanted, size_t size)
+{
+	assert_int_equal(coop_buf_size(&bytes), size);
+	if (size)
+		assert_memory_equal(coop_buf_front(&bytes), wanted, size);
+}
+
 static void placements(void **state)
 {
 	put("a\n\"b\"", 5);
 	assert_json(inject("KEY", 1),
 		    "{\"file_injections\":[{\"placement\":\"env\",\"name\":\"KEY\","
-		    "\"content\":\"a\\n\\\"b\\\"\"}]}");
-	assert_json(
-		inject("/etc/key", 1),
-		"{\"file_injections\":[{\"placement\":\"path\",\"path\":\"/etc/key\",\"content\":"
-		"\"a\\n\\\"b\\\"\"}]}");
+		    "\"content_bytes\":5}]}");
+	assert_bytes("a\n\"b\"", 5);
+	assert_json(inject("/etc/key", 1),
+		    "{\"file_injections\":[{\"placement\":\"path\",\"path\":\"/etc/key\","
+		    "\"content_bytes\":5}]}");
 	put("", 0);
 	assert_json(inject("A", 1), "{\"file_injections\":[{\"placement\":\"env\",\"name\":\"A\","
-				    "\"content\":\"\"}]}");
+				    "\"content_bytes\":0}]}");
+	assert_bytes("", 0);
 	const struct cli_list none = {0};
 	json_t *args = json_object();
-	assert_int_equal(cli_inject_args(&none, args, &error), 0);
+	assert_int_equal(cli_inject_args(&none, args, &bytes, &error), 0);
 	assert_json(args, "{}");
 }
 
-/* What is not text, or has a NUL, goes as base64. */
-static void bytes(void **state)
+/* Also what is not text; of several files one after the other. */
+static void any_bytes(void **state)
 {
-	put("a\0b", 3);
-	assert_json(inject("A", 1), "{\"file_injections\":[{\"placement\":\"env\",\"name\":\"A\","
-				    "\"content_base64\":\"YQBi\"}]}");
-	put("\xff", 1);
-	assert_json(inject("A", 1), "{\"file_injections\":[{\"placement\":\"env\",\"name\":\"A\","
-				    "\"content_base64\":\"/w==\"}]}");
+	put("a\0\xff", 3);
+	assert_json(inject("A", 2), "{\"file_injections\":["
+				    "{\"placement\":\"env\",\"name\":\"A\",\"content_bytes\":3},"
+				    "{\"placement\":\"env\",\"name\":\"A\",\"content_bytes\":3}]}");
+	assert_bytes("a\0\xff"
+		     "a\0\xff",
+		     6);
 }
 
 static void refused(void **state)
@@ -102,7 +113,7 @@ static void refused(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		const struct cli_list list = {&alone[i], 1};
 		json_t *args = json_object();
-		assert_int_not_equal(cli_inject_args(&list, args, &error), 0);
+		assert_int_not_equal(cli_inject_args(&list, args, &bytes, &error), 0);
 		json_decref(args);
 	}
 	(void)unlink(file);
@@ -122,6 +133,7 @@ static void too_large(void **state)
 	put(much, CLI_INJECT_FILE_MAX);
 	json_t *most = inject("A", 2);
 	assert_non_null(most);
+	assert_int_equal(coop_buf_size(&bytes), CLI_INJECT_TOTAL_MAX);
 	json_decref(most);
 	assert_null(inject("A", 3));
 	assert_string_equal(error.code, "too_large");
@@ -133,13 +145,14 @@ static void too_large(void **state)
 	assert_null(inject("A", 129));
 	assert_string_equal(error.code, "too_large");
 	free(much);
+	coop_buf_clear(&bytes);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(placements, folder_make, folder_remove),
-		cmocka_unit_test_setup_teardown(bytes, folder_make, folder_remove),
+		cmocka_unit_test_setup_teardown(any_bytes, folder_make, folder_remove),
 		cmocka_unit_test_setup_teardown(refused, folder_make, folder_remove),
 		cmocka_unit_test_setup_teardown(too_large, folder_make, folder_remove),
 	};

@@ -12,6 +12,7 @@
 
 static char said[512];
 static const char *roots;  /* JSON: what the agent is bound to */
+static const char *path;   /* the agent's */
 static unsigned questions; /* to the keeper */
 
 void cli_say(const char *format, ...)
@@ -29,8 +30,9 @@ int cli_call(struct cli *cli, const char *op, json_t *args, json_t **ret, struct
 	questions++;
 	(void)snprintf(text, sizeof(text),
 		       strcmp(op, "info") == 0 ? "{\"you\":{\"agent\":\"%.0smain/a\"}}"
-					       : "{\"agent\":{\"effective\":{\"workspace\":%s}}}",
-		       roots);
+					       : "{\"agent\":{\"effective\":{\"workspace\":%s},"
+						 "\"path\":\"%s\",\"principal\":\"uid:7\"}}",
+		       roots, path);
 	json_decref(args);
 	*ret = json_loads(text, 0, NULL);
 	return *ret ? 0 : -EPROTO;
@@ -62,6 +64,7 @@ static int set_up(void **state)
 	(void)setenv("COOP_STATE", folder_path("home/state"), 1);
 	(void)unsetenv("COOP_TOKEN");
 	roots = "[]";
+	path = "main/a";
 	return 0;
 }
 
@@ -92,6 +95,9 @@ static void read_only(void **state)
 	assert_string_equal(sent(&none, folder_path("keeper"), NULL), wanted);
 	assert_non_null(strstr(said, "the keeper's own files"));
 	assert_string_equal(sent(&none, folder, NULL), wanted);
+	assert_int_equal(mkdir(folder_path("work/.git"), 0700), 0);
+	assert_string_equal(sent(&none, folder_path("work/.git"), NULL), wanted);
+	assert_non_null(strstr(said, "the .git of a repository"));
 }
 
 /* Profiles that have none, a workspace that was named, and one that cannot be told. */
@@ -118,8 +124,14 @@ static void bound(void **state)
 {
 	const struct cli_sandbox none = {0};
 	assert_int_equal(setenv("COOP_TOKEN", "coop_1_x", 1), 0);
-	assert_non_null(strstr(sent(&none, folder_path("work"), NULL), "/work\"}}"));
+	assert_string_equal(sent(&none, folder_path("work"), NULL), "{}");
 	assert_int_equal(questions, 2);
+	assert_string_equal(said, "nothing is writable here: this agent has no workspace (coop "
+				  "agent set main/a --workspace DIR)");
+	path = "main";
+	assert_non_null(strstr(sent(&none, folder_path("work"), NULL), "/work\"}}"));
+	assert_string_equal(said, "");
+	path = "main/a";
 	roots = "[\"/r\"]";
 	assert_string_equal(sent(&none, folder_path("work"), NULL), "{}");
 	assert_string_equal(sent(&none, folder_path("home"), NULL), "{}");

@@ -180,7 +180,7 @@ static void test_bad_requests_are_refused_here(void **state)
 {
 	struct fixture *f = *state;
 	struct coop_error error;
-	char *big = calloc(1, COOP_SPAWN_STDIN_MAX + 1);
+	char *big = calloc(1, COOP_SPAWN_DATA_MAX + 1);
 	char *args = malloc(COOP_FRAME_JSON_MAX + 16);
 
 	assert_non_null(big);
@@ -194,9 +194,10 @@ static void test_bad_requests_are_refused_here(void **state)
 				     NULL, NULL, &error),
 			 -EMSGSIZE);
 	assert_string_equal(error.code, "too_large");
-	assert_int_equal(coop_submit(f->coop, "spawn", NULL, big, COOP_SPAWN_STDIN_MAX + 1, NULL,
-				     NULL, &error),
-			 -EMSGSIZE);
+	for (const char *const *op = (const char *const[]){"spawn", "check", NULL}; *op; op++)
+		assert_int_equal(coop_submit(f->coop, *op, NULL, big, COOP_SPAWN_DATA_MAX + 1, NULL,
+					     NULL, &error),
+				 -EMSGSIZE);
 	memset(args, ' ', COOP_FRAME_JSON_MAX);
 	memcpy(args, "{}", 2);
 	args[COOP_FRAME_JSON_MAX] = 0;

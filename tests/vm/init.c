@@ -100,14 +100,19 @@ static void make_root(void)
 	mount_one("ext4", "/dev/vda", "/disk", 0, "");
 	(void)mkdir("/disk/upper", 0755);
 	(void)mkdir("/disk/work", 0755);
-	(void)mkdir("/disk/tmp", 0777);
-	must(chmod("/disk/tmp", 01777) == 0, "mode of", "/disk/tmp");
+	static const char *const open_to_all[] = {"/disk/tmp", "/disk/var-tmp"};
+	for (int i = 0; i < 2; i++) {
+		(void)mkdir(open_to_all[i], 0777);
+		must(chmod(open_to_all[i], 01777) == 0, "mode of", open_to_all[i]);
+	}
 	mount_one("overlay", "root", "/root", 0,
 		  "lowerdir=/host,upperdir=/disk/upper,workdir=/disk/work");
 	must(mount("/proc", "/root/proc", NULL, MS_MOVE, NULL) == 0, "moving", "/proc");
 	must(mount("/sys", "/root/sys", NULL, MS_MOVE, NULL) == 0, "moving", "/sys");
 	must(mount("/dev", "/root/dev", NULL, MS_MOVE, NULL) == 0, "moving", "/dev");
 	must(mount("/disk/tmp", "/root/tmp", NULL, MS_BIND, NULL) == 0, "binding", "/tmp");
+	must(mount("/disk/var-tmp", "/root/var/tmp", NULL, MS_BIND, NULL) == 0, "binding",
+	     "/var/tmp");
 	mount_one("tmpfs", "run", "/root/run", MS_NOSUID | MS_NODEV, "mode=755");
 	mount_one("devpts", "devpts", "/root/dev/pts", MS_NOSUID | MS_NOEXEC,
 		  "gid=5,mode=620,ptmxmode=666");

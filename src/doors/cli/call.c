@@ -119,11 +119,17 @@ static char *take_args(json_t *args, struct coop_error *error)
 
 int cli_call(struct cli *cli, const char *op, json_t *args, json_t **ret, struct coop_error *error)
 {
+	return cli_call_data(cli, op, args, NULL, 0, ret, error);
+}
+
+int cli_call_data(struct cli *cli, const char *op, json_t *args, const void *data, size_t size,
+		  json_t **ret, struct coop_error *error)
+{
 	COOP_AUTO_FREE char *text = take_args(args, error);
 	if (!text)
 		return -EILSEQ;
 	struct coop_reply *reply;
-	int r = coop_call(cli->coop, op, text, NULL, 0, &reply, error);
+	int r = coop_call(cli->coop, op, text, data, size, &reply, error);
 	if (r < 0)
 		return r;
 	json_t *result = json_loads(coop_reply_json(reply), 0, NULL);

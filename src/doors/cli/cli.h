@@ -96,6 +96,10 @@ int cli_nothing_to_do(const struct cli *cli, json_t *result, const char *line);
  * On success *ret is the result, the caller's. On failure *error is filled. */
 int cli_call(struct cli *cli, const char *op, json_t *args, json_t **ret, struct coop_error *error);
 
+/* The same, with bytes for it. */
+int cli_call_data(struct cli *cli, const char *op, json_t *args, const void *data, size_t size,
+		  json_t **ret, struct coop_error *error);
+
 /* Queues one operation. Takes over `args`. */
 int cli_submit(struct cli *cli, const char *op, json_t *args, const void *data, size_t size,
 	       const struct coop_handler *handler, uint64_t *ret_request, struct coop_error *error);

@@ -2,20 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base64.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "parse.h"
 
 #define PIECE (64u << 10)
 
-/* All of the file. 0, -EFBIG, or another negative errno. */
+/* Appends all of the file. 0, -EFBIG, or another negative errno. */
 static int read_file(const char *path, struct coop_buf *buf)
 {
+	const size_t before = coop_buf_size(buf);
 	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
@@ -29,25 +27,9 @@ static int read_file(const char *path, struct coop_buf *buf)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		coop_buf_commit(buf, n > 0 ? (size_t)n : 0);
-		if (coop_buf_size(buf) > CLI_INJECT_FILE_MAX)
+		if (coop_buf_size(buf) - before > CLI_INJECT_FILE_MAX)
 			return -EFBIG;
 	}
-}
-
-/* As text where it is text, as JSON has no other bytes. 0 or -ENOMEM. */
-static int set_content(json_t *entry, const struct coop_buf *buf)
-{
-	const size_t size = coop_buf_size(buf), length = coop_base64_length(size);
-	const char *data = size ? (const char *)coop_buf_front(buf) : "";
-	json_t *text = memchr(data, '\0', size) ? NULL : json_stringn(data, size);
-	if (text)
-		return json_object_set_new(entry, "content", text) == 0 ? 0 : -ENOMEM;
-	COOP_AUTO_FREE char *encoded = malloc(length + 1);
-	if (!encoded)
-		return -ENOMEM;
-	coop_base64_encode(data, size, encoded);
-	text = json_stringn_nocheck(encoded, length);
-	return json_object_set_new(entry, "content_base64", text) == 0 ? 0 : -ENOMEM;
 }
 
 /* Where it is to be found: {"placement", "name" or "path"}. NULL: it is neither, or not UTF-8. */
@@ -65,9 +47,10 @@ static json_t *make_entry(const char *target, const char **ret_file)
 		       : NULL;
 }
 
-static int add_file(const char *typed, json_t *list, size_t *total, struct coop_error *error)
+static int add_file(const char *typed, json_t *list, struct coop_buf *data,
+		    struct coop_error *error)
 {
-	struct coop_buf buf = {0};
+	const size_t before = coop_buf_size(data);
 	const char *file = NULL;
 	json_t *entry = make_entry(typed, &file);
 	if (!entry) {
@@ -75,12 +58,10 @@ static int add_file(const char *typed, json_t *list, size_t *total, struct coop_
 			  "--inject %.200s: expected NAME=FILE or /PATH=FILE", typed);
 		return -EINVAL;
 	}
-	int r = read_file(file, &buf);
-	if (r == 0)
-		r = set_content(entry, &buf);
-	*total += coop_buf_size(&buf);
-	coop_buf_clear(&buf);
-	if (r == 0 && *total <= CLI_INJECT_TOTAL_MAX) {
+	int r = read_file(file, data);
+	if (r == 0 && coop_buf_size(data) <= CLI_INJECT_TOTAL_MAX) {
+		const size_t size = coop_buf_size(data) - before;
+		(void)json_object_set_new(entry, "content_bytes", json_integer((json_int_t)size));
 		(void)json_array_append_new(list, entry);
 		return 0;
 	}
@@ -96,9 +77,9 @@ static int add_file(const char *typed, json_t *list, size_t *total, struct coop_
 	return r < 0 ? r : -EFBIG;
 }
 
-int cli_inject_args(const struct cli_list *files, json_t *args, struct coop_error *error)
+int cli_inject_args(const struct cli_list *files, json_t *args, struct coop_buf *data,
+		    struct coop_error *error)
 {
-	size_t total = 0;
 	int r = 0;
 	if (!files->count)
 		return 0;
@@ -109,6 +90,6 @@ int cli_inject_args(const struct cli_list *files, json_t *args, struct coop_erro
 	json_t *list = json_array();
 	(void)json_object_set_new(args, "file_injections", list);
 	for (size_t i = 0; r == 0 && i < files->count; i++)
-		r = add_file(files->items[i], list, &total, error);
+		r = add_file(files->items[i], list, data, error);
 	return r;
 }

@@ -115,7 +115,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 
 static const struct cli_option options[] = {
 	{"data", 0, CLI_TEXT, offsetof(struct settings, data), NULL, "FILE",
-	 "the request's bytes (stdin), - for standard input"},
+	 "the request's bytes (files, stdin), - for standard input"},
 	{"raw", 0, CLI_FLAG, offsetof(struct settings, raw), NULL, NULL,
 	 "print the reply's bytes, not its JSON"},
 	{0},

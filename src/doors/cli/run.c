@@ -24,11 +24,12 @@ int cli_run_refused(const struct coop_error *error)
 	return missing ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;
 }
 
-static int run_detached(struct cli *cli, json_t *args)
+static int run_detached(struct cli *cli, json_t *args, const struct coop_buf *data)
 {
 	struct coop_error error;
 	json_t *result;
-	if (cli_call(cli, "spawn", args, &result, &error) < 0) {
+	if (cli_call_data(cli, "spawn", args, coop_buf_front(data), coop_buf_size(data), &result,
+			  &error) < 0) {
 		(void)cli_fail(cli, NULL, &error);
 		return cli_run_refused(&error);
 	}
@@ -80,14 +81,19 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	const struct cli_option *zero = cli_sandbox_zero(cli_run_options, s);
 	if (zero)
 		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
-	json_t *args = cli_run_args(s, count, operands, &error);
+	struct coop_buf data = {0};
+	json_t *args = cli_run_args(s, count, operands, &data, &error);
 	if (!args || cli_open(cli, CLI_START_KEEPER, &error) < 0) {
 		json_decref(args);
+		coop_buf_clear(&data);
 		return cli_fail(cli, NULL, &error);
 	}
 	(void)json_object_set_new(args, "base_env", cli_place_env(cli->coop));
 	cli_workspace_add(cli, &s->sandbox, s->cwd, NULL, args);
-	return s->detach ? run_detached(cli, args) : cli_run_foreground(cli, s, args);
+	int code = s->detach ? run_detached(cli, args, &data)
+			     : cli_run_foreground(cli, s, args, &data);
+	coop_buf_clear(&data);
+	return code;
 }
 
 const struct cli_verb cli_verb_run = {

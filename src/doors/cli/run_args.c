@@ -167,7 +167,7 @@ static void add_manner(const struct cli_run *run, json_t *args)
 		(void)json_object_set_new(args, "stderr", json_string("merged"));
 }
 
-json_t *cli_run_args(const struct cli_run *run, size_t count, char **words,
+json_t *cli_run_args(const struct cli_run *run, size_t count, char **words, struct coop_buf *data,
 		     struct coop_error *error)
 {
 	json_t *args = json_object();
@@ -176,7 +176,7 @@ json_t *cli_run_args(const struct cli_run *run, size_t count, char **words,
 		cli_error(error, "invalid_input", "--%s: not valid UTF-8", bad);
 	else if (add_env(run, args, error) == 0 && cli_place_cwd(run->cwd, args, error) == 0 &&
 		 cli_sandbox_args(&run->sandbox, args, error) == 0 &&
-		 cli_inject_args(&run->inject, args, error) == 0 &&
+		 cli_inject_args(&run->inject, args, data, error) == 0 &&
 		 add_command(run, count, words, args, error) == 0) {
 		add_manner(run, args);
 		return args;

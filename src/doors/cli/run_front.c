@@ -250,7 +250,8 @@ static void list_signals(sigset_t *set, const struct cli_run *run)
 		(void)sigaddset(set, SIGWINCH);
 }
 
-int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args)
+int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args,
+		       struct coop_buf *data)
 {
 	struct front front = {.run = run};
 	struct cli_relay *relay = &front.relay;
@@ -267,8 +268,11 @@ int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args)
 		json_decref(args);
 	} else {
 		const struct coop_handler handler = {.done = on_spawned, .user = &front};
-		r = cli_submit(cli, "spawn", args, NULL, 0, &handler, NULL, &error);
+		r = cli_submit(cli, "spawn", args, coop_buf_front(data), coop_buf_size(data),
+			       &handler, NULL, &error);
 	}
+	/* It has been queued, and a command may run for long. */
+	coop_buf_clear(data);
 	if (r < 0) {
 		front.refused = true;
 		cli_relay_fail(relay, &error);

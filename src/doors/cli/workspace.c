@@ -38,6 +38,14 @@ static bool holds(const char *folder, const char *path)
 	       (canonical[length] == '/' || canonical[length] == '\0');
 }
 
+static bool in_repository(const char *folder)
+{
+	for (const char *at = folder; (at = strstr(at, "/.git")); at += strlen("/.git"))
+		if (at[5] == '\0' || at[5] == '/')
+			return true;
+	return false;
+}
+
 const char *cli_workspace_refused(const char *folder)
 {
 	char path[COOP_PATHS_MAX];
@@ -45,6 +53,8 @@ const char *cli_workspace_refused(const char *folder)
 		return "/ itself is no workspace";
 	if (same_folder(folder, home_folder()))
 		return "the home folder itself is no workspace";
+	if (in_repository(folder))
+		return "the .git of a repository is no workspace";
 	if ((coop_paths_socket(path, sizeof(path)) == 0 && holds(folder, path)) ||
 	    (coop_paths_state(path, sizeof(path)) == 0 && holds(folder, path)))
 		return "a folder that holds the keeper's own files is no workspace";
@@ -59,14 +69,17 @@ static bool is_one_of(const char *name, const char *const *names)
 	return false;
 }
 
-/* Is the agent bound to folders? Who comes without a token is main, who is not. */
-static bool is_bound(struct cli *cli, const char *agent)
+/* Which folders an agent may name: any, as the user himself, who needs no token; those it is bound to, of which the keeper takes the
+ * right one; or none. */
+enum grant { GRANT_ANY, GRANT_ROOTS, GRANT_NONE };
+
+static enum grant find_grant(struct cli *cli, const char *agent, char *ret_agent, size_t size)
 {
 	const char *token = getenv("COOP_TOKEN");
 	struct coop_error error;
 	json_t *info = NULL, *shown = NULL;
 	if (!agent && !cli->token_file && !(token && *token))
-		return false;
+		return GRANT_ANY;
 	if (!agent && cli_call(cli, "info", json_object(), &info, &error) == 0)
 		agent = cli_text(json_object_get(info, "you"), "agent");
 	if (agent)
@@ -74,9 +87,17 @@ static bool is_bound(struct cli *cli, const char *agent)
 			       &error);
 	const json_t *effective = json_object_get(json_object_get(shown, "agent"), "effective");
 	const bool bound = json_array_size(json_object_get(effective, "workspace")) > 0;
+	const char *path = cli_text(json_object_get(shown, "agent"), "path");
+	const char *principal = cli_text(json_object_get(shown, "agent"), "principal");
+	/* Other principals' names have no colon. */
+	const bool user = path && strcmp(path, "main") == 0 && principal &&
+			  strncmp(principal, "uid:", 4) == 0;
+	(void)snprintf(ret_agent, size, "%s", path ? path : "");
 	json_decref(shown);
 	json_decref(info);
-	return bound;
+	if (user && !bound)
+		return GRANT_ANY;
+	return bound || !*ret_agent ? GRANT_ROOTS : GRANT_NONE;
 }
 
 static void set(json_t *args, const char *name, const char *text)
@@ -96,11 +117,18 @@ void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const
 					      NULL};
 	static const char *const needs[] = {"workspace-write", "baseline", NULL};
 	const char *profile = sandbox->profile;
-	char folder[PATH_MAX];
+	char folder[PATH_MAX], name[1024];
 	if (sandbox->workspace || (profile && is_one_of(profile, without)))
 		return;
 	/* A folder that is not there, or is not UTF-8, is told about as the one to run in. */
-	if (!realpath(cwd ? cwd : ".", folder) || is_bound(cli, agent))
+	if (!realpath(cwd ? cwd : ".", folder))
+		return;
+	const enum grant grant = find_grant(cli, agent, name, sizeof(name));
+	if (grant == GRANT_NONE)
+		cli_say("nothing is writable here: this agent has no workspace (coop agent set %s "
+			"--workspace DIR)",
+			name);
+	if (grant != GRANT_ANY)
 		return;
 	const char *why = cli_workspace_refused(folder);
 	if (!why || (profile && is_one_of(profile, needs))) {
