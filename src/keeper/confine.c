@@ -66,7 +66,7 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 			ret_fds[i] = (int)confine->tree_count++;
 			continue;
 		}
-		if (grant->uid == 0 || i > 0) {
+		if (grant->uid == 0 || grant->gid == 0 || i > 0) {
 			int r = coop_err_set(
 				draft->err, COOP_SANDBOX_UNAVAILABLE,
 				"sandbox: identity: %.200s cannot be shown with another owner "

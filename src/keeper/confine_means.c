@@ -192,8 +192,23 @@ static void add_limit(struct coop_confine *confine, int resource, uint64_t soft,
 		.resource = (uint32_t)resource, .soft = soft, .hard = hard};
 }
 
+/* Commands get the limit that the user had, not the one that the keeper raised for itself. The kernel counts descriptors that are sent
+ * and not received per user, against the limit of who sends: one who may have fewer cannot keep keeper and launchers from sending. */
+static void limit_files(const struct coop_keeper *keeper, struct coop_confine *confine)
+{
+	uint64_t asked = (uint64_t)confine->policy.limits.max_open_files;
+	uint64_t most = keeper->original_nofile.rlim_max, soft = keeper->original_nofile.rlim_cur;
+	uint64_t spared = (uint64_t)keeper->fd_limit - (uint64_t)keeper->fd_limit / 4;
+
+	if (confine->kind != COOP_CONFINE_NONE && most > spared)
+		most = spared;
+	if (asked)
+		soft = most = asked < most ? asked : most;
+	add_limit(confine, RLIMIT_NOFILE, soft < most ? soft : most, most);
+}
+
 /* Limits that the kernel holds for each process by itself. */
-static void choose_limits(struct coop_confine *confine)
+static void choose_limits(const struct coop_keeper *keeper, struct coop_confine *confine)
 {
 	const struct coop_sandbox_limits *limits = &confine->policy.limits;
 	bool boxed = confine->kind == COOP_CONFINE_NAMESPACES;
@@ -207,9 +222,8 @@ static void choose_limits(struct coop_confine *confine)
 			  (uint64_t)limits->max_cpu_secs + 1);
 		hold(confine, COOP_PROTECT_CPU_TIME, COOP_ENFORCED, "rlimit, each process", NULL);
 	}
+	limit_files(keeper, confine);
 	if (limits->max_open_files) {
-		add_limit(confine, RLIMIT_NOFILE, (uint64_t)limits->max_open_files,
-			  (uint64_t)limits->max_open_files);
 		hold(confine, COOP_PROTECT_OPEN_FILES, COOP_ENFORCED, "rlimit, each process", NULL);
 	}
 	if (limits->max_file_bytes) {
@@ -237,7 +251,7 @@ void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *co
 
 	if (confine->policy.profile == COOP_PROFILE_FULL) {
 		choose_full(confine);
-		choose_limits(confine);
+		choose_limits(keeper, confine);
 		return;
 	}
 	/* The kernel takes neither Landlock nor a filter from somebody who could still gain privileges. */
@@ -261,7 +275,7 @@ void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *co
 		confine->flags |= COOP_PLAN_INIT;
 		confine->namespaces |= CLONE_NEWPID;
 	}
-	choose_limits(confine);
+	choose_limits(keeper, confine);
 }
 
 int coop_means_check(const struct coop_confine *confine, struct coop_err *err)

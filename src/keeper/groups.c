@@ -124,39 +124,6 @@ void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent
 		hold(keeper, confine, COOP_PROTECT_PIDS, COOP_CG_PIDS);
 }
 
-/* Only agents that have limits have groups; each lies in those above it. "" for none. */
-static int agent_path(const struct coop_agent *agent, char *ret, size_t size)
-{
-	if (!agent) {
-		*ret = 0;
-		return 0;
-	}
-	int r = agent_path(agent->parent, ret, size);
-	size_t used = strlen(ret);
-	if (r < 0 || !limited(&agent->settings.sandbox.limits))
-		return r;
-	int n = snprintf(ret + used, size - used, "%sa-%lld", used ? "/" : "",
-			 (long long)agent->id);
-	return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
-}
-
-static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent,
-		       struct coop_err *err)
-{
-	char path[PATH_BYTES];
-
-	if (!agent)
-		return 0;
-	int r = make_agents(host, agent->parent, err);
-	if (r < 0 || agent->group.path || !limited(&agent->settings.sandbox.limits))
-		return r;
-	r = agent_path(agent, path, sizeof path);
-	if (r < 0)
-		return coop_err_no_memory(err);
-	return coop_cgroup_make(host, path, &agent->settings.sandbox.limits, false, &agent->group,
-				err);
-}
-
 static void free_cell(struct coop_keeper *keeper, struct coop_cell *cell)
 {
 	coop_list_remove(&cell->in_all);
@@ -236,6 +203,44 @@ void coop_groups_init(struct coop_keeper *keeper)
 	coop_list_init(&keeper->groups.left);
 	(void)uv_timer_init(&keeper->loop, &keeper->groups.timer);
 	keeper->groups.timer.data = keeper;
+}
+
+/* Only agents that have limits have groups; each lies in those above it. "" for none. */
+static int agent_path(const struct coop_agent *agent, char *ret, size_t size)
+{
+	if (!agent) {
+		*ret = 0;
+		return 0;
+	}
+	int r = agent_path(agent->parent, ret, size);
+	size_t used = strlen(ret);
+	if (r < 0 || !limited(&agent->settings.sandbox.limits))
+		return r;
+	int n = snprintf(ret + used, size - used, "%sa-%lld", used ? "/" : "",
+			 (long long)agent->id);
+	return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
+}
+
+static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent,
+		       struct coop_err *err)
+{
+	char path[PATH_BYTES];
+
+	if (!agent)
+		return 0;
+	int r = make_agents(host, agent->parent, err);
+	if (r < 0 || !limited(&agent->settings.sandbox.limits))
+		return r;
+	r = agent_path(agent, path, sizeof path);
+	if (r < 0)
+		return coop_err_no_memory(err);
+	if (agent->group.path && !strcmp(agent->group.path, path))
+		return 0;
+	/* Somebody above has got limits since, or lost them: from now on its processes are in another place. */
+	if (agent->group.path)
+		give_up(agent->keeper, &agent->group);
+	return coop_cgroup_make(host, path, &agent->settings.sandbox.limits, false, &agent->group,
+				err);
 }
 
 static int open_doors(const struct coop_cgroups *host, const struct coop_cgroup *group,

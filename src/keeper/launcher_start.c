@@ -58,9 +58,6 @@ static int execute(const struct coop_keeper *keeper, const struct coop_launcher_
 	if (r == 0)
 		r = posix_spawn(ret_pid, path, &actions, NULL, argv, envp);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	/* Commands get the limit that the user had, not the one that the keeper raised for itself. */
-	if (r == 0)
-		(void)prlimit(*ret_pid, RLIMIT_NOFILE, &keeper->original_nofile, NULL);
 	return -r;
 }
 

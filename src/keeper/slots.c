@@ -184,8 +184,11 @@ static struct coop_pool *new_pool(struct coop_process *process, struct coop_buf 
 	struct coop_pool *pool = coop_mem_zalloc(sizeof *pool);
 	struct coop_net *net = process->confine->net;
 
-	if (!pool)
+	/* A network that is nobody's session's is not shared, not even with a slot. */
+	if (!pool || (net && !net->home)) {
+		free(pool);
 		return NULL;
+	}
 	if (keeper->slots.pool_count >= POOLS_MAX)
 		drop_pool(COOP_LIST_ITEM(keeper->slots.pools.prev, struct coop_pool, in_all));
 	*pool = (struct coop_pool){.keeper = keeper,

@@ -47,6 +47,8 @@ const struct coop_filter_rule coop_filter_rules[] = {
 	{"clone", EPERM, .any = {0, NAMESPACES}},
 	{"ioctl", EPERM, .is = {1, WHOLE, TIOCSTI}},
 	{"ioctl", EPERM, .is = {1, WHOLE, TIOCLINUX}},
+	/* Line disciplines are loaded on demand, for anybody with a terminal. */
+	{"ioctl", EPERM, .is = {1, WHOLE, TIOCSETD}},
 	{"chmod", EPERM, .any = {1, SET_ID}},
 	{"fchmod", EPERM, .any = {1, SET_ID}},
 	{"fchmodat", EPERM, .any = {2, SET_ID}},

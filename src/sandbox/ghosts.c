@@ -122,13 +122,14 @@ void coop_ghosts_free(struct coop_ghosts *ghosts)
 }
 
 /* No reason to refuse the process: the name is taken, or cannot be made by anybody inside either. */
-static bool passed_over(int status)
+static bool passed_over(struct coop_ghosts *ghosts, const char *path, int status)
 {
 	switch (-status) {
-	case EEXIST:
 	case EACCES:
-	case EROFS:
 	case EPERM:
+		return !coop_ghost_openable(&ghosts->parent, path);
+	case EEXIST:
+	case EROFS:
 	case ENOENT:
 	case ENOTDIR:
 	case ELOOP:
@@ -146,7 +147,7 @@ static int add(struct coop_ghosts *ghosts, struct entry **place, const struct co
 
 	if (!entry)
 		return -ENOMEM;
-	int r = coop_ghost_make(&ghosts->parent, ghost->path, ghost->folder, &entry->mark);
+	int r = coop_ghost_make(&ghosts->parent, ghost, &entry->mark);
 	if (r < 0) {
 		free(entry);
 		return r;
@@ -169,14 +170,13 @@ static int take(struct coop_ghosts *ghosts, struct coop_ghost *ghost)
 		r = add(ghosts, place, ghost);
 	} else {
 		if (!coop_ghost_unchanged(&ghosts->parent, ghost->path, &entry->mark)) {
-			r = coop_ghost_make(&ghosts->parent, ghost->path, ghost->folder,
-					    &entry->mark);
+			r = coop_ghost_make(&ghosts->parent, ghost, &entry->mark);
 			ghosts->changed = true;
 		}
 		entry->users += r == 0;
 	}
 	ghost->held = r == 0;
-	return r < 0 && !passed_over(r) ? r : 0;
+	return r < 0 && !passed_over(ghosts, ghost->path, r) ? r : 0;
 }
 
 void coop_ghosts_release(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)

@@ -1,6 +1,7 @@
 /* Placeholders on disk. Where a protected or denied path was missing, something must stand there for as long as a process runs that may
  * not make it: nothing can be mounted on a name that is not there. A placeholder is an empty folder, or a socket that nobody listens on:
- * version control and most programs pass over it, and anything can be mounted over it.
+ * version control and most programs pass over it, and anything can be mounted over it. Where a program insists on reading the file, it is
+ * a plain one whose content changes nothing.
  *
  * Processes share placeholders; the last one takes them away. A file in the state folder names those that stand, so that a keeper that was
  * killed leaves nothing behind for good. */
@@ -13,7 +14,8 @@
 struct coop_ghost {
 	char *path; /* canonical */
 	bool folder;
-	bool held; /* set by coop_ghosts_take: it stands, and is counted */
+	const char *content; /* of a plain file; static. NULL: a socket */
+	bool held;           /* set by coop_ghosts_take: it stands, and is counted */
 };
 
 struct coop_ghosts;
@@ -25,7 +27,8 @@ struct coop_ghosts *coop_ghosts_new(const char *state);
 void coop_ghosts_free(struct coop_ghosts *ghosts);
 
 /* Makes those that are missing and counts one user more for each of ours; marks what is held. One that cannot be made where nobody inside
- * could make it either, or whose name somebody else took meanwhile, is passed over. 0 or -errno, then none is held. */
+ * could make it either, or whose name somebody else took meanwhile, is passed over. 0 or -errno, then none is held: -EACCES also of a
+ * folder that is closed now, but that its owner could open from inside. */
 int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count);
 
 /* Counts one user less for those held; removes those without any, if they are still as they were made. */

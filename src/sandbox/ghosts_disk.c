@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,13 +62,17 @@ static bool is_empty(int parent, const char *name)
 	return names <= 2;
 }
 
-static bool same(int parent, const char *name, const struct coop_ghost_mark *mark)
+/* 0, -errno if it cannot be seen, -ESTALE if it is another. */
+static int compare(int parent, const char *name, const struct coop_ghost_mark *mark)
 {
 	struct stat st;
 
-	return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == mark->dev &&
-	       st.st_ino == mark->ino &&
-	       (mark->folder ? S_ISDIR(st.st_mode) : S_ISSOCK(st.st_mode));
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	bool same = st.st_dev == mark->dev && st.st_ino == mark->ino &&
+		    (st.st_mode & S_IFMT) == mark->type &&
+		    (mark->type != S_IFREG || st.st_size == mark->size);
+	return same ? 0 : -ESTALE;
 }
 
 bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
@@ -76,46 +81,136 @@ bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 	const char *name;
 	int fd = open_parent(parent, path, &name);
 
-	return fd >= 0 && same(fd, name, mark) && (!mark->folder || is_empty(fd, name));
+	return fd >= 0 && compare(fd, name, mark) == 0 &&
+	       (mark->type != S_IFDIR || is_empty(fd, name));
+}
+
+/* A folder that got something meanwhile stays, as the kernel removes only empty ones. */
+static int remove_in(int parent, const char *name, const struct coop_ghost_mark *mark)
+{
+	int r = compare(parent, name, mark);
+
+	if (r == 0 && unlinkat(parent, name, mark->type == S_IFDIR ? AT_REMOVEDIR : 0) < 0)
+		r = -errno;
+	return r;
+}
+
+/* The descriptor only names the folder, so its mode is set by way of /proc. */
+static int set_mode(int parent, mode_t mode)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", parent);
+	return chmod(path, mode & 07777);
 }
 
 void coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
 		       const struct coop_ghost_mark *mark)
 {
 	const char *name;
+	struct stat around;
 	int fd = open_parent(parent, path, &name);
 
-	/* A folder that got something meanwhile stays, as the kernel removes only empty ones. */
-	if (fd >= 0 && same(fd, name, mark))
-		(void)unlinkat(fd, name, mark->folder ? AT_REMOVEDIR : 0);
+	if (fd < 0 || remove_in(fd, name, mark) != -EACCES)
+		return;
+	/* A command may close its folder before it ends. */
+	if (fstat(fd, &around) < 0 || around.st_uid != geteuid() ||
+	    set_mode(fd, around.st_mode | 0300) < 0)
+		return;
+	(void)remove_in(fd, name, mark);
+	(void)set_mode(fd, around.st_mode);
 }
 
-int coop_ghost_make(struct coop_ghost_parent *parent, const char *path, bool folder,
+bool coop_ghost_openable(struct coop_ghost_parent *parent, const char *path)
+{
+	const char *name;
+	struct statx around;
+	int fd = open_parent(parent, path, &name);
+
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_UID, &around) < 0)
+		return false;
+	/* Root is refused by remote file systems alone, which may still serve the one for whom it works. */
+	return (around.stx_uid == geteuid() || geteuid() == 0) &&
+	       !(around.stx_attributes & STATX_ATTR_IMMUTABLE);
+}
+
+/* Gives the file its name, unless that is taken. */
+static int put_name(int parent, const char *from, const char *name)
+{
+	if (renameat2(parent, from, parent, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	int r = -errno;
+	/* Remote file systems know links only. */
+	if (r == -EINVAL)
+		r = linkat(parent, from, parent, name, 0) < 0 ? -errno : 0;
+	(void)unlinkat(parent, from, 0);
+	return r;
+}
+
+/* Nobody outside must see it half written. */
+static int make_plain(int parent, const char *name, const char *content)
+{
+	char other[NAME_MAX + 1];
+	size_t size = strlen(content);
+	int n = snprintf(other, sizeof other, "%.200s.coop-%ld", name, (long)getpid());
+
+	if (n < 0 || (size_t)n >= sizeof other)
+		return -ENAMETOOLONG;
+	(void)unlinkat(parent, other, 0);
+	COOP_AUTO_FD int fd =
+		openat(parent, other, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, content, size) != (ssize_t)size) {
+		(void)unlinkat(parent, other, 0);
+		return -ENOSPC;
+	}
+	return put_name(parent, other, name);
+}
+
+static int make_one(int parent, const struct coop_ghost *ghost, const char *name)
+{
+	if (!ghost->folder && ghost->content)
+		return make_plain(parent, name, ghost->content);
+	if (!ghost->folder) {
+		if (mknodat(parent, name, S_IFSOCK | 0444, 0) == 0)
+			return 0;
+		if (errno != EPERM && errno != EOPNOTSUPP)
+			return -errno;
+	}
+	return mkdirat(parent, name, 0755) < 0 ? -errno : 0;
+}
+
+int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *ghost,
 		    struct coop_ghost_mark *ret_mark)
 {
 	const char *name;
 	struct stat st, around;
-	int fd = open_parent(parent, path, &name);
+	int fd = open_parent(parent, ghost->path, &name);
 
 	if (fd < 0)
 		return fd;
-	if ((folder ? mkdirat(fd, name, 0755) : mknodat(fd, name, S_IFSOCK | 0444, 0)) < 0)
-		return -errno;
+	int r = make_one(fd, ghost, name);
+	if (r < 0)
+		return r;
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. */
 	if (geteuid() == 0 && fstat(fd, &around) == 0 &&
 	    (around.st_uid != st.st_uid || around.st_gid != st.st_gid))
 		(void)!fchownat(fd, name, around.st_uid, around.st_gid, AT_SYMLINK_NOFOLLOW);
-	*ret_mark = (struct coop_ghost_mark){.dev = st.st_dev, .ino = st.st_ino, .folder = folder};
+	*ret_mark = (struct coop_ghost_mark){.dev = st.st_dev,
+					     .ino = st.st_ino,
+					     .type = st.st_mode & S_IFMT,
+					     .size = S_ISREG(st.st_mode) ? st.st_size : 0};
 	return 0;
 }
 
 int coop_ghost_list_add(struct coop_buf *text, const char *path, const struct coop_ghost_mark *mark)
 {
-	char front[64];
-	int size = snprintf(front, sizeof front, "%c %ju %ju ", mark->folder ? 'd' : 's',
-			    (uintmax_t)mark->dev, (uintmax_t)mark->ino);
+	char front[96];
+	int size = snprintf(front, sizeof front, "%ju %ju %ju %ju ", (uintmax_t)mark->type,
+			    (uintmax_t)mark->dev, (uintmax_t)mark->ino, (uintmax_t)mark->size);
 	int r = coop_buf_append(text, front, (size_t)size);
 
 	return r < 0 ? r : coop_buf_append(text, path, strlen(path) + 1);
@@ -139,13 +234,14 @@ int coop_ghost_list_write(int fd, const struct coop_buf *text)
 
 static void remove_line(const char *line)
 {
-	uintmax_t dev, ino;
-	char kind;
+	uintmax_t type, dev, ino, size;
 	int used = 0;
 
-	if (sscanf(line, "%c %ju %ju %n", &kind, &dev, &ino, &used) != 3 || !used)
+	if (sscanf(line, "%ju %ju %ju %ju %n", &type, &dev, &ino, &size, &used) != 4 || !used ||
+	    (type != S_IFDIR && type != S_IFSOCK && type != S_IFREG))
 		return;
-	struct coop_ghost_mark mark = {.dev = (dev_t)dev, .ino = (ino_t)ino, .folder = kind == 'd'};
+	struct coop_ghost_mark mark = {
+		.dev = (dev_t)dev, .ino = (ino_t)ino, .type = (mode_t)type, .size = (off_t)size};
 	struct coop_ghost_parent parent = {.fd = -1};
 	coop_ghost_remove(&parent, line + used, &mark);
 	coop_ghost_parent_close(&parent);

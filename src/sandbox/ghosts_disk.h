@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "sandbox/ghosts.h"
 
 #define COOP_GHOST_LIST_MAX (16u << 20) /* bytes of a list that are read */
 
@@ -13,7 +14,8 @@
 struct coop_ghost_mark {
 	dev_t dev;
 	ino_t ino;
-	bool folder;
+	mode_t type; /* S_IFDIR, S_IFSOCK or S_IFREG */
+	off_t size;  /* of a plain file */
 };
 
 /* The folder that the last one lay in: most lie side by side. Begins with fd -1, must be closed in the end. */
@@ -24,17 +26,19 @@ struct coop_ghost_parent {
 };
 void coop_ghost_parent_close(struct coop_ghost_parent *parent);
 
-/* 0 or -errno. No link is followed on the way, here and in the following. */
-int coop_ghost_make(struct coop_ghost_parent *parent, const char *path, bool folder,
+/* 0 or -errno. No link is followed on the way, here and in the following. Where the file system has no sockets it is an empty folder. */
+int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *ghost,
 		    struct coop_ghost_mark *ret_mark);
+/* Of a folder in which we may not make anything: whether a process of its owner's could. */
+bool coop_ghost_openable(struct coop_ghost_parent *parent, const char *path);
 /* Whether it still is what was made: nobody put anything in its place, or into it. */
 bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 			  const struct coop_ghost_mark *mark);
-/* Only then it is removed. */
+/* Only then it is removed; also where its folder, which is ours, was closed meanwhile. */
 void coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
 		       const struct coop_ghost_mark *mark);
 
-/* A list is a run of "d 12 345 /path" or "s …", each with its NUL. 0 or -errno. */
+/* A list is a run of "TYPE DEVICE INODE SIZE /path", numbers, each with its NUL. 0 or -errno. */
 int coop_ghost_list_add(struct coop_buf *text, const char *path,
 			const struct coop_ghost_mark *mark);
 /* Replaces what the file holds. */

@@ -234,6 +234,18 @@ void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder)
 		coop_builder_no_memory(b);
 }
 
+void coop_builder_ghost_content(struct coop_builder *b, const char *path, const char *content)
+{
+	struct coop_layout *out = b->out;
+
+	for (size_t i = out->ghost_count; i--;) {
+		if (!strcmp(out->ghosts[i].path, path)) {
+			out->ghosts[i].content = content;
+			return;
+		}
+	}
+}
+
 void coop_builder_note(struct coop_builder *b, const char *format, ...)
 {
 	va_list list;

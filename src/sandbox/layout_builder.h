@@ -84,6 +84,8 @@ bool coop_builder_sealed(const struct coop_builder *b, const char *path, enum co
 void coop_builder_write_seals(struct coop_builder *b);
 
 void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder);
+/* One that was asked for is to be a plain file; the content is static. */
+void coop_builder_ghost_content(struct coop_builder *b, const char *path, const char *content);
 
 /* Says why files are only partly protected. The first reason stays. */
 __attribute__((format(printf, 2, 3))) void coop_builder_note(struct coop_builder *b,
@@ -105,7 +107,12 @@ void coop_layout_pivot(struct coop_builder *b, bool early);
 
 /* layout_protect.c: deny_write and protected paths. */
 void coop_layout_protect(struct coop_builder *b);
-/* Seals path, which lies in the writable root: all on the way becomes pinned; what is missing is held by a placeholder. */
+
+/* layout_git.c: what git reads by way of `.git` in that folder. */
+void coop_layout_git(struct coop_builder *b, const char *root);
+
+/* layout_seal.c: seals path, which begins with root; that has no links. Behind it there may be links and dots: all that can be written on
+ * the way becomes pinned, what is missing there is held by a placeholder. */
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
 			 enum coop_seal_kind kind, bool folder);
 

@@ -209,6 +209,8 @@ static void add_layer(struct coop_builder *b)
 
 static void add_hidden(struct coop_builder *b, const char *home)
 {
+	if (b->input->root_keeper)
+		coop_builder_op(b, (struct coop_plan_op){.kind = COOP_OP_WAY, .fd = -1}, home);
 	coop_builder_op(b,
 			(struct coop_plan_op){.kind = COOP_OP_TMPFS,
 					      .fd = -1,

@@ -240,7 +240,8 @@ static int merge_require(const struct merge *m, struct coop_sandbox_policy *merg
 			if (!m->silent[i])
 				continue;
 			if (!set && m->silent[i]->require_set)
-				require = m->silent[i]->require;
+				require =
+					m->silent[i]->require ? require | m->silent[i]->require : 0;
 			set |= m->silent[i]->require_set;
 			tolerate |= m->silent[i]->tolerate;
 		}

@@ -124,8 +124,9 @@ int coop_view_save(struct coop_view *view, const char *path)
 	if (view->empty_root)
 		return 0;
 	int fd = coop_view_source(view, path);
+	/* What this identity cannot reach is no source either. */
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
+		return fd == -ENOENT || fd == -EACCES ? 0 : fd;
 	view->beneath[view->beneath_count].path = path;
 	view->beneath[view->beneath_count++].fd = fd;
 	return 0;

@@ -88,9 +88,20 @@ static struct attack_outcome fresh_socket(const struct attack_context *context)
 	return connect_unix(attack_param(context, "HOST_SOCKET_FRESH"));
 }
 
+/* To connect is not enough: the keeper speaks first, or closes without a word. */
 static struct attack_outcome keepers_socket(const struct attack_context *context)
 {
-	return connect_unix(attack_param(context, "KEEPER_SOCKET"));
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char first;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s",
+		       attack_param(context, "KEEPER_SOCKET"));
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return attack_refused(errno);
+	struct pollfd waiting = {.fd = fd, .events = POLLIN};
+	ssize_t got = poll(&waiting, 1, 3000) > 0 ? recv(fd, &first, 1, 0) : 1;
+	(void)close(fd);
+	return got > 0 ? attack_succeeded() : attack_looked("turned away");
 }
 
 static struct attack_outcome keepers_state(const struct attack_context *context)

@@ -164,7 +164,7 @@ static struct attack_outcome outside_identity(const struct attack_context *conte
 
 static struct attack_outcome capability_sets(const struct attack_context *context)
 {
-	static const char *const sets[] = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"};
+	static const char *const sets[] = {"CapInh", "CapPrm", "CapEff", "CapAmb"};
 	char text[64];
 	(void)context;
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
@@ -174,6 +174,15 @@ static struct attack_outcome capability_sets(const struct attack_context *contex
 			return attack_looked("%s %s", sets[i], text);
 	}
 	return attack_looked("none");
+}
+
+/* Of itself it gives nothing: what could still be got, were there a way to get it. */
+static struct attack_outcome bounding_set(const struct attack_context *context)
+{
+	char text[64] = "?";
+	(void)context;
+	(void)attack_status_line("CapBnd", text, sizeof(text));
+	return attack_looked("%s", strspn(text, "0") == strlen(text) ? "none" : "some");
 }
 
 static struct attack_outcome no_new_privs(const struct attack_context *context)
@@ -215,6 +224,7 @@ const struct attack attack_setid[] = {
 	{"S-126", outside_identity},
 	{"S-126.groups", groups},
 	{"S-127", capability_sets},
+	{"S-127.bounding", bounding_set},
 	{"S-044", no_new_privs},
 	{"S-128", seccomp_mode},
 	{0},

@@ -75,7 +75,10 @@ class Keeper:
         return self.connect().login(self.token(path, principal)["token"])
 
     def agent(self, path, principal=None, **settings):
-        """A new agent, made by the operator, and a connection that acts as it."""
+        """A new agent, made by the operator, and a connection that acts as it. One directly below main may work where all of a class's
+        commands do, unless it is told otherwise; those below it inherit that."""
+        if path.count("/") == (0 if principal else 1):
+            settings.setdefault("workspace", [str(self.place.work.resolve())])
         self.clients[0].call("agent_add", agent=path, principal=principal, **settings)
         return self.login(path, principal)
 

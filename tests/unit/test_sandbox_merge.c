@@ -274,21 +274,21 @@ static void defaults(void **state)
 		 "{}",
 		 "'profile':'workspace-write','network':'none','home':'hidden','root':'host',"
 		 "'allow_write':['/d/e'],'deny_read':['/k'],'protect':['p'],'require':['files',"
-		 "'memory_bytes'],'tolerate':['kill']",
+		 "'network','identity','privileges','seccomp','memory_bytes'],'tolerate':['kill']",
 		 "{'memory_bytes':67108864,'cpu_quota':1.5}"},
 		/* A request's own words win, but where something is forbidden. */
 		{{0},
 		 "{'sandbox':{'network':'host','allow_write':['/x'],'deny_read':['/y'],'require':"
 		 "['kill']},'limits':{'cpu_quota':3}}",
 		 "'profile':'workspace-write','network':'host','home':'hidden','root':'host',"
-		 "'allow_write':['/x'],'deny_read':['/y','/k'],'protect':['p'],'require':['kill',"
-		 "'cpu_quota']",
+		 "'allow_write':['/x'],'deny_read':['/y','/k'],'protect':['p'],'require':['files',"
+		 "'network','identity','privileges','seccomp','kill','cpu_quota']",
 		 "{'memory_bytes':67108864,'cpu_quota':3}"},
 		{{"{'sandbox':{'allow_write':['/w']},'limits':{'memory_bytes':1048576}}"},
 		 "{'sandbox':{'tolerate':['files']}}",
 		 "'profile':'workspace-write','network':'none','home':'hidden','root':'host',"
-		 "'deny_read':['/k'],'protect':['p'],'require':['memory_bytes'],'tolerate':"
-		 "['files','kill']",
+		 "'deny_read':['/k'],'protect':['p'],'require':['network','identity','privileges',"
+		 "'seccomp','memory_bytes'],'tolerate':['files','kill']",
 		 "{'memory_bytes':1048576,'cpu_quota':1.5}"},
 		{{0},
 		 "{'sandbox':{'profile':'full'}}",

@@ -1,0 +1,161 @@
+/* Repositories: what git takes hooks and settings from, wherever `.git` leads. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sandbox/layout_builder.h"
+
+#define GITFILE_MAX 4200
+#define DEPTH_MAX 8
+#define FOLDERS_MAX 2048u
+
+struct search {
+	struct coop_builder *b;
+	size_t budget; /* folders that may still be looked at */
+};
+
+static void seal_nested(struct search *search, const char *folder, int depth);
+
+/* The one line of a small file, without what stands before it. Links are followed, as git does. */
+static bool read_line(const char *path, const char *prefix, char *ret)
+{
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char line[GITFILE_MAX];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	ssize_t size = read(fd, line, sizeof line - 1);
+	size_t skip = strlen(prefix);
+	if (size <= 0)
+		return false;
+	line[size] = 0;
+	line[strcspn(line, "\r\n")] = 0;
+	if (strncmp(line, prefix, skip) != 0 || !line[skip])
+		return false;
+	int n = snprintf(ret, COOP_PATH_SIZE, "%s", line + skip);
+	return n > 0 && (size_t)n < COOP_PATH_SIZE;
+}
+
+/* What a line says, seen from that folder. Links and dots stay in it: each is looked at when it is sealed. */
+static bool path_from(const char *folder, const char *name, char *ret)
+{
+	int n = snprintf(ret, COOP_PATH_SIZE, "%s%s%s", *name == '/' ? "" : folder,
+			 *name == '/' ? "" : "/", name);
+
+	return n > 0 && (size_t)n < COOP_PATH_SIZE;
+}
+
+static void seal_part(struct coop_builder *b, const char *folder, const char *name, bool is_folder)
+{
+	char path[COOP_PATH_SIZE];
+
+	if (coop_path_join(folder, name, path) == 0)
+		coop_layout_seal_in(b, "/", path, COOP_SEAL_READONLY, is_folder);
+}
+
+/* Where `commondir` says that hooks and settings are. A placeholder says nothing. */
+static bool common_folder(struct coop_builder *b, const char *folder, char *ret)
+{
+	char file[COOP_PATH_SIZE], line[COOP_PATH_SIZE];
+	struct stat st;
+
+	return coop_path_join(folder, "commondir", file) == 0 &&
+	       coop_builder_look(b, file, &st) == 0 && read_line(file, "", line) &&
+	       path_from(folder, line, ret);
+}
+
+/* A folder with hooks and settings; or one that leads to it, whose own git does not read. */
+static void seal_repository(struct search *search, const char *folder, int depth)
+{
+	struct coop_builder *b = search->b;
+	char common[COOP_PATH_SIZE];
+
+	seal_part(b, folder, "commondir", false);
+	seal_part(b, folder, "config.worktree", false);
+	if (!common_folder(b, folder, common)) {
+		seal_part(b, folder, "hooks", true);
+		seal_part(b, folder, "config", false);
+		seal_nested(search, folder, depth);
+	} else if (depth < DEPTH_MAX) {
+		seal_part(b, common, "commondir", false);
+		seal_part(b, common, "config.worktree", false);
+		seal_part(b, common, "hooks", true);
+		seal_part(b, common, "config", false);
+		seal_nested(search, common, depth + 1);
+	}
+}
+
+static bool is_repository(const char *folder)
+{
+	char path[COOP_PATH_SIZE];
+	struct stat st;
+
+	return coop_path_join(folder, "HEAD", path) == 0 && lstat(path, &st) == 0;
+}
+
+/* Names of modules may have slashes: a folder that is no repository may hold some. */
+static void seal_all_in(struct search *search, const char *folder, bool worktrees, int depth)
+{
+	struct coop_builder *b = search->b;
+	char path[COOP_PATH_SIZE];
+	DIR *dir = depth < DEPTH_MAX ? opendir(folder) : NULL;
+
+	if (!dir)
+		return;
+	for (const struct dirent *entry; !b->failed && (entry = readdir(dir));) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		    (entry->d_type != DT_DIR && entry->d_type != DT_LNK &&
+		     entry->d_type != DT_UNKNOWN) ||
+		    coop_path_join(folder, entry->d_name, path) < 0)
+			continue;
+		if (search->budget == 0) {
+			coop_builder_note(b, "too many repositories in %.80s", folder);
+			break;
+		}
+		search->budget--;
+		if (worktrees) {
+			seal_part(b, path, "commondir", false);
+			seal_part(b, path, "config.worktree", false);
+		} else if (is_repository(path)) {
+			seal_repository(search, path, depth + 1);
+		} else {
+			seal_all_in(search, path, false, depth + 1);
+		}
+	}
+	(void)closedir(dir);
+}
+
+/* The linked work trees and modules that are there; where nothing of it can be written they need no look. */
+static void seal_nested(struct search *search, const char *folder, int depth)
+{
+	char path[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
+	bool exists;
+
+	if (coop_path_resolve(folder, real, &exists) < 0 || !exists ||
+	    (coop_builder_zone(search->b, real, NULL) != COOP_ZONE_WRITABLE &&
+	     !coop_builder_holds_tree(search->b, real)))
+		return;
+	if (coop_path_join(folder, "worktrees", path) == 0)
+		seal_all_in(search, path, true, depth);
+	if (coop_path_join(folder, "modules", path) == 0)
+		seal_all_in(search, path, false, depth);
+}
+
+void coop_layout_git(struct coop_builder *b, const char *root)
+{
+	struct search search = {.b = b, .budget = FOLDERS_MAX};
+	char path[COOP_PATH_SIZE], line[COOP_PATH_SIZE], folder[COOP_PATH_SIZE];
+	struct stat st;
+
+	if (coop_path_join(root, ".git", path) < 0 || coop_builder_look(b, path, &st) < 0 ||
+	    stat(path, &st) < 0)
+		return;
+	if (S_ISDIR(st.st_mode))
+		seal_repository(&search, path, 0);
+	else if (read_line(path, "gitdir: ", line) && path_from(root, line, folder))
+		seal_repository(&search, folder, 0);
+}

@@ -1,0 +1,141 @@
+/* The way to a path that is sealed: every name on it that somebody inside could change is held, links one by one. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sandbox/layout_builder.h"
+
+#define LINKS_MAX 40 /* the kernel follows no more */
+
+struct way {
+	struct coop_builder *b;
+	enum coop_seal_kind kind;
+	bool folder; /* what is missing at the end is one */
+	int links;
+	uint32_t flags;
+	char at[COOP_PATH_SIZE];   /* without links */
+	char rest[COOP_PATH_SIZE]; /* as it was written */
+};
+
+/* Files that git reads where it finds them, and which must then change nothing: "." is the folder itself. */
+static const char *plain_content(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	return !strcmp(name, "commondir") ? ".\n" : !strcmp(name, "config.worktree") ? "" : NULL;
+}
+
+/* Inside, a placeholder that is no folder reads as an empty file: most programs know no better than to open it. */
+static void hold_missing(struct way *way, const char *path, bool folder)
+{
+	struct coop_builder *b = way->b;
+	const char *content =
+		folder || way->kind == COOP_SEAL_COVER ? NULL : plain_content(path);
+	enum coop_seal_kind kind = way->kind;
+
+	coop_builder_ghost(b, path, folder);
+	if (content)
+		coop_builder_ghost_content(b, path, content);
+	else if (!folder && !b->degraded)
+		kind = COOP_SEAL_COVER;
+	coop_builder_seal(b, path, kind, COOP_OP_OPTIONAL);
+}
+
+/* Where the way ends. Outside of what can be written only reading matters. */
+static void seal_end(struct way *way, const char *path)
+{
+	enum coop_zone zone = coop_builder_zone(way->b, path, NULL);
+
+	if (zone == COOP_ZONE_WRITABLE)
+		coop_builder_seal(way->b, path, way->kind, way->flags);
+	else if (way->kind == COOP_SEAL_COVER)
+		coop_builder_seal(way->b, path, way->kind, 0);
+}
+
+/* Cuts the first name off the rest. False: there is none. */
+static bool next_name(struct way *way, char *ret)
+{
+	const char *name = way->rest + strspn(way->rest, "/");
+	size_t size = strcspn(name, "/");
+
+	memcpy(ret, name, size);
+	ret[size] = 0;
+	name += size;
+	name += strspn(name, "/");
+	memmove(way->rest, name, strlen(name) + 1);
+	return size > 0;
+}
+
+/* Puts what the link says before the rest. */
+static bool follow(struct way *way, const char *link)
+{
+	char target[COOP_PATH_SIZE], longer[2 * COOP_PATH_SIZE];
+	ssize_t size = readlink(link, target, sizeof target - 1);
+
+	if (size <= 0 || ++way->links > LINKS_MAX)
+		return false;
+	target[size] = 0;
+	int n = snprintf(longer, sizeof longer, "%s/%s", target, way->rest);
+	if (n < 0 || (size_t)n >= sizeof way->rest)
+		return false;
+	memcpy(way->rest, longer, (size_t)n + 1);
+	if (*target == '/')
+		(void)snprintf(way->at, sizeof way->at, "/");
+	return true;
+}
+
+/* One name further. False: the way has ended. */
+static bool step(struct way *way, const char *name)
+{
+	struct coop_builder *b = way->b;
+	char path[COOP_PATH_SIZE];
+	const char *top;
+	struct stat st;
+
+	if (coop_path_join(way->at, name, path) < 0)
+		return false;
+	/* The top is a mount of its own, which nobody moves. */
+	bool writable = coop_builder_zone(b, path, &top) == COOP_ZONE_WRITABLE &&
+			strcmp(path, top) != 0;
+	int r = coop_builder_look(b, path, &st);
+	if (r < 0) {
+		if (writable && r == -ENOENT)
+			hold_missing(way, path, *way->rest || way->folder);
+		else if (writable) /* Closed to us, so to the process; but its owner could open it. */
+			coop_builder_seal(b, way->at, COOP_SEAL_READONLY, 0);
+		return false;
+	}
+	if (S_ISLNK(st.st_mode)) {
+		if (writable)
+			coop_builder_seal(b, path, COOP_SEAL_PIN, way->flags);
+		return follow(way, path);
+	}
+	(void)snprintf(way->at, sizeof way->at, "%s", path);
+	if (!*way->rest)
+		return true;
+	if (writable)
+		coop_builder_seal(b, path, S_ISDIR(st.st_mode) ? COOP_SEAL_PIN : COOP_SEAL_READONLY,
+				  S_ISDIR(st.st_mode) ? way->flags : 0);
+	if (b->input->root_keeper && !(st.st_mode & S_IXOTH))
+		way->flags = COOP_OP_OPTIONAL;
+	return S_ISDIR(st.st_mode);
+}
+
+void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
+			 enum coop_seal_kind kind, bool folder)
+{
+	struct way way = {.b = b, .kind = kind, .folder = folder};
+	char name[COOP_PATH_SIZE];
+
+	(void)snprintf(way.at, sizeof way.at, "%s", root);
+	(void)snprintf(way.rest, sizeof way.rest, "%s", path + (root[1] ? strlen(root) : 0));
+	while (!b->failed && next_name(&way, name)) {
+		if (!strcmp(name, ".."))
+			coop_path_parent(way.at, way.at);
+		else if (strcmp(name, ".") != 0 && !step(&way, name))
+			return;
+	}
+	if (!b->failed)
+		seal_end(&way, way.at);
+}
