@@ -134,6 +134,9 @@ void coop_agent_detach(struct coop_agent *agent)
 		coop_agent_detach(
 			COOP_LIST_ITEM(agent->children.next, struct coop_agent, in_parent));
 	agent->removed = true;
+	/* Not with the last reference: finished records hold one for a long time. */
+	coop_net_orphan(&agent->net);
+	coop_groups_agent_removed(agent);
 	agent->keeper->agent_count--;
 	coop_list_remove(&agent->in_parent);
 	if (agent->principal->first == agent)

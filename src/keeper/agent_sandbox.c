@@ -114,18 +114,21 @@ size_t coop_agent_ceilings(const struct coop_agent *agent,
 {
 	const struct coop_agent *levels[COOP_AGENT_DEPTH_MAX + 1];
 	size_t depth = 0, count = 0;
-	bool unusual = true, said = true, bound = agent && agent != agent->keeper->main;
+	bool unusual = true, said = true, wide = true;
+	bool bound = agent && agent != agent->keeper->main;
 
 	for (const struct coop_agent *at = agent; at && depth < sizeof levels / sizeof *levels;
 	     at = at->parent) {
 		levels[depth++] = at;
 		unusual &= at == at->keeper->main || at->settings.sandbox.profile >= 0;
 		said &= at == at->keeper->main || at->settings.sandbox.require_set;
+		wide &= at == at->keeper->main || at->settings.sandbox.profile == COOP_PROFILE_FULL;
 	}
 	if (!unusual)
 		ret_list[count++] = &usual;
-	/* What is missing on this host is tolerated by whoever gave the agent its settings, never by itself. */
-	if (bound && !said)
+	/* What is missing on this host is tolerated by whoever gave the agent its settings, never by itself; unless it need not be confined
+	 * at all. */
+	if (bound && !said && !wide)
 		ret_list[count++] = &insists;
 	while (depth)
 		ret_list[count++] = &levels[--depth]->settings.sandbox;

@@ -155,12 +155,17 @@ static void on_timer(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
 	struct coop_groups *groups = &keeper->groups;
-	bool idle = uv_now(&keeper->loop) >= groups->cells_until, again = false;
+	uint64_t now = uv_now(&keeper->loop);
+	bool idle = now >= groups->cells_until, again = false, waiting = false;
 
 	COOP_LIST_EACH(&groups->cells, link)
 	{
 		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
-		again = again || !idle || !drop_cell(keeper, cell);
+		/* One whose launcher has been sent away only waits for its group to be empty. */
+		if (idle || !cell->launcher)
+			again = !drop_cell(keeper, cell) || again;
+		else
+			waiting = true;
 	}
 	COOP_LIST_EACH(&groups->left, link)
 	{
@@ -173,8 +178,9 @@ static void on_timer(uv_timer_t *timer)
 		coop_cgroup_clear(&left->group);
 		free(left);
 	}
-	if (again)
-		(void)uv_timer_start(timer, on_timer, CELL_RETRY_MS, 0);
+	if (again || waiting)
+		(void)uv_timer_start(timer, on_timer,
+				     again ? CELL_RETRY_MS : groups->cells_until - now, 0);
 }
 
 /* Removes a group, now or as soon as nobody is in it. */
@@ -440,6 +446,7 @@ void coop_groups_agent_removed(struct coop_agent *agent)
 		    (!cell->parent[size] || cell->parent[size] == '/'))
 			(void)drop_cell(keeper, cell);
 	}
+	(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_RETRY_MS, 0);
 	give_up(keeper, &agent->group);
 }
 

@@ -6,8 +6,10 @@
 
 /* Of `.git` the rest is in layout_git.c. */
 static const char *const defaults[] = {
-	".git/hooks", ".git/config", ".git/commondir", ".git/config.worktree", ".gitmodules", ".gitconfig",
-	".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".mcp.json", ".vscode", ".idea",
+	".git/hooks",  ".git/config", ".git/commondir", ".git/config.worktree",
+	".gitmodules", ".gitconfig",  ".bashrc",        ".bash_profile",
+	".profile",    ".zshrc",      ".zprofile",      ".mcp.json",
+	".vscode",     ".idea",
 };
 
 /* Folders by nature, should they be missing. */

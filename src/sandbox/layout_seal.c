@@ -30,8 +30,7 @@ static const char *plain_content(const char *path)
 static void hold_missing(struct way *way, const char *path, bool folder)
 {
 	struct coop_builder *b = way->b;
-	const char *content =
-		folder || way->kind == COOP_SEAL_COVER ? NULL : plain_content(path);
+	const char *content = folder || way->kind == COOP_SEAL_COVER ? NULL : plain_content(path);
 	enum coop_seal_kind kind = way->kind;
 
 	coop_builder_ghost(b, path, folder);
@@ -96,14 +95,15 @@ static bool step(struct way *way, const char *name)
 	if (coop_path_join(way->at, name, path) < 0)
 		return false;
 	/* The top is a mount of its own, which nobody moves. */
-	bool writable = coop_builder_zone(b, path, &top) == COOP_ZONE_WRITABLE &&
-			strcmp(path, top) != 0;
+	bool writable =
+		coop_builder_zone(b, path, &top) == COOP_ZONE_WRITABLE && strcmp(path, top) != 0;
 	int r = coop_builder_look(b, path, &st);
 	if (r < 0) {
-		if (writable && r == -ENOENT)
-			hold_missing(way, path, *way->rest || way->folder);
-		else if (writable) /* Closed to us, so to the process; but its owner could open it. */
+		/* Closed to us, so to the process; but its owner could open it. */
+		if (writable && r != -ENOENT)
 			coop_builder_seal(b, way->at, COOP_SEAL_READONLY, 0);
+		else if (writable)
+			hold_missing(way, path, *way->rest || way->folder);
 		return false;
 	}
 	if (S_ISLNK(st.st_mode)) {

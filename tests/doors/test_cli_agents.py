@@ -31,6 +31,7 @@ class AgentTest(AgentCase):
         self.assertIsNone(agent["settings"]["workspace"])
         self.assertIsNone(agent["settings"]["max_buffer_bytes"])
 
+        self.coop("agent", "set", "tester", "--workspace", self.place.work)
         env = self.as_agent("tester")
         process = self.out("run", "-d", "--", "sleep", "300", env=env).decode().strip()
         pid = self.json("status", process)["pid"]
@@ -69,7 +70,7 @@ class AgentTest(AgentCase):
         for args in (("a",), ("b", "--parent", "a", "--persistent"), ("c", "--parent", "main/a/b"), ("z",)):
             if "--persistent" in args:
                 self.coop("agent", "set", "a", "--persistent")
-            self.coop("agent", "add", *args)
+            self.add_agent(*args)
         self.coop("run", "-d", "--", "sleep", "300", env=self.as_agent("a/b"))
         lines = self.out("agent", "ls").decode().splitlines()
         self.assertEqual([line.split()[0] for line in lines], ["PATH", "main", "a", "b", "c", "z"])
@@ -123,8 +124,8 @@ class AgentTest(AgentCase):
 class TokenTest(AgentCase):
     def test_acting_as_an_agent(self):
         """COOP_TOKEN and --token-file make coop act as the agent; the file wins; the command gets no token."""
-        self.coop("agent", "add", "a")
-        self.coop("agent", "add", "b")
+        self.add_agent("a")
+        self.add_agent("b")
         env = self.as_agent("a")
         path = self.place.dir / "token"
         path.touch(mode=0o600)
@@ -191,7 +192,7 @@ class TokenTest(AgentCase):
 
     def test_what_an_agent_sees(self):
         """An agent sees the keeper's numbers no more; ps of the one above shows whose a process is."""
-        self.coop("agent", "add", "a")
+        self.add_agent("a")
         env = self.as_agent("a")
         self.coop("run", "-d", "--tag", "own", "--", "sleep", "300")
         self.assertNotIn(b"AGENT", self.out("ps"))
@@ -214,7 +215,7 @@ class TokenTest(AgentCase):
 
     def test_watching_below(self):
         """The output of an agent below can be followed, also where it waits for a reader; it is not taken away."""
-        self.coop("agent", "add", "a")
+        self.add_agent("a")
         env = self.as_agent("a")
         self.coop("run", "-d", "--tag", "t", "--overflow", "backpressure", "--", "sh", "-c", "echo one; sleep 0.2; echo two", env=env)
         for _ in range(2):
@@ -224,7 +225,7 @@ class TokenTest(AgentCase):
 
     def test_limit_in_words(self):
         """A command over a limit says whose limit, and what helps."""
-        self.coop("agent", "add", "a", "--max-running", "1")
+        self.add_agent("a", "--max-running", "1")
         env = self.as_agent("a")
         self.assertIn("--persistent grants it", self.refusal("run", "-d", "--lease", "persistent", "true", code=125, env=env))
         self.coop("run", "-d", "--", "sleep", "300", env=env)

@@ -29,7 +29,7 @@ class HistoryCase(CliCase):
 
     def agent(self, name):
         """Adds an agent; the environment of a program that acts as it."""
-        self.coop("agent", "add", name)
+        self.add_agent(name)
         return {**self.env, "COOP_TOKEN": self.out("token", "new", name).decode().strip()}
 
 

@@ -20,7 +20,7 @@ class PolicyCase(CliCase):
 
     def agent(self, name="a", *options):
         """Adds an agent; the environment of a program that acts as it."""
-        self.coop("agent", "add", name, *options)
+        self.add_agent(name, *options)
         return {**self.env, "COOP_TOKEN": self.out("token", "new", name).decode().strip()}
 
     def check(self, *args, **options):

@@ -134,7 +134,7 @@ class PolicyTest(CliCase):
         self.assertRegex(text, r"(?m)^  deny +standard policy: .*\[.*curl_pipe_shell.*\]")
         self.assertIn("risk.curl_pipe_shell = allow", text)
         self.assertEqual(self.json("policy", "check", "--", "true")["status"], "allowed")
-        self.coop("agent", "add", "a", "--deny-command", "make")
+        self.add_agent("a", "--deny-command", "make")
         self.assertEqual(self.json("policy", "check", "--agent", "a", "--", "make", code=1)["status"], "blocked")
         self.assertIn("coop agent set main/a", self.out("policy", "check", "--agent", "a", "--", "make", code=1).decode())
         self.coop("policy", "check", "--", "make")
@@ -142,7 +142,7 @@ class PolicyTest(CliCase):
 
     def test_modes(self):
         """An agent whose commands are only judged is told so."""
-        self.coop("agent", "add", "a", "--mode", "dry_run")
+        self.add_agent("a", "--mode", "dry_run")
         token = self.out("token", "new", "a").decode().strip()
         text = self.refusal("run", "--", "true", code=126, env={**self.env, "COOP_TOKEN": token})
         self.assertIn("mode is dry_run", text)

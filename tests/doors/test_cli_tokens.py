@@ -51,7 +51,7 @@ class AgentVerbsTest(TokensCase):
 
     def test_removal_ends_its_trees_only(self):
         """rm ends what the agent and those below it run, and nothing else."""
-        self.coop("agent", "add", "a"), self.coop("agent", "add", "b", "--parent", "a")
+        self.add_agent("a"), self.coop("agent", "add", "b", "--parent", "a")
         mine = self.detached("sleep", "300")
         envs = [self.as_agent(self.token(name)) for name in ("a", "a/b")]
         for env in envs:
@@ -88,7 +88,7 @@ class AgentVerbsTest(TokensCase):
 class TokenTest(TokensCase):
     def test_option_goes_over_the_variable(self):
         """Every verb acts as the token's agent; --token-file wins over COOP_TOKEN; who may see may not always touch."""
-        self.coop("agent", "add", "a"), self.coop("agent", "add", "b")
+        self.add_agent("a"), self.add_agent("b")
         env = self.as_agent(self.token("a"))
         mine = self.out("run", "-d", "--", "sleep", "300", env=env).decode().strip()
         self.assertEqual(self.json("ps", "-q", env=env), [mine])
@@ -122,7 +122,7 @@ class TokenTest(TokensCase):
     def test_many_agents_at_once(self):
         """Four programs at once as four agents, on one new keeper: each sees its own."""
         for number in range(4):
-            self.coop("agent", "add", f"a{number}")
+            self.add_agent(f"a{number}")
         envs = [self.as_agent(self.token(f"a{number}")) for number in range(4)]
         ids, seen = [None] * 4, [None] * 4
 
@@ -194,7 +194,7 @@ class TokenTest(TokensCase):
 
     def foreground(self, *options):
         """coop run as an agent whose only token has the number 1; waits until the command runs."""
-        self.coop("agent", "add", "a")
+        self.add_agent("a")
         env = self.as_agent(self.token("a"))
         process = self.start("run", *options, "--", "sh", "-c", "echo up; exec sleep 300", env=env)
         self.assertEqual(process.stdout.readline(), b"up\n")
@@ -244,7 +244,7 @@ class TokenTest(TokensCase):
 
     def test_empty_variable_is_nobody_else(self):
         """COOP_TOKEN set to nothing is as if it were not set."""
-        self.coop("agent", "add", "a")
+        self.add_agent("a")
         self.assertEqual(self.json("info", env={**self.env, "COOP_TOKEN": ""})["you"], self.json("info")["you"])
 
     def test_token_does_not_reach_commands(self):

@@ -19,7 +19,7 @@ from lib.place import COOP
 from lib.world import World
 
 RENAME_EXCHANGE = 2
-LOOKS = ("S-001", "S-003", "S-029", "S-044", "S-045", "S-067", "S-127", "S-128", "S-082")
+LOOKS = ("S-001", "S-003", "S-029", "S-044", "S-045", "S-067", "S-127", "S-127.bounding", "S-128", "S-082")
 
 
 class AsksCase(ConfinedCase):
@@ -64,7 +64,7 @@ class GrantTest(AsksCase):
     def test_s123_b111_never_wider_than_the_asker(self):
         """With a connection of its own an agent asks for `full`, a wider workspace, the host's network, another's process."""
         agent = self.keeper.agent("main/a", workspace=[self.ws], sandbox={"network": "none"})
-        other = self.keeper.agent("main/b")
+        other = self.keeper.agent("main/b", workspace=None)
         theirs = other.call("spawn", argv=["sleep", "300"], cwd="/")["process"]["id"]
         asks = (
             {"sandbox": {"profile": "full"}},

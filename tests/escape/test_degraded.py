@@ -1,13 +1,39 @@
 """Hosts that lack something, made for real: what is required is refused by name, what is tolerated runs and says what does not hold."""
 
 import os
+import stat
 import unittest
 
+from lib.both_keepers import BothKeepersCase
 from lib.confined import NEW_MOUNT_CALLS, ROOT, USER, ConfinedCase, without
 from lib.expected import Expected
 
 NO_SLOTS = "[sandbox]\nslots = 0\ntmp_bytes = 8M\n"
 ALL = ["files", "network", "identity", "privileges", "seccomp", "kill"]
+NO_FILTER = ("seccomp:0=1=EINVAL", "prctl:0=22=EINVAL")
+# Connects to a socket, as itself and as an orphan in a session of its own: whether anything came.
+HELLOS = """
+import os, socket, sys
+def hello():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(20)
+    try:
+        s.connect(sys.argv[1])
+        return "hello" if s.recv(100) else "nothing"
+    except OSError as error:
+        return "nothing" if isinstance(error, ConnectionResetError) else error.strerror
+print(hello(), flush=True)
+alone, answer = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.read(alone[0], 1)
+        os.write(answer[1], hello().encode())
+    os._exit(0)
+os.wait()
+os.write(alone[1], b"x")
+print(os.read(answer[0], 100).decode())
+"""
 
 
 @unittest.skipUnless(ROOT, "needs root to make namespaces with limits for another user")
@@ -66,8 +92,49 @@ class DegradedTest(ConfinedCase):
         self.degraded("no-mounts", wrap=without(*rules), tmp_bytes=1 << 20)
 
     def test_b106_b107_no_seccomp(self):
-        rules = ("seccomp:0=1=EINVAL", "prctl:0=22=EINVAL")
-        self.degraded("no-seccomp", wrap=without(*rules))
+        client, world = self.degraded("no-seccomp", wrap=without(*NO_FILTER))
+        # To insist on one more is to give up none.
+        error = self.refusal(client, argv=world.argv("S-001"), cwd=str(world.workspace), sandbox=world.sandbox(require=["ipc"]))
+        self.assertEqual((error.code, error.details["protection"]), ("sandbox_unavailable", "seccomp"), error)
+
+    def test_b106_b107_no_seccomp_call(self):
+        """Where the call itself is refused the keeper starts all the same, and says so; who does not mind has the rest."""
+        for name in ("ENOSYS", "EPERM", "EINVAL"):
+            with self.subTest(errno=name):
+                world = self.world(owner=USER)
+                client = self.confined_keeper(world, USER, NO_SLOTS, wrap=without(f"seccomp={name}")).clients[0]
+                told = client.call("doctor")["protections"]["seccomp"]
+                self.assertEqual(told["state"], "none", told)
+                self.assertTrue(told["reason"] and told["fix"], told)
+                args = {"argv": ["sh", "-c", "id -u; echo $PPID"], "cwd": str(world.workspace)}
+                error = self.refusal(client, **args, sandbox=world.sandbox())
+                self.assertEqual((error.code, error.details["protection"]), ("sandbox_unavailable", "seccomp"), error)
+                record = client.call("spawn", **args, sandbox=world.sandbox(tolerate=["seccomp"]))["process"]
+                self.assertEqual(client.call("wait", id=record["id"])["process"]["exit"]["code"], 0)
+                user, parent = self.output(record["id"], client=client).split()
+                self.assertEqual((int(user), parent), (USER, b"1"))
+                states = {what: held["state"] for what, held in record["sandbox"]["protections"].items()}
+                self.assertEqual([what for what in ALL if states[what] != "enforced"], ["seccomp"])
+
+    def test_b111_the_keeper_is_out_of_reach(self):
+        """Where no mount hides its socket, the keeper itself turns away what it has confined, and orphans of it; nobody else."""
+        no_mounts = [f"{call}=ENOSYS" for call in NEW_MOUNT_CALLS]
+        for options in ({"maxima": {"user": 0}}, {"wrap": without(*no_mounts)}, {"wrap": without(*no_mounts, *NO_FILTER)}):
+            with self.subTest(options=options):
+                world = self.world(owner=USER)
+                keeper = self.confined_keeper(world, USER, NO_SLOTS, **options)
+                for profile, words in (("workspace-write", {"nothing"}), ("read-only", {"nothing"}), ("full", {"hello"})):
+                    sandbox = {"profile": profile} if profile == "full" else {"profile": profile, "tolerate": [*ALL, "ipc"]}
+                    said = self.hellos(keeper, str(world.workspace), sandbox)
+                    self.assertEqual((set(said), len(said)), (words, 2), profile)
+                keeper.connect().call("info")
+
+    def hellos(self, keeper, cwd, sandbox):
+        client = keeper.clients[0]
+        args = {"argv": ["python3", "-c", HELLOS, str(keeper.place.socket)], "cwd": cwd, "sandbox": sandbox}
+        process = client.call("spawn", **args)["process"]["id"]
+        client.call("wait", id=process)
+        return self.output(process, client=client).decode().split("\n")[:-1]
 
     def test_b106_b113_no_control_groups(self):
         """A limit that needs one is refused by its name, or tolerated and told; the rest of the sandbox is as ever."""
@@ -106,3 +173,33 @@ class DegradedTest(ConfinedCase):
                 self.assertEqual((error.code, error.details["protection"]), ("sandbox_unavailable", name), error)
                 self.assertTrue(error.details["reason"], error)
                 self.assertEqual(os.listdir(world.out), ["file"])
+
+
+class NoFilterTest(BothKeepersCase):
+    """Under a keeper of root a command writes as the folder's owner, and only the filter keeps it from set-id files of his."""
+
+    lacks = NO_FILTER
+    conf = NO_SLOTS
+    script = "cp /usr/bin/id made; chmod u+s made; chmod g+s made; echo ran"
+
+    def set_ids(self):
+        """Files of root's that anybody would run as root."""
+        found = [path.lstat() for path in self.ws.iterdir()]
+        return [st for st in found if st.st_mode & (stat.S_ISUID | stat.S_ISGID) and 0 in (st.st_uid, st.st_gid)]
+
+    @unittest.skipUnless(ROOT, "only root's keeper maps owners")
+    def test_s129_no_set_id_files_of_roots(self):
+        """Refused, naming identity; not where nothing is written, nor where the folder's owner is somebody else."""
+        for tolerate in (["seccomp"], ["seccomp", "identity"], ALL):
+            with self.subTest(tolerate=tolerate):
+                args = {"argv": ["sh", "-c", self.script], "sandbox": {"workspace": str(self.ws), "tolerate": tolerate}}
+                error = self.refusal(**args)
+                self.assertEqual((error.code, error.details["protection"]), ("sandbox_unavailable", "identity"), error)
+                self.assertTrue(error.details["reason"], error)
+                self.assertEqual(self.set_ids(), [])
+        sandbox = {"workspace": str(self.ws), "profile": "read-only", "tolerate": ["seccomp"]}
+        self.assertEqual(self.says("echo ran", sandbox), "ran")
+        os.chown(self.ws, USER, USER)
+        self.says(self.script, {"workspace": str(self.ws), "tolerate": ["seccomp"]})
+        self.assertEqual(self.set_ids(), [])
+        self.assertEqual({path.stat().st_uid for path in self.ws.iterdir()}, {USER})

@@ -173,6 +173,46 @@ class OutsideTest(ConfinedCase):
         self.assertEqual(world.effects(), set())
 
 
+# In the keeper's own mount namespace. $1 is mounted on $2 and $3; the second is read-only, and so is $4, mounted on itself.
+READ_ONLY = """
+mount --bind "$1" "$2" && mount --bind "$1" "$3" && mount -o remount,ro,bind "$3" || exit 1
+mount --bind "$4" "$4" && mount -o remount,ro,bind "$4" || exit 1
+shift 4
+exec "$@"
+"""
+
+
+@unittest.skipUnless(ROOT, "needs root to mount")
+class MountsBelowTest(ConfinedCase):
+    """What is mounted below a workspace is as it was mounted: a keeper of root maps owners, and takes no read-only mark away."""
+
+    def test_s002_read_only_mounts_stay(self):
+        for owner in (0, USER):
+            with self.subTest(owner=owner):
+                self.mounts(owner)
+
+    def mounts(self, owner):
+        world = self.world(owner=owner)
+        ws, there = world.workspace, {}
+        for name in ("source", "ws/writable", "ws/fixed", "ws/own"):
+            there[name] = world.base / name
+            there[name].mkdir()
+            os.chown(there[name], owner, owner)
+        wrap = ["sh", "-c", READ_ONLY, "sh", *(str(path) for path in there.values())]
+        client = self.confined_keeper(world, None, NO_SLOTS, wrap=wrap).clients[0]
+        script = "for d in . writable fixed own; do (echo x >$d/$1) 2>/dev/null && echo $d; done; echo end"
+        for number, more in enumerate(({}, {"allow_write": [str(ws / "fixed")]}, {"workspace": str(ws / "own")})):
+            sandbox = {"workspace": str(ws), **more}
+            args = {"argv": ["sh", "-c", script, "sh", f"made-{number}"], "cwd": str(ws)}
+            record = client.call("spawn", **args, sandbox=sandbox)["process"]
+            client.call("wait", id=record["id"])
+            said = self.output(record["id"], client=client).decode().split()
+            self.assertEqual(said, [".", "writable", "end"] if "workspace" not in more else ["end"], more)
+        self.assertEqual(sorted(os.listdir(there["source"])), ["made-0", "made-1"])
+        self.assertEqual({os.stat(there["source"] / name).st_uid for name in os.listdir(there["source"])}, {owner})
+        self.assertEqual(os.listdir(there["ws/own"]), [])
+
+
 class ListTest(unittest.TestCase):
     def test_every_case_has_its_attack(self):
         """All cases of the specification's list that are made from inside have an attack, and every attack an expected outcome."""

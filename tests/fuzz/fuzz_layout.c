@@ -22,9 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 static char top[] = "/var/tmp/coop-fuzz-XXXXXX";
 
 static const char *const pieces[] = {
-	"/a",           "/a/b", "/home", "/home/.ssh", "/a/link", "/home/work",       "/a/.git",
-	"/none",        "/a/*", "/**/x", "/a/b/../c",  "",        "/home/.config/gh", "/link",
-	"/a/b/deep/er", "/a/[", "//",    "/a/b/file",
+	"/a",           "/a/b", "/home", "/home/.ssh", "/a/link",    "/home/work",       "/a/.git",
+	"/none",        "/a/*", "/**/x", "/a/b/../c",  "",           "/home/.config/gh", "/link",
+	"/a/b/deep/er", "/a/[", "//",    "/a/b/file",  "/a/chain/x", "/a/loop/x",
 };
 
 static void make(const char *name, bool folder)
@@ -49,8 +49,17 @@ static void remove_tree(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const char *const folders[] = {"/a",         "/a/b",       "/a/.git",      "/home",
-					      "/home/.ssh", "/home/work", "/home/.config"};
+	static const char *const folders[] = {"/a",
+					      "/a/b",
+					      "/a/.git",
+					      "/home",
+					      "/home/.ssh",
+					      "/home/work",
+					      "/home/.config",
+					      "/a/.git/modules",
+					      "/a/.git/modules/m",
+					      "/a/.git/worktrees",
+					      "/a/.git/worktrees/t"};
 	char path[128], other[128];
 
 	(void)argc;
@@ -62,10 +71,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		make(folders[i], true);
 	make("/a/b/file", false);
 	make("/a/.git/config", false);
+	make("/a/.git/modules/m/HEAD", false);
 	(void)snprintf(path, sizeof path, "%s/a/link", top);
 	(void)!symlink("b/file", path);
 	(void)snprintf(path, sizeof path, "%s/link", top);
 	(void)!symlink("home", path);
+	(void)snprintf(path, sizeof path, "%s/a/chain", top);
+	(void)!symlink("b/../.git/./../link2", path);
+	(void)snprintf(path, sizeof path, "%s/a/link2", top);
+	(void)!symlink("../home/work", path);
+	(void)snprintf(path, sizeof path, "%s/a/loop", top);
+	(void)!symlink("loop", path);
 	(void)snprintf(path, sizeof path, "%s/a/b/file", top);
 	(void)snprintf(other, sizeof other, "%s/a/twin", top);
 	(void)!link(path, other);

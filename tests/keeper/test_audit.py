@@ -110,7 +110,7 @@ class LinesTest(RecordsCase):
             for _ in range(10):
                 client.call("wait", id=attempt(client, argv=["true"]))
                 attempt(client, argv=["cat"])
-                attempt(client, argv=["true"], cwd="/nonexistent")
+                attempt(client, argv=["true"], cwd="nonexistent")
 
         threads = [threading.Thread(target=drive, args=[client]) for client in agents.values()]
         for thread in threads:

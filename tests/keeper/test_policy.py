@@ -288,7 +288,7 @@ class DefaultTest(PolicyCase):
 class EnvelopeTest(PolicyCase):
     def test_b100_whole_envelope(self):
         """A blocked command's answer has every member, with environment and stdin redacted, and no secret anywhere."""
-        agent = self.agent("main/a", policy={"denied_commands": ["cat"]})
+        agent = self.agent("main/a", workspace=["/tmp"], policy={"denied_commands": ["cat"]})
         env = {"API_KEY": SECRET, "OTHER": SECRET}
         envelope = self.blocked(agent, argv=["cat", "-n"], env=env, cwd="/tmp", data=SECRET.encode())
         self.assertLessEqual(ENVELOPE, set(envelope))

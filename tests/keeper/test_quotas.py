@@ -112,7 +112,7 @@ class RunningTest(QuotaCase):
         who = self.keeper.agent("main/a", max_running=1)
         for _ in range(5):
             self.assert_refused(who, "spawn_failed", "spawn", argv=["/nonexistent/program"])
-            self.assert_refused(who, "invalid_input", "spawn", argv=["true"], cwd="/nonexistent")
+            self.assert_refused(who, "invalid_input", "spawn", argv=["true"], cwd="nonexistent")
         process = self.start(who)["id"]
         self.full(who, "registry_full", "agent", 1, 1)
         who.call("kill", id=process)

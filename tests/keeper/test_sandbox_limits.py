@@ -4,8 +4,10 @@ Each limit is exceeded. Where the host cannot hold one, asking for it must be re
 there; with COOP_TEST_CGROUP=2 (scripts/test-vm) all of them must be held by control groups of that version."""
 
 import os
+import resource
 import time
 import unittest
+from pathlib import Path
 
 from lib import procs
 from lib.agents import AgentCase
@@ -17,6 +19,7 @@ ROOT = os.geteuid() == 0
 USER = 61234
 MIB = 1 << 20
 PYTHON = "/usr/bin/python3"
+CGROUPS = Path("/sys/fs/cgroup")
 DEMANDED = os.environ.get("COOP_TEST_CGROUP")
 BY_CGROUP = {"memory_bytes": "memory", "cpu_quota": "cpu", "max_pids": "pids"}
 USUAL = {"memory_bytes": 64 * MIB, "cpu_quota": 0.5, "max_pids": 50, "tmp_bytes": 64 * MIB}
@@ -227,6 +230,18 @@ except OSError as error:
             self.assertEqual(words[1:], ["EMFILE"])
             self.assertIn(int(words[0]), range(20, 30))
 
+    def test_b113_very_few_open_files(self):
+        """From the three streams and one more on, launched and from the pool: what sets the sandbox up needs none of them."""
+        for number in (4, 5, 8, 10, 12, 16, 20):
+            for profile in ("workspace-write", "read-only", "full"):
+                with self.subTest(number=number, profile=profile):
+                    args = {"limits": {"max_open_files": number}, "sandbox": {"profile": profile}}
+                    record, out, err = self.run_sh("ulimit -n; ulimit -Hn", cwd="/", **args)
+                    self.assertEqual((record["exit"]["code"], out.split()), (0, [b"%d" % number] * 2), err)
+                    self.assert_report(record, "max_open_files", number)
+                    record = self.ended(self.spawn("cat", "/etc/passwd", cwd="/", kind="pty", **args)["id"])
+                    self.assertEqual(record["exit"]["code"], 0)
+
     def test_b113_max_file_bytes(self):
         script = """
 import errno, os, tempfile
@@ -302,6 +317,32 @@ class UnheldTest(LimitsCase):
                 self.assertTrue(held["reason"], held)
                 self.assertEqual(client.call("wait", id=record["id"])["process"]["exit"]["code"], 0)
 
+    @unittest.skipUnless(ROOT, "needs root to be a user who has no other processes")
+    def test_no_more_processes_for_the_user(self):
+        """At the user's own limit of processes: want of them is a failed start, and no fault of the sandbox. Later it is as before."""
+        for sandbox in ({}, {"profile": "read-only"}, {"profile": "full"}):
+            with self.subTest(sandbox=sandbox):
+                place = Place(owner=USER + 7)
+                place.conf.write_text("[sandbox]\nslots = 0\n")
+
+                def begin(place=place):
+                    resource.setrlimit(resource.RLIMIT_NPROC, (40, 40))
+                    place.become_owner()
+
+                client = self.start_keeper(place=place, before_exec=begin, env={"HOME": "/"}).clients[0]
+                args, ids = {"argv": ["sleep", "300"], "cwd": "/", "sandbox": sandbox}, []
+                with self.assertRaises(KeeperError) as caught:
+                    while len(ids) < 40:
+                        ids.append(client.call("spawn", **args)["process"]["id"])
+                error = caught.exception
+                self.assertEqual((error.code, error.details["errno"]), ("spawn_failed", "EAGAIN"), error)
+                self.assertNotIn("protection", error.details)
+                self.assertGreater(len(ids), 3)
+                for process in ids:
+                    self.assertTrue(client.call("kill", id=process)["success"])
+                record = client.call("spawn", **args | {"argv": ["true"]})["process"]
+                self.assertEqual(client.call("wait", id=record["id"])["process"]["exit"]["code"], 0)
+
     @unittest.skipUnless(ROOT, "needs root to be sure that a user has no group")
     def test_b113_operators_default_is_shown(self):
         """What the operator set for all, and the host cannot hold, does not stop the work, but stands in the record."""
@@ -327,7 +368,7 @@ class UnheldTest(LimitsCase):
 
 class AgentTotalsTest(AgentCase, LimitsCase):
     def args(self, script, *words):
-        return {"argv": [PYTHON, "-c", script, *map(str, words)], "cwd": "/"}
+        return {"argv": [PYTHON, "-c", script, *map(str, words)], "cwd": str(self.work)}
 
     def begin(self, client, script, *words, **more):
         return client.call("spawn", **self.args(script, *words), **more)["process"]
@@ -406,6 +447,62 @@ class AgentTotalsTest(AgentCase, LimitsCase):
             record = self.begin(who, TOUCH, 128 * MIB, 0)
             causes.append(who.call("wait", id=record["id"])["process"]["end_cause"])
         self.assertEqual(causes, ["oom", "self_exit", "oom", "self_exit"])
+
+    def folders(self, pid):
+        """The groups of an agent that a process is in, as folders of this host."""
+        found = set()
+        for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+            parts = Path(line.split(":", 2)[2]).parts[1:]
+            ends = [i for i, part in enumerate(parts) if part.startswith("a-") and any(p.startswith("coop-") for p in parts[:i])]
+            for end in ends[:1]:
+                path = "/".join(parts[: end + 1])
+                found.update(root / path for root in (CGROUPS, *CGROUPS.iterdir()) if (root / path).is_dir())
+        return found
+
+    def test_b083_groups_of_removed_agents_go(self):
+        """At once, although a sandbox waits in them; also those of agents below, and of one whose process is killed with it."""
+        if not self.held("memory_bytes") or not self.held("max_pids"):
+            return
+        self.ended(self.spawn("true", limits={"memory_bytes": 64 * MIB})["id"])
+        count = lambda: self.client.call("info")["sandbox"]["cgroups"]  # noqa: E731
+        before, folders = count(), set()
+        for number in range(4):
+            limits = {"memory_bytes": 64 * MIB, "max_pids": 50}
+            above = self.keeper.agent(f"main/a{number}", limits=limits)
+            below = self.keeper.agent(f"main/a{number}/x", limits=limits)
+            for who in (above, below, above):
+                record = self.begin(who, TOUCH, MIB, 300 if number % 2 else 0.2)
+                self.line(who, record["id"])
+                folders |= self.folders(record["pid"])
+                who.call("kill" if number % 2 else "wait", id=record["id"])
+            above.close()
+            below.close()
+            for path in (f"main/a{number}/x", f"main/a{number}"):
+                self.client.call("agent_remove", agent=path)
+        self.assertGreaterEqual(len(folders), 4)
+        procs.wait_until(lambda: not [path for path in folders if path.exists()], "the folders are gone", timeout=5)
+        self.assertLessEqual(count(), before)
+
+    def test_b083_a_total_given_above_holds_with_those_below(self):
+        """One that was there first stays in force when an agent above gets limits, or loses them."""
+        if not self.held("memory_bytes"):
+            return
+        self.keeper.agent("main/p")
+        who = self.keeper.agent("main/p/c", limits={"memory_bytes": 64 * MIB})
+        causes = []
+        for limits in (None, {"memory_bytes": 1024 * MIB}, None):
+            self.client.call("agent_set", agent="main/p", limits=limits)
+            first = self.begin(who, TOUCH, 45 * MIB, 300)
+            self.line(who, first["id"])
+            record = self.begin(who, TOUCH, 45 * MIB, 0)
+            ends = lambda: [  # noqa: E731
+                found["end_cause"] for one in (first, record)
+                if (found := who.call("status", id=one["id"])["process"])["state"] not in ("starting", "running")
+            ]  # fmt: skip
+            causes.append(procs.wait_until(ends, "one of the two ends"))
+            for one in (first, record):
+                who.call("kill", id=one["id"])
+        self.assertEqual(causes, [["oom"]] * 3)
 
 
 class FreezeTest(LimitsCase):
@@ -491,6 +588,50 @@ class FreezeTest(LimitsCase):
                 # This one is frozen when the keeper leaves.
                 last = self.sh("sleep 300", sandbox={"profile": profile})["id"]
                 self.client.call("freeze", id=last)
+
+    def test_no_freeze_while_it_is_being_killed(self):
+        """Within the grace of a stop: refused, as a frozen one could not use the grace, nor die in every host."""
+        if not self.available():
+            return
+        for profile in ("workspace-write", "full"):
+            with self.subTest(profile=profile):
+                process = self.sh("trap '' TERM; echo set; while :; do sleep 0.05; done", sandbox={"profile": profile})
+                self.wait_output(process["id"], b"set")
+                tree = [process["pid"], *procs.descendants(process["pid"])]
+                with self.connect() as other:
+                    request = other.submit("stop", {"id": process["id"], "grace_ms": 1000})
+                    procs.wait_until(lambda: self.status(process["id"])["state"] == "stopping", "the stop has begun")
+                    with self.refused("not_running"):
+                        self.client.call("freeze", id=process["id"])
+                    self.assertTrue(other.finish(request).result["success"])
+                self.assertEqual(self.ended(process["id"])["exit"]["signal"], 9)
+                self.assert_gone(tree)
+
+    def test_killed_while_it_is_being_frozen(self):
+        """Both asked for at once, in either order: whatever the freeze came to, nothing survives."""
+        if not self.available():
+            return
+        for number in range(24):
+            profile = ("workspace-write", "full")[number % 2]
+            process = self.sh("sleep 300 & setsid sleep 300 & echo set; sleep 300", sandbox={"profile": profile})
+            self.wait_output(process["id"], b"set")
+            tree = [process["pid"], *procs.descendants(process["pid"])]
+            asks = [("freeze", {"id": process["id"]}), ("kill", {"id": process["id"]})]
+            with self.connect() as other:
+                if number % 3:
+                    ids = dict(zip(("freeze", "kill"), other.submit_all(asks)))
+                else:
+                    # The job has begun, and is perhaps not over.
+                    ids = {"freeze": other.submit(*asks[0])}
+                    time.sleep(0.0005 * (number % 7))
+                    ids["kill"] = other.submit(*asks[1])
+                while "result" not in (answer := other.item(ids["kill"])) and "error" not in answer:
+                    pass
+                self.assertTrue(answer["result"]["success"], answer)
+                freeze = other.item(ids["freeze"])
+                self.assertIn(freeze.get("error", {}).get("code"), (None, "not_running", "unavailable"), freeze)
+            self.assertEqual(self.ended(process["id"])["state"], "signaled")
+            self.assert_gone(tree)
 
     def test_frozen_and_limited(self):
         """A process with limits is in a group already, and can be frozen in it."""

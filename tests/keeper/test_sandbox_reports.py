@@ -193,6 +193,14 @@ class FactsTest(ReportsCase):
         # Of a session's network the kernel counts for all: what has been told is not told again.
         self.assertNotIn("facts", self.final("false"))
 
+    def test_b107_attempts_of_others_are_not_told(self):
+        """Of a session's network, which the kernel counts for all: one that failed later, of itself, tried nothing."""
+        for tried in ("true", "exit 7"):
+            record = self.final("sh", "-c", f'python3 -c "{REACH}" 2>/dev/null; {tried}')
+            self.assertEqual("facts" in record, tried != "true", record.get("facts"))
+            for network in ("loopback", None):
+                self.assertNotIn("facts", self.final("false", sandbox={"network": network} if network else {}))
+
     def test_b107_where_facts_are_told(self):
         """In every full record of the end; not while it lives, not in a brief list, not of one that was never started."""
         process = self.client.call("spawn", argv=["sh", "-c", "read x; exit 1"], cwd="/", stdin="pipe", sandbox={"network": "none"})["process"]
@@ -222,6 +230,15 @@ class RecordTest(ReportsCase):
         (listed,) = self.client.call("list", include_finished=True, brief=True)["processes"]
         self.assertFalse({"limits", "sandbox", "facts"} & set(listed))
         self.assertIn(listed["start"], ("launched", "pooled"))
+
+    def test_b105_to_require_one_more(self):
+        """Takes none of the others away; an empty list does, and so does what is tolerated."""
+        usual = ["files", "network", "identity", "privileges", "seccomp", "kill"]
+        asks = (({}, usual), ({"require": ["ipc"]}, [*usual, "ipc"]), ({"require": ["files"]}, usual), ({"require": []}, []),
+                ({"tolerate": ["kill"]}, usual[:-1]), ({"require": ["ipc"], "tolerate": ["kill"]}, [*usual[:-1], "ipc"]))  # fmt: skip
+        for ask, required in asks:
+            with self.subTest(ask=ask):
+                self.assertEqual(set(self.final("true", sandbox=ask)["sandbox"]["require"]), set(required))
 
     def test_b107_globs(self):
         """How many matches patterns had at the start is told; without patterns nothing is."""

@@ -3,6 +3,7 @@
 import os
 import pwd
 import socket
+import time
 
 from lib import procs
 from lib.both_keepers import USER, BothKeepersCase
@@ -126,14 +127,14 @@ allow_write = ~/.cache/tool
         inside, outside = self.folder("ws/inside"), self.folder("outside")
         (inside / "out").symlink_to(outside)
         (inside / "in").symlink_to(self.folder("ws/inside/real"))
-        client = self.keeper.agent("main/a", sandbox={"allow_write": [str(inside)], "profile": "workspace-write"})
+        client = self.keeper.agent("main/a", workspace=[str(inside), str(outside)], sandbox={"allow_write": [str(inside)], "profile": "workspace-write"})
         for sandbox in ({"workspace": str(inside / "out")}, {"allow_write": [str(inside / "out")]}):
-            error = self.refusal(client, sandbox=sandbox, cwd="/")
+            error = self.refusal(client, sandbox=sandbox, cwd=str(inside))
             field = "sandbox.workspace" if "workspace" in sandbox else "sandbox.allow_write[0]"
             self.assertEqual((error.code, error.details["field"]), ("permission_denied", field), error)
         self.assertEqual(self.says("echo x >made && ls", {"workspace": str(inside / "in")}, client=client, cwd=str(inside / "in")), "made")
         self.assertEqual(os.listdir(outside), [])
-        client = self.keeper.agent("main/b", sandbox={"allow_read": [str(inside)], "root": "minimal"})
+        client = self.keeper.agent("main/b", workspace=None, sandbox={"allow_read": [str(inside)], "root": "minimal"})
         error = self.refusal(client, sandbox={"allow_read": [str(inside / "out")]}, cwd="/")
         self.assertEqual((error.code, error.details["field"]), ("permission_denied", "sandbox.allow_read[0]"), error)
 
@@ -147,4 +148,73 @@ allow_write = ~/.cache/tool
 
 
 class ViewOfAUserTest(ViewTest):
+    user = USER
+
+
+class StreamsTest(BothKeepersCase):
+    """The standard streams can be opened again by their names, as many programs do (B-108)."""
+
+    conf = "[sandbox]\nslots = 4\n"
+    start = "pooled"
+    script = (
+        "for f in /dev/stdout /proc/self/fd/1 /dev/fd/1; do echo out >$f || exit 1; done;"
+        "echo err >/dev/stderr || exit 2; cat /dev/stdin || exit 3"
+    )
+
+    def begin(self, profile, **args):
+        """One of the script's, started the way that this class is for."""
+
+        def started():
+            sandbox = {"workspace": str(self.ws), "profile": profile}
+            call = {"argv": ["sh", "-c", self.script], "cwd": str(self.ws), "sandbox": sandbox} | args
+            process = self.client.call("spawn", **call)["process"]
+            if process["start"] == self.start or profile == "full":
+                return process["id"]
+            self.client.call("kill", id=process["id"])
+            time.sleep(0.05)
+            return None
+
+        return procs.wait_until(started, f"a start that is {self.start}")
+
+    def test_b108_pipes(self):
+        for profile in ("workspace-write", "read-only", "full"):
+            for root in ("host", "minimal") if self.start == "launched" and profile != "full" else ("host",):
+                with self.subTest(profile=profile, root=root):
+                    sandbox = {"workspace": str(self.ws), "profile": profile, "root": root}
+                    more = {"sandbox": sandbox} if root == "minimal" else {}
+                    process = self.begin(profile, stdin="pipe", **more)
+                    self.client.reply("write_stdin", {"id": process}, b"given\n")
+                    self.client.call("close_stdin", id=process)
+                    record = self.client.call("wait", id=process)["process"]
+                    said = self.output(process), self.output(process, "stderr")
+                    self.assertEqual((record["exit"]["code"], *said), (0, b"out\nout\nout\ngiven\n", b"err\n"))
+
+    def test_b108_no_input(self):
+        process = self.begin("workspace-write")
+        record = self.client.call("wait", id=process)["process"]
+        self.assertEqual((record["exit"]["code"], self.output(process)), (0, b"out\nout\nout\n"), self.output(process, "stderr"))
+
+    def test_b108_terminal(self):
+        for profile in ("workspace-write", "read-only", "full"):
+            with self.subTest(profile=profile):
+                script = self.script.replace("cat /dev/stdin", "read line </dev/stdin && echo got $line && echo tty >/dev/tty")
+                process = self.begin(profile, kind="pty", argv=["sh", "-c", script])
+                self.client.reply("write_stdin", {"id": process}, b"given\n")
+                record = self.client.call("wait", id=process)["process"]
+                words = self.output(process, "pty").split()
+                self.assertEqual(record["exit"]["code"], 0, words)
+                words.remove(b"given")  # the echo, at any place
+                self.assertEqual(words, [b"out"] * 3 + [b"err", b"got", b"given", b"tty"])
+
+
+class LaunchedStreamsTest(StreamsTest):
+    conf = "[sandbox]\nslots = 0\n"
+    start = "launched"
+
+
+class StreamsOfAUserTest(StreamsTest):
+    user = USER
+
+
+class LaunchedStreamsOfAUserTest(LaunchedStreamsTest):
     user = USER

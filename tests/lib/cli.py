@@ -143,6 +143,10 @@ class CliCase(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
+    def add_agent(self, name, *options):
+        """An agent that may work where coop is run."""
+        self.coop("agent", "add", name, "--workspace", self.place.work, *options)
+
     def start(self, *args, **options):
         """coop, not waited for."""
         options.setdefault("stdin", subprocess.DEVNULL)

@@ -92,7 +92,9 @@ class RecordsCase(KeeperCase):
     # Agents.
 
     def agent(self, path, by=None, **settings):
-        """Adds an agent and gives a connection that acts as it."""
+        """Adds an agent and gives a connection that acts as it. One directly below main may work in the class's folder."""
+        if not by and path.count("/") == (0 if "principal" in settings else 1):
+            settings.setdefault("workspace", [str(self.work.resolve())])
         (by or self.client).call("agent_add", agent=path, **settings)
         whose = {name: settings[name] for name in ("principal",) if name in settings}
         return self.login(self.token(path, by, **whose))

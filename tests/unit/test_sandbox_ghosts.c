@@ -167,26 +167,79 @@ static void test_links_are_not_followed(void **state)
 	coop_ghosts_free(ghosts);
 }
 
-/* Where nobody inside could make it either, it is passed over. */
+/* A plain file goes while it is as it was made; what was written to it stays. */
+static void test_plain_files(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+	char path[300];
+	struct coop_ghost list[] = {{.path = path, .content = ".\n"}, {.path = two, .content = ""}};
+	size_t size;
+
+	(void)state;
+	(void)snprintf(path, sizeof path, "%s/commondir", folder);
+	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+	assert_true(list[0].held && list[1].held);
+	char *content = folder_read("commondir", &size);
+	assert_string_equal(content, ".\n");
+	free(content);
+	assert_int_equal(kind_of(two), S_IFREG);
+	assert_true(coop_ghosts_stands(ghosts, path));
+	folder_write(".bashrc", "mine", 4, 0644);
+	assert_false(coop_ghosts_stands(ghosts, two));
+	coop_ghosts_drop(ghosts, list, 2);
+	assert_int_equal(kind_of(path), 0);
+	assert_int_equal(kind_of(two), S_IFREG);
+	/* What somebody has already is nobody's placeholder. */
+	assert_int_equal(coop_ghosts_take(ghosts, &list[1], 1), 0);
+	assert_false(list[1].held);
+	coop_ghosts_free(ghosts);
+}
+
+/* Of a folder that its owner could open again it is refused; what stands goes from one that he closed meanwhile. */
 static int in_a_closed_folder(void)
 {
 	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
 	char path[300];
 	struct coop_ghost list[] = {{.path = two}, {.path = path}};
+	struct stat st;
 
 	(void)snprintf(path, sizeof path, "%s/closed/x", folder);
-	if (mkdir(folder_path("closed"), 0555) < 0 || coop_ghosts_take(ghosts, list, 2) < 0)
+	if (mkdir(folder_path("closed"), 0555) < 0 ||
+	    coop_ghosts_take(ghosts, list, 2) != -EACCES || list[0].held || list[1].held)
 		return 1;
-	if (!list[0].held || list[1].held)
+	if (chmod(folder_path("closed"), 0755) < 0 || coop_ghosts_take(ghosts, list, 2) < 0 ||
+	    chmod(folder_path("closed"), 0) < 0)
 		return 2;
+	coop_ghosts_drop(ghosts, list, 2);
 	coop_ghosts_free(ghosts);
-	return folder_has(".bashrc") ? 3 : 0;
+	if (stat(folder_path("closed"), &st) < 0 || (st.st_mode & 0777) != 0)
+		return 3;
+	/* Empty by now. */
+	return folder_has(".bashrc") ? 4 : rmdir(folder_path("closed")) < 0 ? 5 : 0;
+}
+
+/* Where nobody inside could make it either, it is passed over. */
+static int in_a_folder_of_others(void)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	char path[300];
+	struct coop_ghost list[] = {{.path = two}, {.path = path}};
+
+	(void)snprintf(path, sizeof path, "%s/others/x", folder);
+	if (coop_ghosts_take(ghosts, list, 2) < 0 || !list[0].held || list[1].held)
+		return 1;
+	coop_ghosts_free(ghosts);
+	return folder_has(".bashrc") ? 2 : 0;
 }
 
 static void test_not_possible(void **state)
 {
 	(void)state;
 	folder_as_user(in_a_closed_folder);
+	if (geteuid() == 0) {
+		assert_int_equal(mkdir(folder_path("others"), 0755), 0);
+		folder_as_user(in_a_folder_of_others);
+	}
 }
 
 /* A keeper that ends without a word. */
@@ -221,7 +274,7 @@ static void test_left_by_a_killed_keeper(void **state)
 	folder_write(".bashrc", "mine", 4, 0644);
 	coop_ghosts_free(coop_ghosts_new(folder));
 	assert_int_equal(kind_of(two), S_IFREG);
-	folder_write("ghosts", "d 1\0s x y /\0\0\377 1 1 /etc\0d 1 2", 30, 0600);
+	folder_write("ghosts", "16384 1\0004 x y /\0\0\377 1 1 1 /etc\00016384 1 2", 36, 0600);
 	coop_ghosts_free(coop_ghosts_new(folder));
 	free(list);
 }
@@ -236,6 +289,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_others_made_stays, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_removed_meanwhile, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_links_are_not_followed, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_plain_files, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_not_possible, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_left_by_a_killed_keeper, begin, folder_remove),
 	};
