@@ -249,12 +249,20 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 		hidden = hidden || (coop_path_within(cwd, covered[i]) && strcmp(cwd, covered[i]));
 	if (!hidden || grants->readable_count == COOP_GRANTS_MAX)
 		return 0;
+	/* The user himself may look where he stands, and an agent in its own roots; to name a folder gives nobody else a right. What the
+	 * host's services keep there is nobody's to stand in. */
+	bool shown = draft->agent == draft->agent->keeper->main ||
+		     coop_agent_workspace(draft->agent) != NULL;
+	if (!shown || coop_path_within(cwd, "/run") || coop_path_within(cwd, "/dev"))
+		return coop_err_field(
+			draft->err, COOP_INVALID_INPUT, "cwd",
+			"cwd %.300s is not seen in the sandbox: name another, or make "
+			"it the workspace (--workspace DIR)",
+			cwd);
 	struct coop_grant *grant = &grants->readable[grants->readable_count];
 	int r = open_grant("cwd", cwd, O_DIRECTORY, grant, draft->err);
 	grants->readable_count += r == 0;
-	/* The user himself may look where he stands, and an agent in its own roots; to name a folder gives nobody else a right. */
-	grant->shown = draft->agent == draft->agent->keeper->main ||
-		       coop_agent_workspace(draft->agent) != NULL;
+	grant->shown = true;
 	return r;
 }
 

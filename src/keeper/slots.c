@@ -23,6 +23,7 @@
 #define POOLS_MAX 8u
 #define FAILURES_MAX 5u
 #define IDLE_NS (10000u * (uint64_t)MS) /* a kind that nobody asks for so long is let go */
+#define PRESSED_NS (10000u * (uint64_t)MS)
 #define LOOK_NS (1000u * (uint64_t)MS)
 #define REFILL_MS 2u
 /* Below this much memory left there are none. */
@@ -230,7 +231,8 @@ static bool possible(const struct coop_process *process)
 	const struct coop_confine *confine = process->confine;
 
 	return keeper->conf.profiles.slots > 0 && !keeper->slots.off && !keeper->stopping &&
-	       confine->init && !confine->grouped &&
+	       coop_clock_now() >= keeper->slots.pressed_until && confine->init &&
+	       !confine->grouped &&
 	       /* Found by path after the old root is gone: not possible. */
 	       (confine->policy.root == COOP_ROOT_HOST || keeper->host.root_keeper);
 }
@@ -353,6 +355,12 @@ void coop_slots_drop_all(struct coop_keeper *keeper)
 {
 	while (keeper->slots.pools.next && !coop_list_empty(&keeper->slots.pools))
 		drop_pool(COOP_LIST_ITEM(keeper->slots.pools.next, struct coop_pool, in_all));
+}
+
+void coop_slots_pressed(struct coop_keeper *keeper)
+{
+	keeper->slots.pressed_until = coop_clock_now() + PRESSED_NS;
+	coop_slots_drop_all(keeper);
 }
 
 /* Something was mounted or unmounted: what was prepared shows the host as it was before. */

@@ -39,9 +39,10 @@ struct coop_slots {
 	unsigned failures; /* in a row */
 	bool off;          /* too many failed */
 	bool memory_short;
-	uint64_t looked_at; /* when memory was looked at */
-	uv_timer_t timer;   /* refills a moment later, and lets go of what is not used */
-	int mounts_fd;      /* tells of changes of the host's mounts; -1: none */
+	uint64_t pressed_until; /* the kernel refused a process: none are made until then */
+	uint64_t looked_at;     /* when memory was looked at */
+	uv_timer_t timer;       /* refills a moment later, and lets go of what is not used */
+	int mounts_fd;          /* tells of changes of the host's mounts; -1: none */
 	uv_poll_t mounts;
 };
 
@@ -57,6 +58,9 @@ void coop_slot_answered(struct coop_slot *slot, pid_t pid, int error);
 
 /* All go: the keeper is leaving, or the host has changed. */
 void coop_slots_drop_all(struct coop_keeper *keeper);
+
+/* A start failed for want of processes or memory: what is only prepared must not be the reason for the next. */
+void coop_slots_pressed(struct coop_keeper *keeper);
 
 /* Whether that child of ours is the first process of a slot. */
 bool coop_slots_has(const struct coop_keeper *keeper, pid_t pid);

@@ -52,6 +52,8 @@ static void fail_spawn(struct coop_spawn *spawn)
 	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.error;
 
 	coop_spawn_explain(spawn, &err);
+	if (error == EAGAIN || error == ENOMEM)
+		coop_slots_pressed(process->keeper);
 	/* Only what a user could have meant as a command leaves a record; want of resources does not. */
 	bool keep =
 		process->record_failure && !spawn->reply_error && error != E2BIG &&

@@ -193,12 +193,16 @@ int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *g
 	int r = make_one(fd, ghost, name);
 	if (r < 0)
 		return r;
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	/* By a descriptor: the name may be somebody else's by the next call. */
+	COOP_AUTO_FD int own = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (own < 0 || fstat(own, &st) < 0)
 		return -errno;
+	if (st.st_uid != geteuid() || S_ISLNK(st.st_mode))
+		return -EEXIST;
 	/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. */
 	if (geteuid() == 0 && fstat(fd, &around) == 0 &&
 	    (around.st_uid != st.st_uid || around.st_gid != st.st_gid))
-		(void)!fchownat(fd, name, around.st_uid, around.st_gid, AT_SYMLINK_NOFOLLOW);
+		(void)!fchownat(own, "", around.st_uid, around.st_gid, AT_EMPTY_PATH);
 	*ret_mark = (struct coop_ghost_mark){.dev = st.st_dev,
 					     .ino = st.st_ino,
 					     .type = st.st_mode & S_IFMT,

@@ -9,7 +9,7 @@
 #include "sandbox/layout_builder.h"
 
 #define MATCHES_MAX 1024u
-#define ENTRIES_MAX 200000u
+#define ENTRIES_MAX 20000u
 
 /* Under a root keeper the process is somebody else: what it cannot reach need not be covered, and cannot. */
 static uint32_t cover_flags(const struct coop_builder *b)

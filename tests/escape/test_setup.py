@@ -58,13 +58,8 @@ class Trace:
         self.fds = os.listdir(f"/proc/{keeper.pid}/fd")
         # Placeholders go while one looks.
         self.files = [os.path.join(folder, name) for folder, *names in os.walk(world.base) for name in sum(names, [])]
-        # Groups of other keepers come and go meanwhile: os.walk passes over what is not there any more.
-        self.groups = [
-            os.path.join(folder, name)
-            for folder, names, _ in os.walk("/sys/fs/cgroup")
-            for name in names
-            if name.startswith("p-") and "/coop-" in folder
-        ]
+        # The keeper's own: those of others come and go meanwhile.
+        self.groups = range(keeper.clients[0].call("info")["sandbox"]["cgroups"])
 
     def more_than(self, before):
         """What there is more of now, in words."""
