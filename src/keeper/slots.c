@@ -19,13 +19,13 @@
 #include "keeper/wire.h"
 
 #define MS 1000000u
-#define FIRST_TARGET 2u
+#define FIRST_TARGET 4u
 #define POOLS_MAX 8u
 #define FAILURES_MAX 5u
 #define IDLE_NS (10000u * (uint64_t)MS) /* a kind that nobody asks for so long is let go */
 #define PRESSED_NS (10000u * (uint64_t)MS)
 #define LOOK_NS (1000u * (uint64_t)MS)
-#define REFILL_MS 2u
+#define REFILL_MS 5u
 /* Below this much memory left there are none. */
 #define MEMORY_SHORT_KB (256u << 10)
 #define SLOT_BYTES (350u << 10) /* measured: mostly the kernel's own */
@@ -307,7 +307,8 @@ bool coop_slots_take(struct coop_process *process, struct coop_wire **ret_wire, 
 	*ret_pid = slot->pid;
 	free_slot(slot);
 	keeper->slots.taken++;
-	schedule(keeper, REFILL_MS);
+	/* Not beside the command that is being started, as long as there is another for the next. */
+	(void)uv_timer_start(&keeper->slots.timer, on_timer, ready_slot(pool) ? REFILL_MS : 0, 0);
 	return true;
 }
 
