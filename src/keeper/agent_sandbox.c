@@ -115,7 +115,7 @@ size_t coop_agent_ceilings(const struct coop_agent *agent,
 	const struct coop_agent *levels[COOP_AGENT_DEPTH_MAX + 1];
 	size_t depth = 0, count = 0;
 	bool unusual = true, said = true, wide = true;
-	bool bound = agent && agent != agent->keeper->main;
+	bool bound = agent != agent->keeper->main;
 
 	for (const struct coop_agent *at = agent; at && depth < sizeof levels / sizeof *levels;
 	     at = at->parent) {

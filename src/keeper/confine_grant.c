@@ -246,7 +246,8 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 	    within_any(grants->readable, grants->readable_count, cwd))
 		return 0;
 	for (size_t i = 0; i < sizeof covered / sizeof covered[0]; i++)
-		hidden = hidden || (coop_path_within(cwd, covered[i]) && strcmp(cwd, covered[i]));
+		hidden = hidden ||
+			 (coop_path_within(cwd, covered[i]) && strcmp(cwd, covered[i]) != 0);
 	if (!hidden || grants->readable_count == COOP_GRANTS_MAX)
 		return 0;
 	/* The user himself may look where he stands, and an agent in its own roots; to name a folder gives nobody else a right. What the

@@ -360,7 +360,7 @@ static bool version_one(const struct coop_cgroups *host, const struct coop_cgrou
 int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 {
 	struct coop_keeper *keeper = draft->agent->keeper;
-	char parent[PATH_BYTES], path[PATH_BYTES + 32];
+	char parent[PATH_BYTES] = "", path[PATH_BYTES + 32];
 
 	if (!needs_group(draft->agent, confine))
 		return 0;
@@ -450,13 +450,19 @@ void coop_groups_agent_removed(struct coop_agent *agent)
 	give_up(keeper, &agent->group);
 }
 
-void coop_groups_free(struct coop_keeper *keeper)
+void coop_groups_drop_cells(struct coop_keeper *keeper)
 {
 	struct coop_groups *groups = &keeper->groups;
 
 	(void)uv_timer_stop(&groups->timer);
 	while (groups->cells.next && !coop_list_empty(&groups->cells))
 		free_cell(keeper, COOP_LIST_ITEM(groups->cells.next, struct coop_cell, in_all));
+}
+
+void coop_groups_free(struct coop_keeper *keeper)
+{
+	struct coop_groups *groups = &keeper->groups;
+
 	while (groups->left.next && !coop_list_empty(&groups->left)) {
 		struct left *left = COOP_LIST_ITEM(groups->left.next, struct left, in_all);
 		coop_list_remove(&left->in_all);

@@ -62,6 +62,8 @@ void coop_groups_leave(struct coop_process *process);
 void coop_groups_agent_changed(struct coop_agent *agent);
 void coop_groups_agent_removed(struct coop_agent *agent);
 
+/* Before the launchers in them go. */
+void coop_groups_drop_cells(struct coop_keeper *keeper);
 void coop_groups_free(struct coop_keeper *keeper);
 
 #endif

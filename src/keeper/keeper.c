@@ -440,6 +440,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_journal_flush(keeper);
 	coop_registry_free(keeper);
 	coop_slots_free(keeper);
+	coop_groups_drop_cells(keeper);
 	coop_launchers_free(keeper);
 	coop_idmaps_clear(&keeper->idmaps);
 	coop_users_clear(&keeper->users);

@@ -188,6 +188,13 @@ static void take_out(struct coop_map *map, const struct coop_process *process)
 		(void)coop_map_remove(map, (uint64_t)process->root_pid);
 }
 
+void coop_registry_unset_root(struct coop_process *process)
+{
+	take_out(&process->keeper->registry.by_pid, process);
+	take_out(&process->keeper->registry.by_session, process);
+	process->root_pid = 0;
+}
+
 void coop_registry_clear_pid(struct coop_process *process)
 {
 	take_out(&process->keeper->registry.by_pid, process);

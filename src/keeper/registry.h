@@ -44,6 +44,8 @@ int coop_registry_add(struct coop_process *process);
 int coop_registry_set_root(struct coop_process *process, pid_t pid);
 /* The program's pid is known, and with it the id. */
 void coop_registry_name(struct coop_process *process, pid_t pid);
+/* It was not our child after all, or is not any more without having been the process. */
+void coop_registry_unset_root(struct coop_process *process);
 /* Our child has been reaped. */
 void coop_registry_clear_pid(struct coop_process *process);
 /* Whether our child is not reaped yet: only then is its pid safe to use. */

@@ -35,7 +35,7 @@ int coop_spawn_enter_slot(struct coop_spawn *spawn, const struct coop_spawn_comm
 		(void)close(body_fd);
 	coop_buf_clear(&message);
 	if (r < 0) {
-		coop_registry_clear_pid(process);
+		coop_registry_unset_root(process);
 		coop_wire_close(wire);
 		return r;
 	}
@@ -51,8 +51,7 @@ void coop_spawn_leave_slot(struct coop_spawn *spawn)
 	struct coop_process *process = spawn->process;
 
 	process->confine->pooled = false;
-	coop_registry_clear_pid(process); /* it leaves by itself, and is reaped as anybody */
-	process->root_pid = 0;
+	coop_registry_unset_root(process); /* it leaves by itself, and is reaped as anybody */
 	coop_wire_close(spawn->wire);
 	spawn->wire = NULL;
 	spawn->cloned_pid = 0;

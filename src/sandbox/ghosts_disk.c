@@ -261,8 +261,9 @@ void coop_ghost_list_remove_all(int fd)
 	       (place = coop_buf_reserve(&text, PATH_BYTES)) &&
 	       (n = pread(fd, place, PATH_BYTES, (off_t)coop_buf_size(&text))) > 0)
 		coop_buf_commit(&text, (size_t)n);
-	const char *line = (const char *)coop_buf_front(&text), *end = line + coop_buf_size(&text);
-	while (line && line < end) {
+	const char *line = (const char *)coop_buf_front(&text);
+	const char *end = line ? line + coop_buf_size(&text) : NULL;
+	while (line < end) {
 		const char *nul = memchr(line, 0, (size_t)(end - line));
 		if (!nul)
 			break;

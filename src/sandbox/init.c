@@ -172,7 +172,7 @@ static void receive_rest(struct coop_payload *payload, struct coop_view *view, i
 		char bytes[COOP_PLAN_INLINE_MAX];
 	} message;
 	static int fds[COOP_PLAN_FD_COUNT + COOP_PLAN_EXTRA_FDS_MAX];
-	struct coop_body_view body;
+	struct coop_body_view body = {0};
 	int received[COOP_FDPASS_MAX];
 	size_t count = 0;
 	uint32_t failed = 0;
