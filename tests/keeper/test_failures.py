@@ -99,6 +99,7 @@ class NoDescriptorsTest(KeeperCase):
         receipt = self.client.call("kill", id=process["id"])
         self.assertEqual((receipt["success"], receipt["survivors"], receipt["killed"]), (True, 0, tree[:1]), receipt)
         self.assert_gone(tree)
+        resource.prlimit(self.poor.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))
 
 
 class FullNoDescriptorsTest(NoDescriptorsTest):
