@@ -117,12 +117,16 @@ size_t coop_agent_ceilings(const struct coop_agent *agent,
 	bool unusual = true, said = true, wide = true;
 	bool bound = agent != agent->keeper->main;
 
-	for (const struct coop_agent *at = agent; at && depth < sizeof levels / sizeof *levels;
+	for (const struct coop_agent *at = agent; depth < sizeof levels / sizeof *levels;
 	     at = at->parent) {
+		const struct coop_sandbox_policy *own = &at->settings.sandbox;
+		bool first = at == at->keeper->main;
 		levels[depth++] = at;
-		unusual &= at == at->keeper->main || at->settings.sandbox.profile >= 0;
-		said &= at == at->keeper->main || at->settings.sandbox.require_set;
-		wide &= at == at->keeper->main || at->settings.sandbox.profile == COOP_PROFILE_FULL;
+		unusual = unusual && (first || own->profile >= 0);
+		said = said && (first || own->require_set);
+		wide = wide && (first || own->profile == COOP_PROFILE_FULL);
+		if (!at->parent)
+			break;
 	}
 	if (!unusual)
 		ret_list[count++] = &usual;
