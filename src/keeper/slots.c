@@ -158,7 +158,6 @@ static void fill(struct coop_pool *pool)
 		free(slot);
 		return;
 	}
-	slot->filled_at = coop_clock_now();
 	coop_list_add(&pool->slots, &slot->in_pool);
 	pool->count++;
 	keeper->slots.slot_count++;

@@ -29,7 +29,6 @@ struct coop_slot {
 	bool answered, ready;
 	pid_t pid; /* 0: not known yet */
 	struct coop_wire *wire;
-	uint64_t filled_at;
 };
 
 struct coop_slots {

@@ -30,16 +30,22 @@ static void keep_only(int channel)
 	(void)syscall(SYS_close_range, channel + 1, ~0u, 0);
 }
 
-static int run_payload(void *user)
+/* The program's own; on memory that we share with it a failure is told there. */
+static void begin_session(void)
 {
-	struct coop_payload *payload = user;
-
 	if (setsid() < 0) {
 		failure.step = COOP_STEP_SESSION;
 		failure.error = errno;
 		failure.event = COOP_PLAN_FAILED;
 		_exit(126);
 	}
+}
+
+static int run_payload(void *user)
+{
+	struct coop_payload *payload = user;
+
+	begin_session();
 	coop_payload_run(payload);
 }
 
@@ -152,12 +158,7 @@ static int park(void *user)
 {
 	struct coop_payload *payload = user;
 
-	if (setsid() < 0) {
-		failure.step = COOP_STEP_SESSION;
-		failure.error = errno;
-		failure.event = COOP_PLAN_FAILED;
-		_exit(126);
-	}
+	begin_session();
 	coop_payload_restrict(payload);
 	while (!go_on)
 		(void)futex(&go_on, FUTEX_WAIT, 0);
