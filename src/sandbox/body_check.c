@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sandbox/body.h"
+#include "sandbox/plain_path.h"
 
 #define PATH_BYTES 4096u
 
@@ -14,18 +15,7 @@ static const char *string_at(const struct coop_body_view *view, uint32_t offset)
 
 static bool normal(const char *path)
 {
-	if (!path || *path != '/' || strnlen(path, PATH_BYTES) == PATH_BYTES)
-		return false;
-	if (!path[1])
-		return true;
-	while (*path) {
-		size_t size = strcspn(++path, "/");
-		if (size == 0 || (size == 1 && *path == '.') ||
-		    (size == 2 && !memcmp(path, "..", 2)))
-			return false;
-		path += size;
-	}
-	return true;
+	return path && coop_plain_path(path);
 }
 
 /* `count` strings from there on, each relative and without empty, . and .. parts. */

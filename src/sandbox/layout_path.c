@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/glob.h"
+#include "sandbox/plain_path.h"
 
 #define LINKS_MAX 16
 #define DEPTH_MAX 128
@@ -26,20 +27,7 @@ bool coop_path_below(const char *path, const char *folder)
 
 bool coop_path_normal(const char *path)
 {
-	size_t total = strlen(path);
-
-	if (*path != '/' || total >= COOP_PATH_SIZE)
-		return false;
-	if (!path[1])
-		return true;
-	while (*path) {
-		size_t size = strcspn(++path, "/");
-		if (size == 0 || (size == 1 && *path == '.') ||
-		    (size == 2 && !memcmp(path, "..", 2)))
-			return false;
-		path += size;
-	}
-	return true;
+	return coop_plain_path(path);
 }
 
 static int fits(int written)
