@@ -79,7 +79,8 @@ struct coop_ghosts *coop_ghosts_new(const char *state)
 
 	if (!ghosts)
 		return NULL;
-	ghosts->list = ghosts->parent.fd = -1;
+	ghosts->list = -1;
+	ghosts->parent = COOP_GHOST_PARENT;
 	if (!state)
 		return ghosts;
 	int n = snprintf(path, sizeof path, "%s/ghosts", state);
@@ -179,7 +180,7 @@ static int take(struct coop_ghosts *ghosts, struct coop_ghost *ghost)
 	return r < 0 && !passed_over(ghosts, ghost->path, r) ? r : 0;
 }
 
-void coop_ghosts_release(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
+static void release(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = list[i].held ? *find(ghosts, list[i].path) : NULL;
@@ -199,19 +200,6 @@ static void remove_unused(struct coop_ghosts *ghosts, struct coop_ghost *list, s
 	}
 }
 
-void coop_ghosts_sweep(struct coop_ghosts *ghosts)
-{
-	for (size_t i = 0; i < BUCKETS && ghosts->count; i++) {
-		for (struct entry **place = &ghosts->buckets[i]; *place;) {
-			if ((*place)->users == 0)
-				remove_at(ghosts, place);
-			else
-				place = &(*place)->next;
-		}
-	}
-	finish(ghosts);
-}
-
 int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
 {
 	int r = 0;
@@ -221,7 +209,7 @@ int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = take(ghosts, &list[i]);
 	if (r < 0) {
-		coop_ghosts_release(ghosts, list, count);
+		release(ghosts, list, count);
 		remove_unused(ghosts, list, count);
 	}
 	finish(ghosts);
@@ -230,7 +218,7 @@ int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t
 
 void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
 {
-	coop_ghosts_release(ghosts, list, count);
+	release(ghosts, list, count);
 	remove_unused(ghosts, list, count);
 	finish(ghosts);
 }
@@ -241,7 +229,7 @@ bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path)
 		return false;
 	/* Looking changes nothing. */
 	struct entry *entry = *find((struct coop_ghosts *)(uintptr_t)ghosts, path);
-	struct coop_ghost_parent parent = {.fd = -1};
+	struct coop_ghost_parent parent = COOP_GHOST_PARENT;
 	bool stands = entry && coop_ghost_unchanged(&parent, path, &entry->mark);
 	coop_ghost_parent_close(&parent);
 	return stands;

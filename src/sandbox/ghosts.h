@@ -34,11 +34,6 @@ int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t
 /* Counts one user less for those held; removes those without any, if they are still as they were made. */
 void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count);
 
-/* The same in two steps, for who starts one process after the other: what is released stands until the next sweep, and is taken again
- * without being made. */
-void coop_ghosts_release(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count);
-void coop_ghosts_sweep(struct coop_ghosts *ghosts);
-
 /* Whether what is at path now is a placeholder of ours, still as it was made. */
 bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path);
 

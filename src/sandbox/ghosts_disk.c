@@ -19,7 +19,9 @@ void coop_ghost_parent_close(struct coop_ghost_parent *parent)
 {
 	if (parent->fd >= 0)
 		(void)close(parent->fd);
-	parent->fd = -1;
+	if (parent->socket >= 0)
+		(void)close(parent->socket);
+	parent->fd = parent->socket = -1;
 }
 
 /* The folder that the path lies in; *ret_name is the rest. An fd, which stays the parent's, or -errno. */
@@ -181,32 +183,67 @@ static int make_one(int parent, const struct coop_ghost *ghost, const char *name
 	return mkdirat(parent, name, 0755) < 0 ? -errno : 0;
 }
 
-int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *ghost,
-		    struct coop_ghost_mark *ret_mark)
+/* All sockets of a folder are one with many names: file systems take their time to find and to free an inode. 0; -errno: it did not
+ * work, or the name is taken. */
+static int link_socket(const struct coop_ghost_parent *parent, const char *name)
 {
-	const char *name;
-	struct stat st, around;
-	int fd = open_parent(parent, ghost->path, &name);
+	if (parent->socket < 0)
+		return -ENOENT;
+	return linkat(parent->socket, "", parent->fd, name, AT_EMPTY_PATH) < 0 ? -errno : 0;
+}
 
-	if (fd < 0)
-		return fd;
-	int r = make_one(fd, ghost, name);
-	if (r < 0)
-		return r;
-	/* By a descriptor: the name may be somebody else's by the next call. */
-	COOP_AUTO_FD int own = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. */
+static void give_away(int parent, int own, const struct stat *st)
+{
+	struct stat around;
+
+	if (fstat(parent, &around) == 0 &&
+	    (around.st_uid != st->st_uid || around.st_gid != st->st_gid))
+		(void)!fchownat(own, "", around.st_uid, around.st_gid, AT_EMPTY_PATH);
+}
+
+/* What was just made, by a descriptor: the name may be somebody else's by the next call. An fd, or -errno. */
+static int identify(int parent, const char *name, struct coop_ghost_mark *ret_mark)
+{
+	uid_t self = geteuid();
+	struct stat st;
+	COOP_AUTO_FD int own = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
 	if (own < 0 || fstat(own, &st) < 0)
 		return -errno;
-	if (st.st_uid != geteuid() || S_ISLNK(st.st_mode))
+	if (st.st_uid != self || S_ISLNK(st.st_mode))
 		return -EEXIST;
-	/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. */
-	if (geteuid() == 0 && fstat(fd, &around) == 0 &&
-	    (around.st_uid != st.st_uid || around.st_gid != st.st_gid))
-		(void)!fchownat(own, "", around.st_uid, around.st_gid, AT_EMPTY_PATH);
+	if (self == 0)
+		give_away(parent, own, &st);
 	*ret_mark = (struct coop_ghost_mark){.dev = st.st_dev,
 					     .ino = st.st_ino,
 					     .type = st.st_mode & S_IFMT,
 					     .size = S_ISREG(st.st_mode) ? st.st_size : 0};
+	return COOP_TAKE_FD(own);
+}
+
+int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *ghost,
+		    struct coop_ghost_mark *ret_mark)
+{
+	const char *name;
+	int fd = open_parent(parent, ghost->path, &name);
+
+	if (fd < 0)
+		return fd;
+	if (!ghost->folder && !ghost->content && link_socket(parent, name) == 0) {
+		*ret_mark = parent->socket_mark;
+		return 0;
+	}
+	int r = make_one(fd, ghost, name);
+	if (r < 0)
+		return r;
+	COOP_AUTO_FD int own = identify(fd, name, ret_mark);
+	if (own < 0)
+		return own;
+	if (ret_mark->type == S_IFSOCK && parent->socket < 0) {
+		parent->socket = COOP_TAKE_FD(own);
+		parent->socket_mark = *ret_mark;
+	}
 	return 0;
 }
 
@@ -220,12 +257,16 @@ int coop_ghost_list_add(struct coop_buf *text, const char *path, const struct co
 	return r < 0 ? r : coop_buf_append(text, path, strlen(path) + 1);
 }
 
-/* In place: one call more or less often. A keeper that is killed in between leaves a list whose last entry is cut, and that is told by
- * its missing NUL. */
-int coop_ghost_list_write(int fd, const struct coop_buf *text)
+/* In place, over what was there, which mostly is as long: to free and find room on disk again costs more than all the rest. A keeper that
+ * is killed in between leaves a list whose last entry is cut, and that is told by its missing NUL. */
+int coop_ghost_list_write(int fd, struct coop_buf *text)
 {
+	int r = coop_buf_append(text, "", 1);
 	const uint8_t *bytes = coop_buf_front(text);
 	size_t size = coop_buf_size(text);
+
+	if (r < 0)
+		return r;
 
 	for (size_t done = 0; done < size;) {
 		ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)done);
@@ -233,7 +274,7 @@ int coop_ghost_list_write(int fd, const struct coop_buf *text)
 			return -errno;
 		done += n > 0 ? (size_t)n : 0;
 	}
-	return ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
+	return 0;
 }
 
 static void remove_line(const char *line)
@@ -246,7 +287,7 @@ static void remove_line(const char *line)
 		return;
 	struct coop_ghost_mark mark = {
 		.dev = (dev_t)dev, .ino = (ino_t)ino, .type = (mode_t)type, .size = (off_t)size};
-	struct coop_ghost_parent parent = {.fd = -1};
+	struct coop_ghost_parent parent = COOP_GHOST_PARENT;
 	coop_ghost_remove(&parent, line + used, &mark);
 	coop_ghost_parent_close(&parent);
 }
@@ -265,7 +306,7 @@ void coop_ghost_list_remove_all(int fd)
 	const char *end = line ? line + coop_buf_size(&text) : NULL;
 	while (line < end) {
 		const char *nul = memchr(line, 0, (size_t)(end - line));
-		if (!nul)
+		if (!nul || nul == line)
 			break;
 		remove_line(line);
 		line = nul + 1;

@@ -18,12 +18,15 @@ struct coop_ghost_mark {
 	off_t size;  /* of a plain file */
 };
 
-/* The folder that the last one lay in: most lie side by side. Begins with fd -1, must be closed in the end. */
+/* The folder that the last one lay in: most lie side by side. Begins as COOP_GHOST_PARENT, must be closed in the end. */
 struct coop_ghost_parent {
 	int fd;
-	size_t size; /* of its path */
+	int socket;                         /* one that was made in it, -1: none yet */
+	struct coop_ghost_mark socket_mark; /* of that one */
+	size_t size;                        /* of its path */
 	char path[4096];
 };
+#define COOP_GHOST_PARENT ((struct coop_ghost_parent){.fd = -1, .socket = -1})
 void coop_ghost_parent_close(struct coop_ghost_parent *parent);
 
 /* 0 or -errno. No link is followed on the way, here and in the following. Where the file system has no sockets it is an empty folder. */
@@ -38,11 +41,11 @@ bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 void coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
 		       const struct coop_ghost_mark *mark);
 
-/* A list is a run of "TYPE DEVICE INODE SIZE /path", numbers, each with its NUL. 0 or -errno. */
+/* A list is a run of "TYPE DEVICE INODE SIZE /path", numbers, each with its NUL; an empty one ends it. 0 or -errno. */
 int coop_ghost_list_add(struct coop_buf *text, const char *path,
 			const struct coop_ghost_mark *mark);
-/* Replaces what the file holds. */
-int coop_ghost_list_write(int fd, const struct coop_buf *text);
+/* Replaces what the file holds; ends the text. */
+int coop_ghost_list_write(int fd, struct coop_buf *text);
 /* Removes from disk what the file names. */
 void coop_ghost_list_remove_all(int fd);
 

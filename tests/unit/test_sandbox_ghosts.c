@@ -81,27 +81,29 @@ static void test_shared(void **state)
 	assert_int_equal(kind_of(one), 0);
 }
 
-static void test_released_stands_until_the_sweep(void **state)
+/* One inode serves all sockets of a folder, and each name is kept and removed by itself. */
+static void test_sockets_share_an_inode(void **state)
 {
 	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
-	struct coop_ghost first = {.path = one, .folder = true}, second = {.path = two};
-	struct stat before, after;
+	char three[300];
+	struct coop_ghost list[] = {{.path = two}, {.path = three}}, later = {.path = three};
+	struct stat first, second;
 
 	(void)state;
-	assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
-	assert_int_equal(coop_ghosts_take(ghosts, &second, 1), 0);
-	assert_int_equal(lstat(one, &before), 0);
-	coop_ghosts_release(ghosts, &first, 1);
-	assert_true(coop_ghosts_stands(ghosts, one));
-	assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
-	assert_int_equal(lstat(one, &after), 0);
-	assert_int_equal(before.st_ino, after.st_ino);
-	coop_ghosts_sweep(ghosts);
-	assert_int_equal(coop_ghosts_count(ghosts), 2);
-	coop_ghosts_release(ghosts, &first, 1);
-	coop_ghosts_sweep(ghosts);
-	assert_int_equal(kind_of(one), 0);
-	assert_int_equal(kind_of(two), S_IFSOCK);
+	(void)snprintf(three, sizeof three, "%s/.profile", folder);
+	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+	assert_int_equal(lstat(two, &first), 0);
+	assert_int_equal(lstat(three, &second), 0);
+	/* Old kernels let only root make a name for a descriptor; others get two sockets. */
+	if (geteuid() == 0)
+		assert_int_equal(first.st_ino, second.st_ino);
+	assert_int_equal(coop_ghosts_take(ghosts, &later, 1), 0);
+	coop_ghosts_drop(ghosts, list, 2);
+	assert_int_equal(kind_of(two), 0);
+	assert_int_equal(kind_of(three), S_IFSOCK);
+	assert_true(coop_ghosts_stands(ghosts, three));
+	coop_ghosts_drop(ghosts, &later, 1);
+	assert_int_equal(kind_of(three), 0);
 	coop_ghosts_free(ghosts);
 }
 
@@ -276,6 +278,21 @@ static void test_left_by_a_killed_keeper(void **state)
 	assert_int_equal(kind_of(two), S_IFREG);
 	folder_write("ghosts", "16384 1\0004 x y /\0\0\377 1 1 1 /etc\00016384 1 2", 36, 0600);
 	coop_ghosts_free(coop_ghosts_new(folder));
+
+	/* What stands behind the end of a list is of an earlier, longer one. */
+	(void)rmdir(one); /* the old list may have named just this inode */
+	assert_int_equal(mkdir(one, 0755), 0);
+	struct stat st;
+	char longer[600] = "";
+	assert_int_equal(lstat(one, &st), 0);
+	(void)snprintf(longer + 1, sizeof longer - 1, "%u %ju %ju 0 %s", (unsigned)S_IFDIR,
+		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, one);
+	folder_write("ghosts", longer, sizeof longer, 0600);
+	coop_ghosts_free(coop_ghosts_new(folder));
+	assert_int_equal(kind_of(one), S_IFDIR);
+	folder_write("ghosts", longer + 1, sizeof longer - 1, 0600);
+	coop_ghosts_free(coop_ghosts_new(folder));
+	assert_int_equal(kind_of(one), 0);
 	free(list);
 }
 
@@ -284,8 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_made_and_removed, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_shared, begin, folder_remove),
-		cmocka_unit_test_setup_teardown(test_released_stands_until_the_sweep, begin,
-						folder_remove),
+		cmocka_unit_test_setup_teardown(test_sockets_share_an_inode, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_what_others_made_stays, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_removed_meanwhile, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_links_are_not_followed, begin, folder_remove),
