@@ -341,6 +341,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	keeper->ghosts = coop_ghosts_new(*keeper->state_dir ? keeper->state_dir : NULL);
 	if (!keeper->ghosts)
 		return coop_err_no_memory(err);
+	coop_nets_init(keeper);
 	coop_slots_init(keeper);
 	coop_groups_init(keeper);
 	warm_launcher(keeper);
@@ -440,6 +441,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_journal_flush(keeper);
 	coop_registry_free(keeper);
 	coop_slots_free(keeper);
+	coop_nets_free(keeper);
 	coop_groups_drop_cells(keeper);
 	coop_launchers_free(keeper);
 	coop_idmaps_clear(&keeper->idmaps);

@@ -19,6 +19,7 @@
 #include "keeper/journal.h"
 #include "keeper/launcher.h"
 #include "keeper/list.h"
+#include "keeper/net.h"
 #include "keeper/registry.h"
 #include "keeper/slots.h"
 #include "keeper/tree.h"
@@ -48,8 +49,7 @@ struct coop_keeper {
 	struct coop_host_sockets sockets;
 	struct coop_slots slots;
 	struct coop_groups groups;
-	uint64_t last_net; /* number of the last session's network */
-	unsigned net_count;
+	struct coop_nets nets;
 	struct coop_tree tree;
 
 	char socket_path[4096]; /* "" for a private keeper */

@@ -88,7 +88,7 @@ static void write_resources(const struct coop_keeper *keeper, struct coop_jsonw 
 	coop_jsonw_uint(w, "restarts", keeper->launchers.restarts);
 	coop_jsonw_end(w);
 	coop_jsonw_begin(w, "sandbox");
-	coop_jsonw_uint(w, "net_namespaces", keeper->net_count);
+	coop_jsonw_uint(w, "net_namespaces", keeper->nets.count);
 	coop_jsonw_uint(w, "ghosts", coop_ghosts_count(keeper->ghosts));
 	coop_jsonw_uint(w, "cgroups",
 			keeper->groups.known ? coop_cgroups_count(&keeper->groups.host) : 0);

@@ -361,6 +361,7 @@ void coop_slots_pressed(struct coop_keeper *keeper)
 {
 	keeper->slots.pressed_until = coop_clock_now() + PRESSED_NS;
 	coop_slots_drop_all(keeper);
+	coop_nets_drop_idle(keeper);
 }
 
 /* Something was mounted or unmounted: what was prepared shows the host as it was before. */

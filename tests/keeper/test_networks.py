@@ -1,0 +1,51 @@
+"""The networks of sessions: one for all commands of a session, whether they run side by side or one after the other."""
+
+import unittest
+
+from lib.keeper import KeeperCase
+
+
+class NetworkTest(KeeperCase):
+    slots = 0
+
+    def namespace(self, **args):
+        process = self.spawn("readlink", "/proc/self/ns/net", **args)["id"]
+        self.ended(process)
+        return self.output(process).decode().strip()
+
+    def count(self):
+        return self.client.call("info")["sandbox"]["net_namespaces"]
+
+    def test_commands_one_after_the_other_share_it(self):
+        first, second = self.namespace(), self.namespace()
+        self.assertIn("net:", first)
+        self.assertEqual(first, second)
+        self.assertEqual(self.count(), 1)
+
+    def test_it_goes_with_its_session(self):
+        session = self.client.call("session_new")["session"]["id"]
+        own = self.namespace()
+        first = self.namespace(session=session)
+        self.assertEqual(first, self.namespace(session=session))
+        self.assertNotEqual(first, own)
+        self.assertEqual(self.count(), 2)
+        self.client.call("session_end", id=session)
+        self.assertEqual(self.count(), 1)
+        self.assertEqual(own, self.namespace())
+
+    def test_idle_ones_are_bounded(self):
+        sessions = [self.client.call("session_new")["session"]["id"] for _ in range(20)]
+        seen = {self.namespace(session=session) for session in sessions}
+        self.assertEqual(len(seen), 20)
+        self.assertEqual(self.count(), 16)
+        for session in sessions:
+            self.client.call("session_end", id=session)
+        self.assertEqual(self.count(), 0)
+
+    def test_none_is_kept_for_a_command_of_its_own(self):
+        self.namespace(**self.granted(network="none"))
+        self.assertEqual(self.count(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
