@@ -17,9 +17,8 @@
 #define TABLE "/proc/net/unix"
 #define TABLE_MAX (8u << 20)
 #define PIECE 8192u
-/* How long a table counts. What appears after the start of a command is not covered either, so this much more changes little; commands
- * that come one after the other share one look. */
-#define KEPT_NS 100000000u
+#define MANY 256u /* reading so many takes longer than a start may */
+#define KEPT_NS 250000000u
 #define KNOWN_NS UINT64_C(5000000000)
 #define FIELDS_BEFORE_PATH 7
 
@@ -160,7 +159,7 @@ const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets)
 	struct coop_buf *table = &sockets->table;
 	uint64_t now = coop_clock_now();
 
-	if (sockets->read_at && now - sockets->read_at < KEPT_NS)
+	if (sockets->count > MANY && now - sockets->read_at < KEPT_NS)
 		return (const char *const *)sockets->paths;
 	sockets->read_at = now;
 	coop_buf_consume(table, coop_buf_size(table));

@@ -18,8 +18,8 @@ struct coop_host_sockets {
 	struct coop_buf table;         /* the kernel's list */
 };
 
-/* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond the bound the rest is left out. The
- * answer may be a tenth of a second old. NULL-terminated, until the next call; NULL: none, or not to be had. */
+/* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond the bound the rest is left out.
+ * Where there are many the answer may be a quarter of a second old. NULL-terminated, until the next call; NULL: none, or not to be had. */
 const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets);
 
 void coop_host_sockets_clear(struct coop_host_sockets *sockets);

@@ -20,6 +20,7 @@
 #include "keeper/launcher_start.h"
 #include "keeper/slots.h"
 #include "keeper/spawn.h"
+#include "keeper/spawn_fds.h"
 
 /* At most this many plans wait for their answer: each carries descriptors, and the kernel bounds those in flight. */
 #define SENT_MAX 48u
@@ -160,13 +161,8 @@ static int send_plan(struct coop_launcher *launcher, struct coop_spawn *spawn)
 {
 	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
 	int fds[COOP_SPAWN_FDS_MAX];
-	size_t count = 0;
+	size_t count = coop_spawn_plan_fds(spawn, fds);
 
-	/* Without gaps: the plan's flags say which there are. */
-	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
-		if (spawn->fds[i] >= 0)
-			fds[count++] = spawn->fds[i];
-	}
 	plan->sequence = launcher->keeper->launchers.sequence + 1;
 	return coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message), fds, count);
 }

@@ -35,6 +35,7 @@ static void set_plan(const struct coop_process *process, enum coop_plan_kind kin
 		       (process->on_exit == COOP_ON_EXIT_KILL ? COOP_PLAN_KILL_REST : 0u);
 	plan->mark = process->keeper->mark | process->n;
 	plan->extra_fds = confine->tree_count;
+	plan->op_first = kind == COOP_PLAN_GO ? confine->layout.base_ops : 0;
 }
 
 int coop_plans_make(const struct coop_process *process, enum coop_plan_kind kind,

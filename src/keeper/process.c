@@ -373,7 +373,8 @@ void coop_process_write_ends(struct coop_keeper *keeper)
 		coop_spawn_audit_end(process);
 		if (is_news(process))
 			coop_journal_ended(process);
-		if (process->childless)
+		/* With a first process its mounts stand until that one is gone, and so do the placeholders below them. */
+		if (process->childless && (!coop_process_boxed(process) || process->root_gone))
 			coop_confine_over(process);
 		coop_process_unref(process);
 	}

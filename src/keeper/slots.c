@@ -14,7 +14,6 @@
 #include "keeper/confine.h"
 #include "keeper/keeper.h"
 #include "keeper/net.h"
-#include "keeper/plans.h"
 #include "keeper/process.h"
 #include "keeper/wire.h"
 
@@ -177,26 +176,23 @@ static struct coop_pool *find(struct coop_keeper *keeper, const struct coop_buf 
 	return NULL;
 }
 
-/* Takes the message over. */
-static struct coop_pool *new_pool(struct coop_process *process, struct coop_buf *message)
+static struct coop_pool *new_pool(struct coop_process *process, const struct coop_buf *message)
 {
 	struct coop_keeper *keeper = process->keeper;
 	struct coop_pool *pool = coop_mem_zalloc(sizeof *pool);
 	struct coop_net *net = process->confine->net;
 
 	/* A network that is nobody's session's is not shared, not even with a slot. */
-	if (!pool || (net && !net->home)) {
+	if (!pool || (net && !net->home) ||
+	    coop_buf_append(&pool->message, coop_buf_front(message), coop_buf_size(message)) < 0) {
 		free(pool);
 		return NULL;
 	}
 	if (keeper->slots.pool_count >= POOLS_MAX)
 		drop_pool(COOP_LIST_ITEM(keeper->slots.pools.prev, struct coop_pool, in_all));
-	*pool = (struct coop_pool){.keeper = keeper,
-				   .message = *message,
-				   .target = FIRST_TARGET,
-				   .launcher =
-					   coop_launcher_get(keeper, &process->confine->launcher)};
-	*message = (struct coop_buf){0};
+	pool->keeper = keeper;
+	pool->target = FIRST_TARGET;
+	pool->launcher = coop_launcher_get(keeper, &process->confine->launcher);
 	coop_list_init(&pool->slots);
 	if (net && net->home)
 		pool->net = coop_net_take(keeper, net->home, net->uid);
@@ -206,34 +202,27 @@ static struct coop_pool *new_pool(struct coop_process *process, struct coop_buf 
 }
 
 /* The kind of slot that the process needs; NULL: it can have none. */
-static struct coop_pool *pool_of(struct coop_process *process)
+static struct coop_pool *pool_of(struct coop_process *process, const struct coop_buf *fill)
 {
-	struct coop_buf message = {0};
-	int body_fd = -1;
-	struct coop_pool *pool = NULL;
-	int r = coop_plans_make(process, COOP_PLAN_FILL, NULL, &message, &body_fd);
+	struct coop_pool *pool = find(process->keeper, fill);
 
-	if (r == 0 && body_fd < 0) {
-		pool = find(process->keeper, &message);
-		if (!pool)
-			pool = new_pool(process, &message);
-	}
-	if (body_fd >= 0)
-		(void)close(body_fd);
-	coop_buf_clear(&message);
-	return pool;
+	return pool ? pool : new_pool(process, fill);
 }
 
-static bool possible(const struct coop_process *process)
+bool coop_slots_fit(const struct coop_process *process)
 {
-	const struct coop_keeper *keeper = process->keeper;
 	const struct coop_confine *confine = process->confine;
 
-	return keeper->conf.profiles.slots > 0 && !keeper->slots.off && !keeper->stopping &&
-	       coop_clock_now() >= keeper->slots.pressed_until && confine->init &&
-	       !confine->grouped &&
+	return confine->init && confine->kind == COOP_CONFINE_NAMESPACES && !confine->grouped &&
 	       /* Found by path after the old root is gone: not possible. */
-	       (confine->policy.root == COOP_ROOT_HOST || keeper->host.root_keeper);
+	       (confine->policy.root == COOP_ROOT_HOST || process->keeper->host.root_keeper);
+}
+
+/* Whether there may be any now. */
+static bool wanted(const struct coop_keeper *keeper)
+{
+	return keeper->conf.profiles.slots > 0 && !keeper->slots.off && !keeper->stopping &&
+	       coop_clock_now() >= keeper->slots.pressed_until;
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -283,10 +272,11 @@ static struct coop_slot *ready_slot(const struct coop_pool *pool)
 	return NULL;
 }
 
-bool coop_slots_take(struct coop_process *process, struct coop_wire **ret_wire, pid_t *ret_pid)
+bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
+		     struct coop_wire **ret_wire, pid_t *ret_pid)
 {
 	struct coop_keeper *keeper = process->keeper;
-	struct coop_pool *pool = possible(process) ? pool_of(process) : NULL;
+	struct coop_pool *pool = wanted(keeper) ? pool_of(process, fill) : NULL;
 
 	if (!pool)
 		return false;

@@ -48,9 +48,13 @@ struct coop_slots {
 void coop_slots_init(struct coop_keeper *keeper);
 void coop_slots_free(struct coop_keeper *keeper);
 
-/* A slot that fits the process, taken out of its pool: the wire and the pid are the caller's from now on, the struct is gone. False: none
- * is there. Either way one of that kind will be made soon. */
-bool coop_slots_take(struct coop_process *process, struct coop_wire **ret_wire, pid_t *ret_pid);
+/* Whether the process can be started in two steps at all: first a sandbox, then the command in it. */
+bool coop_slots_fit(const struct coop_process *process);
+
+/* A slot that fits the process, taken out of its pool: the wire and the pid are the caller's from now on, the struct is gone. `fill` is
+ * the plan that makes one, as coop_plans_make does. False: none is there. Either way one of that kind will be made soon. */
+bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
+		     struct coop_wire **ret_wire, pid_t *ret_pid);
 
 /* The launcher's answer to a fill. */
 void coop_slot_answered(struct coop_slot *slot, pid_t pid, int error);

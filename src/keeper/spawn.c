@@ -31,6 +31,7 @@ static void release(struct coop_spawn *spawn)
 	spawn->process->spawn = NULL;
 	coop_spawn_fds_close(spawn);
 	coop_buf_clear(&spawn->message);
+	coop_buf_clear(&spawn->rest);
 	coop_wire_close(spawn->wire);
 	coop_process_unref(spawn->process);
 	free(spawn);
@@ -113,10 +114,19 @@ static void succeed(struct coop_spawn *spawn)
 
 static int watch_child(struct coop_spawn *spawn);
 
+/* A sandbox that is made for one process carries its mark from the beginning. */
+static void mark_sandbox(struct coop_spawn *spawn)
+{
+	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
+
+	plan->mark = spawn->process->keeper->mark | spawn->process->n;
+}
+
 /* A slot did not fit after all: the launcher does it from the beginning. */
 static void begin_anew(struct coop_spawn *spawn)
 {
 	coop_spawn_leave_slot(spawn);
+	mark_sandbox(spawn);
 	int r = watch_child(spawn);
 	if (r < 0)
 		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
@@ -158,12 +168,13 @@ static int try_again(struct coop_spawn *spawn)
 		.request = spawn->request,
 		.launcher = spawn->launcher,
 		.message = spawn->message,
+		.rest = spawn->rest,
 		.attempts = spawn->attempts + 1,
 	};
 	memcpy(next->fds, spawn->fds, sizeof next->fds);
 	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
 		spawn->fds[i] = -1;
-	spawn->message = (struct coop_buf){0};
+	spawn->message = spawn->rest = (struct coop_buf){0};
 	release(spawn);
 	process->spawn = next;
 	int r = watch_child(next);
@@ -381,6 +392,7 @@ void coop_spawn_listen(struct coop_spawn *spawn, struct coop_wire *wire)
 	wire->on_end = on_end;
 }
 
+/* In two steps the rest lies ready for the child before it is cloned. */
 static int watch_child(struct coop_spawn *spawn)
 {
 	int error = 0;
@@ -390,7 +402,7 @@ static int watch_child(struct coop_spawn *spawn)
 	if (!spawn->wire)
 		return -error;
 	coop_spawn_listen(spawn, spawn->wire);
-	return 0;
+	return coop_buf_size(&spawn->rest) ? coop_spawn_send_rest(spawn, spawn->wire) : 0;
 }
 
 /* The trees of the view: one duplicate each, so that another try can send them again. */
@@ -422,20 +434,24 @@ static int prepare(struct coop_spawn *spawn, const struct coop_spawn_command *co
 			fcntl(spawn->process->confine->group.fd, F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_CGROUP] < 0 ? -errno : 0;
 	}
+	if (r == 0 && coop_slots_fit(spawn->process))
+		return coop_spawn_plan_steps(spawn, command);
 	return r < 0 ? r
 		     : coop_plans_make(spawn->process, COOP_PLAN_SPAWN, command, &spawn->message,
 				       &spawn->fds[COOP_PLAN_FD_BODY]);
 }
 
 /* Through a prepared sandbox if one fits, else from the beginning. 0 or -errno. */
-static int begin(struct coop_spawn *spawn, const struct coop_spawn_command *command)
+static int begin(struct coop_spawn *spawn)
 {
 	struct coop_wire *wire = NULL;
 	pid_t pid = 0;
 
-	if (coop_slots_take(spawn->process, &wire, &pid) &&
-	    coop_spawn_enter_slot(spawn, command, wire, pid) == 0)
+	if (coop_buf_size(&spawn->rest) &&
+	    coop_slots_take(spawn->process, &spawn->message, &wire, &pid) &&
+	    coop_spawn_enter_slot(spawn, wire, pid) == 0)
 		return 0;
+	mark_sandbox(spawn);
 	int r = watch_child(spawn);
 	if (r == 0)
 		coop_launcher_submit(spawn->launcher, spawn);
@@ -469,7 +485,7 @@ int coop_spawn_start(struct coop_process *process, const struct coop_spawn_comma
 	}
 	request->state = process;
 	request->on_drop = drop_request;
-	r = begin(spawn, command);
+	r = begin(spawn);
 	if (r < 0) {
 		request->on_drop = NULL;
 		release(spawn);

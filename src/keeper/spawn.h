@@ -25,6 +25,8 @@ struct coop_spawn {
 	struct coop_launcher *launcher;
 	struct coop_link in_launcher;
 	struct coop_buf message; /* plan and body */
+	struct coop_buf
+		rest; /* in two steps: what the sandbox is sent that the message makes; empty: the message is all */
 	int fds[COOP_SPAWN_FDS_MAX];
 	uint64_t sequence; /* 0: not sent */
 	unsigned attempts;

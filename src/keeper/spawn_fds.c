@@ -125,3 +125,32 @@ void coop_spawn_fds_close(struct coop_spawn *spawn)
 		spawn->fds[i] = -1;
 	}
 }
+
+size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret)
+{
+	bool all = !coop_buf_size(&spawn->rest);
+	size_t count = 0;
+
+	/* Without gaps: the plan's flags say which there are. */
+	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
+		bool sandbox = i == COOP_PLAN_FD_CHANNEL || i == COOP_PLAN_FD_NET;
+		if (!all && !sandbox && i < COOP_PLAN_FD_BODY)
+			ret[count++] = spawn->process->keeper->null_fd;
+		else if (spawn->fds[i] >= 0 && (all || sandbox))
+			ret[count++] = spawn->fds[i];
+	}
+	return count;
+}
+
+size_t coop_spawn_rest_fds(const struct coop_spawn *spawn, int *ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
+		bool command = i < COOP_PLAN_FD_CHANNEL || i == COOP_PLAN_FD_BODY ||
+			       i >= COOP_PLAN_FD_COUNT;
+		if (spawn->fds[i] >= 0 && command)
+			ret[count++] = spawn->fds[i];
+	}
+	return count;
+}

@@ -3,6 +3,7 @@
 #define COOP_KEEPER_SPAWN_FDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct coop_keeper;
 struct coop_spawn;
@@ -14,6 +15,10 @@ int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_our
 /* Opens stdin, stdout and stderr. The keeper's ends are the process's and are watched; the child's are in spawn->fds, also on
  * failure: close them. 0 or -errno. */
 int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin);
+
+/* Those that go with the message to the launcher, COOP_SPAWN_FDS_MAX at most; those that go with the rest, where there is one. How many. */
+size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret);
+size_t coop_spawn_rest_fds(const struct coop_spawn *spawn, int *ret);
 
 /* Closes the child's ends. */
 void coop_spawn_fds_close(struct coop_spawn *spawn);

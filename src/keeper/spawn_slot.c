@@ -1,5 +1,6 @@
 #include "keeper/spawn_slot.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/fdpass.h"
@@ -8,32 +9,41 @@
 #include "keeper/plans.h"
 #include "keeper/process.h"
 #include "keeper/spawn.h"
+#include "keeper/spawn_fds.h"
 #include "keeper/wire.h"
 
-int coop_spawn_enter_slot(struct coop_spawn *spawn, const struct coop_spawn_command *command,
-			  struct coop_wire *wire, pid_t pid)
+int coop_spawn_plan_steps(struct coop_spawn *spawn, const struct coop_spawn_command *command)
+{
+	int body_fd = -1;
+	int r = coop_plans_make(spawn->process, COOP_PLAN_FILL, NULL, &spawn->message, &body_fd);
+
+	/* What all commands of a kind have in common is small. */
+	if (body_fd >= 0) {
+		(void)close(body_fd);
+		return -E2BIG;
+	}
+	return r < 0 ? r
+		     : coop_plans_make(spawn->process, COOP_PLAN_GO, command, &spawn->rest,
+				       &spawn->fds[COOP_PLAN_FD_BODY]);
+}
+
+int coop_spawn_send_rest(const struct coop_spawn *spawn, const struct coop_wire *wire)
+{
+	int fds[COOP_SPAWN_FDS_MAX];
+	size_t count = coop_spawn_rest_fds(spawn, fds);
+
+	return coop_fdpass_send(wire->fd, coop_buf_front(&spawn->rest), coop_buf_size(&spawn->rest),
+				fds, count);
+}
+
+int coop_spawn_enter_slot(struct coop_spawn *spawn, struct coop_wire *wire, pid_t pid)
 {
 	struct coop_process *process = spawn->process;
-	struct coop_buf message = {0};
-	int fds[COOP_SPAWN_FDS_MAX], body_fd = -1;
-	size_t count = 0;
-	int r = coop_plans_make(process, COOP_PLAN_GO, command, &message, &body_fd);
 
-	for (int i = 0; i < COOP_PLAN_FD_CHANNEL; i++)
-		fds[count++] = spawn->fds[i];
-	if (body_fd >= 0)
-		fds[count++] = body_fd;
-	for (uint32_t i = 0; i < process->confine->tree_count; i++)
-		fds[count++] = process->confine->trees[i];
 	coop_spawn_listen(spawn, wire);
+	int r = coop_registry_set_root(process, pid);
 	if (r == 0)
-		r = coop_registry_set_root(process, pid);
-	if (r == 0)
-		r = coop_fdpass_send(wire->fd, coop_buf_front(&message), coop_buf_size(&message),
-				     fds, count);
-	if (body_fd >= 0)
-		(void)close(body_fd);
-	coop_buf_clear(&message);
+		r = coop_spawn_send_rest(spawn, wire);
 	if (r < 0) {
 		coop_registry_unset_root(process);
 		coop_wire_close(wire);

@@ -1,4 +1,5 @@
-/* A spawn through a prepared sandbox. */
+/* A spawn in two steps: a sandbox, and the command in it. The sandbox is a slot that was prepared, or is made for this command; the rest is
+ * sent to it over its channel, be it ready or not. */
 #ifndef COOP_KEEPER_SPAWN_SLOT_H
 #define COOP_KEEPER_SPAWN_SLOT_H
 
@@ -8,9 +9,14 @@ struct coop_spawn;
 struct coop_spawn_command;
 struct coop_wire;
 
-/* Sends the rest of the plan to a slot, which becomes the process. 0, or -errno: the wire is closed, and it takes the other way. */
-int coop_spawn_enter_slot(struct coop_spawn *spawn, const struct coop_spawn_command *command,
-			  struct coop_wire *wire, pid_t pid);
+/* Makes both messages. 0 or -errno. */
+int coop_spawn_plan_steps(struct coop_spawn *spawn, const struct coop_spawn_command *command);
+
+/* Sends the rest of the plan to whoever has the other end of the wire, or will. 0 or -errno. */
+int coop_spawn_send_rest(const struct coop_spawn *spawn, const struct coop_wire *wire);
+
+/* The slot becomes the process. 0, or -errno: the wire is closed, and it takes the other way. */
+int coop_spawn_enter_slot(struct coop_spawn *spawn, struct coop_wire *wire, pid_t pid);
 
 /* What was prepared did not fit after all: the folder was moved, or the host has changed. All is as before it was entered. */
 void coop_spawn_leave_slot(struct coop_spawn *spawn);

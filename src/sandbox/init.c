@@ -200,7 +200,7 @@ static void receive_rest(struct coop_payload *payload, struct coop_view *view, i
 		r = coop_view_console(view);
 	if (r < 0) {
 		errno = -r;
-		coop_channel_fail(channel, COOP_STEP_MOUNTS, failed);
+		coop_channel_fail(channel, COOP_STEP_MOUNTS, message.plan.op_first + failed);
 	}
 	payload->cwd = coop_view_target(view, body.text + message.plan.cwd);
 	if (payload->cwd < 0) {

@@ -132,7 +132,9 @@ static void build_base(struct coop_builder *b)
 		coop_layout_home(b);
 	coop_layout_hide_keeper(b);
 	coop_layout_pivot(b, true);
-	coop_layout_base_rules(b);
+	/* Where the root is left only later, /tmp is what becomes the root: a rule for it would be one for everything. */
+	if (!coop_layout_pivots_late(b))
+		coop_layout_base_rules(b);
 	out->base_ops = op_count(out);
 	out->base_rules = (uint32_t)(coop_buf_size(&out->rules) / sizeof(struct coop_plan_rule));
 	out->base_text = (uint32_t)coop_buf_size(&out->text);
@@ -148,6 +150,8 @@ static void build_command(struct coop_builder *b)
 		coop_builder_write_seals(b);
 	coop_layout_files(b);
 	coop_layout_pivot(b, false);
+	if (coop_layout_pivots_late(b))
+		coop_layout_base_rules(b);
 	coop_layout_rules(b);
 }
 

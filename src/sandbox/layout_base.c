@@ -127,6 +127,11 @@ void coop_layout_pivot(struct coop_builder *b, bool early)
 		coop_builder_op(b, (struct coop_plan_op){.kind = COOP_OP_PIVOT, .fd = -1}, NULL);
 }
 
+bool coop_layout_pivots_late(const struct coop_builder *b)
+{
+	return b->input->policy->root == COOP_ROOT_MINIMAL && !pivots_early(b->input);
+}
+
 void coop_layout_base(struct coop_builder *b)
 {
 	bool minimal = b->input->policy->root == COOP_ROOT_MINIMAL;

@@ -104,6 +104,8 @@ void coop_layout_cover_masks(struct coop_builder *b);
 /* layout_base.c: the part that every process of a kind begins with. */
 void coop_layout_base(struct coop_builder *b);
 void coop_layout_pivot(struct coop_builder *b, bool early);
+/* Whether the root is left only when the command's own part is there. */
+bool coop_layout_pivots_late(const struct coop_builder *b);
 
 /* layout_protect.c: deny_write and protected paths. */
 void coop_layout_protect(struct coop_builder *b);

@@ -52,8 +52,8 @@ enum coop_launcher_kind {
 
 enum coop_plan_kind {
 	COOP_PLAN_SPAWN, /* clone and go on to the end */
-	COOP_PLAN_FILL, /* clone a slot: go as far as is possible without a command, say READY and wait for GO on the channel */
-	COOP_PLAN_GO,   /* to a slot: the rest */
+	COOP_PLAN_FILL, /* clone a sandbox: go as far as is possible without a command, say READY and wait for GO on the channel */
+	COOP_PLAN_GO,   /* to that sandbox: the rest */
 	COOP_PLAN_FORGET, /* no process: the keeper has the net namespace net_id. It is not answered, and no fds come with it */
 };
 
@@ -103,7 +103,8 @@ struct coop_plan {
 	uint32_t scopes;               /* with Landlock of ABI 6: LANDLOCK_SCOPE_… */
 	uint32_t cwd;                  /* with CWD_PATH: offset into the text */
 	uint32_t extra_fds;
-	uint32_t unused; /* no gaps: plans are compared byte by byte */
+	uint32_t
+		op_first; /* of GO: how many operations came with FILL. No gaps: plans are compared byte by byte */
 };
 
 _Static_assert(sizeof(struct coop_plan) % 8 == 0, "the body that follows is aligned");
