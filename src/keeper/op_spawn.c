@@ -43,8 +43,6 @@ static int launch(struct coop_draft *draft)
 
 	if (r == 0)
 		r = coop_private_files_write(process, draft->injections, draft->err);
-	if (r == 0)
-		r = coop_confine_hold(process, draft->err);
 	return r < 0 ? r : coop_spawn_start(process, &command, request, draft->err);
 }
 

@@ -26,7 +26,7 @@
 
 #define ATTEMPTS_MAX 3 /* plans lost with a dying launcher are sent again */
 
-static void release(struct coop_spawn *spawn)
+void coop_spawn_release(struct coop_spawn *spawn)
 {
 	spawn->process->spawn = NULL;
 	coop_spawn_fds_close(spawn);
@@ -34,15 +34,8 @@ static void release(struct coop_spawn *spawn)
 	coop_buf_clear(&spawn->rest);
 	coop_wire_close(spawn->wire);
 	coop_process_unref(spawn->process);
+	free(spawn->refusal);
 	free(spawn);
-}
-
-static void drop_request(struct coop_request *request)
-{
-	struct coop_process *process = request->state;
-
-	if (process->spawn)
-		process->spawn->request = NULL;
 }
 
 static void fail_spawn(struct coop_spawn *spawn)
@@ -52,19 +45,23 @@ static void fail_spawn(struct coop_spawn *spawn)
 	struct coop_err err;
 	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.error;
 
-	coop_spawn_explain(spawn, &err);
+	if (spawn->refusal)
+		err = *spawn->refusal;
+	else
+		coop_spawn_explain(spawn, &err);
 	if (error == EAGAIN || error == ENOMEM)
 		coop_slots_pressed(process->keeper);
 	/* Only what a user could have meant as a command leaves a record; want of resources does not. */
 	bool keep =
-		process->record_failure && !spawn->reply_error && error != E2BIG &&
+		process->record_failure && !spawn->refusal && !spawn->reply_error &&
+		error != E2BIG &&
 		(spawn->failure.step == COOP_STEP_EXEC || spawn->failure.step == COOP_STEP_CHDIR);
 	/* The child is reaped as somebody unknown: it never was a process of ours. */
 	coop_registry_clear_pid(process);
 	if (!*process->id)
 		coop_registry_name(process, spawn->cloned_pid ? spawn->cloned_pid : 0);
 	process->record_failure = keep;
-	release(spawn);
+	coop_spawn_release(spawn);
 	coop_confine_over(process);
 	coop_process_failed(process, error == ENOENT ? 127 : 126);
 	if (keep)
@@ -97,7 +94,7 @@ static void succeed(struct coop_spawn *spawn)
 		process->wire->on_message = on_later_message;
 		process->wire->on_end = on_later_end;
 	}
-	release(spawn);
+	coop_spawn_release(spawn);
 	coop_confine_started(process);
 	coop_process_executed(process);
 	if (request) {
@@ -112,26 +109,13 @@ static void succeed(struct coop_spawn *spawn)
 		coop_process_root_gone(process);
 }
 
-static int watch_child(struct coop_spawn *spawn);
-
-/* A sandbox that is made for one process carries its mark from the beginning. */
-static void mark_sandbox(struct coop_spawn *spawn)
-{
-	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
-
-	plan->mark = spawn->process->keeper->mark | spawn->process->n;
-}
-
 /* A slot did not fit after all: the launcher does it from the beginning. */
 static void begin_anew(struct coop_spawn *spawn)
 {
 	coop_spawn_leave_slot(spawn);
-	mark_sandbox(spawn);
-	int r = watch_child(spawn);
+	int r = coop_spawn_submit(spawn);
 	if (r < 0)
 		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
-	else
-		coop_launcher_submit(spawn->launcher, spawn);
 }
 
 /* Both words are in: the launcher's (or it is dead) and the child's. */
@@ -146,7 +130,7 @@ static void conclude(struct coop_spawn *spawn)
 	if (spawn->failure.event && process->confine->pooled &&
 	    spawn->failure.step == COOP_STEP_MOUNTS)
 		begin_anew(spawn);
-	else if (spawn->reply_error || spawn->failure.event)
+	else if (spawn->refusal || spawn->reply_error || spawn->failure.event)
 		fail_spawn(spawn);
 	else
 		succeed(spawn);
@@ -175,13 +159,11 @@ static int try_again(struct coop_spawn *spawn)
 	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
 		spawn->fds[i] = -1;
 	spawn->message = spawn->rest = (struct coop_buf){0};
-	release(spawn);
+	coop_spawn_release(spawn);
 	process->spawn = next;
-	int r = watch_child(next);
+	int r = coop_spawn_submit(next);
 	if (r < 0)
 		coop_spawn_refused(next, -r, COOP_STEP_CLONE);
-	else
-		coop_launcher_submit(next->launcher, next);
 	return 0;
 }
 
@@ -360,8 +342,28 @@ void coop_spawn_unanswered(struct coop_spawn *spawn)
 	spawn->unanswered = true;
 	if (spawn->cloned_pid)
 		adopt(spawn);
+	else if (spawn->refusal)
+		coop_spawn_refused(spawn, EIO, COOP_STEP_CLONE);
 	else if (spawn->heard)
 		repeat(spawn);
+}
+
+void coop_spawn_abandon(struct coop_spawn *spawn, const struct coop_err *err)
+{
+	spawn->refusal = coop_mem_alloc(sizeof *spawn->refusal);
+	if (spawn->refusal)
+		*spawn->refusal = *err;
+	else
+		spawn->failure = (struct coop_plan_status){
+			.event = COOP_PLAN_FAILED, .step = COOP_STEP_BODY, .error = ENOMEM};
+	coop_wire_close(spawn->wire);
+	spawn->wire = NULL;
+	spawn->heard = true;
+	/* Not sent yet: nobody will answer. */
+	if (!spawn->sequence) {
+		coop_list_remove(&spawn->in_launcher);
+		coop_spawn_refused(spawn, EIO, COOP_STEP_CLONE);
+	}
 }
 
 void coop_spawn_root_gone(struct coop_spawn *spawn, int wait_status, const struct rusage *usage)
@@ -390,106 +392,4 @@ void coop_spawn_listen(struct coop_spawn *spawn, struct coop_wire *wire)
 	wire->user = spawn;
 	wire->on_message = on_message;
 	wire->on_end = on_end;
-}
-
-/* In two steps the rest lies ready for the child before it is cloned. */
-static int watch_child(struct coop_spawn *spawn)
-{
-	int error = 0;
-
-	spawn->wire =
-		coop_wire_new(spawn->process->keeper, &spawn->fds[COOP_PLAN_FD_CHANNEL], &error);
-	if (!spawn->wire)
-		return -error;
-	coop_spawn_listen(spawn, spawn->wire);
-	return coop_buf_size(&spawn->rest) ? coop_spawn_send_rest(spawn, spawn->wire) : 0;
-}
-
-/* The trees of the view: one duplicate each, so that another try can send them again. */
-static int add_trees(struct coop_spawn *spawn)
-{
-	const struct coop_confine *confine = spawn->process->confine;
-
-	for (uint32_t i = 0; i < confine->tree_count; i++) {
-		int fd = fcntl(confine->trees[i], F_DUPFD_CLOEXEC, 3);
-		if (fd < 0)
-			return -errno;
-		spawn->fds[COOP_PLAN_FD_COUNT + i] = fd;
-	}
-	return 0;
-}
-
-static int prepare(struct coop_spawn *spawn, const struct coop_spawn_command *command)
-{
-	int r = coop_spawn_fds_open(spawn, command->stdin_pipe);
-
-	if (r == 0) {
-		spawn->fds[COOP_PLAN_FD_CWD] = fcntl(command->cwd_fd, F_DUPFD_CLOEXEC, 3);
-		r = spawn->fds[COOP_PLAN_FD_CWD] < 0 ? -errno : 0;
-	}
-	if (r == 0)
-		r = add_trees(spawn);
-	if (r == 0 && (spawn->process->confine->flags & COOP_PLAN_CGROUP_FD)) {
-		spawn->fds[COOP_PLAN_FD_CGROUP] =
-			fcntl(spawn->process->confine->group.fd, F_DUPFD_CLOEXEC, 3);
-		r = spawn->fds[COOP_PLAN_FD_CGROUP] < 0 ? -errno : 0;
-	}
-	if (r == 0 && coop_slots_fit(spawn->process))
-		return coop_spawn_plan_steps(spawn, command);
-	return r < 0 ? r
-		     : coop_plans_make(spawn->process, COOP_PLAN_SPAWN, command, &spawn->message,
-				       &spawn->fds[COOP_PLAN_FD_BODY]);
-}
-
-/* Through a prepared sandbox if one fits, else from the beginning. 0 or -errno. */
-static int begin(struct coop_spawn *spawn)
-{
-	struct coop_wire *wire = NULL;
-	pid_t pid = 0;
-
-	if (coop_buf_size(&spawn->rest) &&
-	    coop_slots_take(spawn->process, &spawn->message, &wire, &pid) &&
-	    coop_spawn_enter_slot(spawn, wire, pid) == 0)
-		return 0;
-	mark_sandbox(spawn);
-	int r = watch_child(spawn);
-	if (r == 0)
-		coop_launcher_submit(spawn->launcher, spawn);
-	return r;
-}
-
-int coop_spawn_start(struct coop_process *process, const struct coop_spawn_command *command,
-		     struct coop_request *request, struct coop_err *err)
-{
-	struct coop_spawn *spawn = coop_mem_zalloc(sizeof *spawn);
-
-	if (!spawn)
-		return coop_err_no_memory(err);
-	spawn->process = coop_process_ref(process);
-	spawn->request = request;
-	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
-		spawn->fds[i] = -1;
-	process->spawn = spawn;
-	spawn->launcher = coop_launcher_get(process->keeper, &process->confine->launcher);
-	process->confine->launched = true;
-	if (process->confine->policy.profile != COOP_PROFILE_FULL && !process->confine->init)
-		process->keeper->loose = true;
-	int r = spawn->launcher ? prepare(spawn, command) : -ENOMEM;
-	if (r == 0 && command->stdin_size)
-		r = coop_stdin_write(process, command->stdin_bytes, command->stdin_size, NULL);
-	if (r == 0 && command->stdin_pipe && command->stdin_bytes && !command->keep_stdin_open)
-		r = coop_stdin_end(process, NULL);
-	if (r < 0) {
-		release(spawn);
-		return coop_spawn_failed_at(err, "pipe", -r);
-	}
-	request->state = process;
-	request->on_drop = drop_request;
-	r = begin(spawn);
-	if (r < 0) {
-		request->on_drop = NULL;
-		release(spawn);
-		return coop_spawn_failed_at(err, "pipe", -r);
-	}
-	return 0;
 }

@@ -1,4 +1,5 @@
-/* A process being started: pipes, plan, the launcher's answer, and the child's own word over its channel. */
+/* A process being started: pipes, plan, the launcher's answer, and the child's own word over its channel. spawn_begin.c sends it on its way,
+ * spawn.c hears what became of it. */
 #ifndef COOP_KEEPER_SPAWN_H
 #define COOP_KEEPER_SPAWN_H
 
@@ -38,7 +39,9 @@ struct coop_spawn {
 	int reply_error;
 	enum coop_plan_step reply_step;
 	struct coop_plan_status failure; /* event 0: none */
-	bool ended;                      /* the program ended before its start was known */
+	struct coop_err *
+		refusal; /* the keeper's own, while the sandbox was being made already; NULL: none */
+	bool ended;      /* the program ended before its start was known */
 	bool alone, root_gone;
 	int wait_status;
 	struct rusage usage;
@@ -59,6 +62,14 @@ struct coop_spawn_command {
  * could not be. Else nothing was started and the error is filled; the request is the caller's. */
 int coop_spawn_start(struct coop_process *process, const struct coop_spawn_command *command,
 		     struct coop_request *request, struct coop_err *err);
+
+/* Sends the plan to the launcher, over a channel of its own; in two steps the rest goes ahead, if it is there already. 0, or -errno: it is
+ * still the caller's. The launcher's refusal may end the spawn before this returns. */
+int coop_spawn_submit(struct coop_spawn *spawn);
+/* It was submitted, and cannot be gone on with. The request is answered when nothing of it is left with the launcher. */
+void coop_spawn_abandon(struct coop_spawn *spawn, const struct coop_err *err);
+/* Gives back all that it holds. */
+void coop_spawn_release(struct coop_spawn *spawn);
 
 /* What the child says over the wire is the spawn's to hear. */
 void coop_spawn_listen(struct coop_spawn *spawn, struct coop_wire *wire);

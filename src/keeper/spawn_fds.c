@@ -128,7 +128,9 @@ void coop_spawn_fds_close(struct coop_spawn *spawn)
 
 size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret)
 {
-	bool all = !coop_buf_size(&spawn->rest);
+	const struct coop_plan *plan =
+		(const struct coop_plan *)(const void *)coop_buf_front(&spawn->message);
+	bool all = plan->kind == COOP_PLAN_SPAWN;
 	size_t count = 0;
 
 	/* Without gaps: the plan's flags say which there are. */

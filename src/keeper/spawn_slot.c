@@ -12,19 +12,16 @@
 #include "keeper/spawn_fds.h"
 #include "keeper/wire.h"
 
-int coop_spawn_plan_steps(struct coop_spawn *spawn, const struct coop_spawn_command *command)
+int coop_spawn_plan_sandbox(struct coop_spawn *spawn)
 {
 	int body_fd = -1;
 	int r = coop_plans_make(spawn->process, COOP_PLAN_FILL, NULL, &spawn->message, &body_fd);
 
+	if (body_fd < 0)
+		return r;
 	/* What all commands of a kind have in common is small. */
-	if (body_fd >= 0) {
-		(void)close(body_fd);
-		return -E2BIG;
-	}
-	return r < 0 ? r
-		     : coop_plans_make(spawn->process, COOP_PLAN_GO, command, &spawn->rest,
-				       &spawn->fds[COOP_PLAN_FD_BODY]);
+	(void)close(body_fd);
+	return -E2BIG;
 }
 
 int coop_spawn_send_rest(const struct coop_spawn *spawn, const struct coop_wire *wire)

@@ -6,11 +6,10 @@
 #include <sys/types.h>
 
 struct coop_spawn;
-struct coop_spawn_command;
 struct coop_wire;
 
-/* Makes both messages. 0 or -errno. */
-int coop_spawn_plan_steps(struct coop_spawn *spawn, const struct coop_spawn_command *command);
+/* Makes the message that makes the sandbox. 0 or -errno. */
+int coop_spawn_plan_sandbox(struct coop_spawn *spawn);
 
 /* Sends the rest of the plan to whoever has the other end of the wire, or will. 0 or -errno. */
 int coop_spawn_send_rest(const struct coop_spawn *spawn, const struct coop_wire *wire);

@@ -187,7 +187,13 @@ class DescendantsTest(KeeperCase):
         outer = self.start_keeper(place=place, before_exec=place.become_owner, env={"HOME": "/"})
         argv, env, full = [str(inner.keeper), "--foreground"], inner.env({"HOME": "/"}), {"profile": "full"}
         outer.clients[0].call("spawn", argv=argv, env=env, cwd="/", sandbox=full)
-        client = procs.wait_until(lambda: inner.socket.exists() and Client(inner.socket), "the inner keeper serves")
+
+        def connect():
+            # There before somebody listens on it.
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                return Client(inner.socket)
+
+        client = procs.wait_until(connect, "the inner keeper serves")
         args = {"argv": ["python3", "-c", LEAVES_EVERYTHING], "stdin": "pipe", "cwd": "/"}
         process = client.call("spawn", **args, sandbox={"profile": self.profile or "workspace-write"})["process"]["id"]
         told = procs.wait_until(lambda: client.reply("read", {"id": process}).bytes(), "it is away")

@@ -17,6 +17,10 @@ class NetworkTest(KeeperCase):
     def count(self):
         return self.client.call("info")["sandbox"]["net_namespaces"]
 
+    def wait_count(self, number):
+        """A command uses its network until its first process is gone, a moment after its end."""
+        procs.wait_until(lambda: self.count() == number, f"{number} networks to be left")
+
     def test_commands_one_after_the_other_share_it(self):
         first, second = self.namespace(), self.namespace()
         self.assertIn("net:", first)
@@ -31,18 +35,17 @@ class NetworkTest(KeeperCase):
         self.assertNotEqual(first, own)
         self.assertEqual(self.count(), 2)
         self.client.call("session_end", id=session)
-        self.assertEqual(self.count(), 1)
+        self.wait_count(1)
         self.assertEqual(own, self.namespace())
 
     def test_idle_ones_are_bounded(self):
         sessions = [self.client.call("session_new")["session"]["id"] for _ in range(20)]
         for session in sessions:
             self.namespace(session=session)
-        # The last one is idle when its first process is gone.
-        procs.wait_until(lambda: self.count() == 16, "all but 16 to go")
+        self.wait_count(16)
         for session in sessions:
             self.client.call("session_end", id=session)
-        self.assertEqual(self.count(), 0)
+        self.wait_count(0)
 
     def test_none_is_kept_for_a_command_of_its_own(self):
         self.namespace(**self.granted(network="none"))
