@@ -274,6 +274,21 @@ static struct attack_outcome write_tmp(const struct attack_context *context)
 	return create("/tmp/coop-attack-made-inside");
 }
 
+static struct attack_outcome list_run(const struct attack_context *context)
+{
+	(void)context;
+	return list("/run");
+}
+
+/* The private /run can be written as far as its mount goes: it is Landlock, behind the mounts, that gives no right to. */
+static struct attack_outcome create_behind_the_mounts(const struct attack_context *context)
+{
+	(void)context;
+	struct attack_outcome outcome = create("/run/coop-attack-made");
+	(void)unlink("/run/coop-attack-made");
+	return outcome;
+}
+
 const struct attack attack_files[] = {
 	{"S-001", create_outside},
 	{"S-001.dots", create_outside_by_dots},
@@ -314,5 +329,7 @@ const struct attack attack_files[] = {
 	{"S-133", write_cache},
 	{"S-081", write_workspace},
 	{"S-081.tmp", write_tmp},
+	{"S-027.list", list_run},
+	{"second-wall", create_behind_the_mounts},
 	{0},
 };

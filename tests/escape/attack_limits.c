@@ -47,6 +47,29 @@ static struct attack_outcome fill_tmp(const struct attack_context *context)
 	return with_count(outcome, done);
 }
 
+/* Asked for in one piece, so that a bound refuses it at once; twice as much, as a home may have more room than /tmp. */
+static struct attack_outcome reserve(const struct attack_context *context, const char *path)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return attack_refused(errno);
+	struct attack_outcome outcome =
+		attack_from(fallocate(fd, 0, 0, 2 * number(context, "TMP_BYTES_MAX")));
+	(void)close(fd);
+	(void)unlink(path);
+	return outcome;
+}
+
+static struct attack_outcome fill_shared_memory(const struct attack_context *context)
+{
+	return reserve(context, "/dev/shm/coop-attack-fill");
+}
+
+static struct attack_outcome fill_home(const struct attack_context *context)
+{
+	return reserve(context, attack_path(context, "HOME", "/coop-attack-fill"));
+}
+
 /* Links take an inode each and little else. */
 static struct attack_outcome fill_inodes(const struct attack_context *context)
 {
@@ -146,6 +169,8 @@ static struct attack_outcome spin(const struct attack_context *context)
 
 const struct attack attack_limits[] = {
 	{"S-079", fill_tmp},
+	{"S-079.shm", fill_shared_memory},
+	{"S-079.home", fill_home},
 	{"S-092", fill_inodes},
 	{"S-090", fork_many, .alone = true},
 	{"S-091", touch_memory, .alone = true},

@@ -114,14 +114,25 @@ static struct attack_outcome make_device(const struct attack_context *context)
 			    attack_from(mknod("/tmp/device", S_IFBLK | 0666, makedev(8, 0))));
 }
 
-static struct attack_outcome core_limit(const struct attack_context *context)
+static struct attack_outcome told_limit(int resource)
 {
 	struct rlimit limit;
-	(void)context;
-	if (getrlimit(RLIMIT_CORE, &limit) != 0)
+	if (getrlimit((__rlimit_resource_t)resource, &limit) != 0)
 		return attack_refused(errno);
 	return attack_looked("%llu %llu", (unsigned long long)limit.rlim_cur,
 			     (unsigned long long)limit.rlim_max);
+}
+
+static struct attack_outcome core_limit(const struct attack_context *context)
+{
+	(void)context;
+	return told_limit(RLIMIT_CORE);
+}
+
+static struct attack_outcome locked_memory_limit(const struct attack_context *context)
+{
+	(void)context;
+	return told_limit(RLIMIT_MEMLOCK);
 }
 
 static struct attack_outcome hosts_shared_file(const struct attack_context *context)
@@ -146,6 +157,16 @@ static struct attack_outcome shield_from_oom(const struct attack_context *contex
 	return fd < 0 ? attack_refused(errno) : attack_from(write(fd, "-1000", 5));
 }
 
+/* Raising it is everybody's right, and so is a name of one's own: only a /proc that is read-only refuses these. */
+static struct attack_outcome write_own_files(const struct attack_context *context)
+{
+	(void)context;
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	struct attack_outcome outcome =
+		fd < 0 ? attack_refused(errno) : attack_from(write(fd, "1000", 4));
+	return attack_worse(outcome, attack_open("/proc/self/comm", O_WRONLY));
+}
+
 static struct attack_outcome kernel_addresses(const struct attack_context *context)
 {
 	unsigned long long address = 1;
@@ -164,7 +185,8 @@ const struct attack attack_proc[] = {
 	{"S-089", open_vm_setting},    {"S-051", open_sysrq},
 	{"S-088", open_sysfs},         {"S-053", open_memory_devices},
 	{"S-054", open_block_devices}, {"S-055", make_device},
-	{"S-052", core_limit},         {"S-056", hosts_shared_file},
-	{"S-057", hosts_segment},      {"S-084", shield_from_oom},
+	{"S-052", core_limit},         {"S-052.locked", locked_memory_limit},
+	{"S-056", hosts_shared_file},  {"S-057", hosts_segment},
+	{"S-084", shield_from_oom},    {"S-084.own", write_own_files},
 	{"S-085", kernel_addresses},   {0},
 };

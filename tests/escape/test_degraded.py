@@ -38,14 +38,20 @@ print(os.read(answer[0], 100).decode())
 
 @unittest.skipUnless(ROOT, "needs root to make namespaces with limits for another user")
 class DegradedTest(ConfinedCase):
-    def degraded(self, name, uid=USER, network="none", roots=("host",), **options):
+    def degraded(self, name, uid=USER, kinds=("pipe", "pty"), **options):
+        """What `degraded_as` does, with a pipe and with a terminal, each with a keeper and a world of its own."""
+        for kind in kinds:
+            there = self.degraded_as(name, uid, kind, **options)
+        return there
+
+    def degraded_as(self, name, uid, kind, network="none", roots=("host",), owner=None, **options):
         """The default request, refused or not as the list says; then with everything tolerated the attacks and the report."""
-        world = self.world(owner=uid or None)
+        world = self.world(owner=owner or uid or None)
         # Where /tmp is the host's, filling it stops early.
         world.write_params(TMP_BYTES_MAX=options.pop("tmp_bytes", 1 << 29), TMP_FILES_MAX=50)
         keeper = self.confined_keeper(world, uid, NO_SLOTS, **options)
         client = keeper.clients[0]
-        where = {"user" if uid else "root", "pipe", "launched", "few", network}
+        where = {"user" if uid else "root", kind, "launched", "few", network}
         expected = Expected(name, where)
         argv, cwd = world.argv("S-001"), str(world.workspace)
         if expected.refused:
@@ -57,7 +63,7 @@ class DegradedTest(ConfinedCase):
             self.assertEqual(world.effects(), set(), "something ran")
             self.assertEqual(client.call("list", include_finished=True)["processes"], [])
         for root in roots:
-            record, lines = self.attack(client, world, root=root, network=network, sandbox={"tolerate": ALL})
+            record, lines = self.attack(client, world, kind=kind, root=root, network=network, sandbox={"tolerate": ALL})
             whole = all(state == "enforced" for state in expected.report.values())
             self.assertEqual(record["sandbox"]["enforced"], whole, record["sandbox"])
             self.assert_holds(name, where | {root}, record, lines, world)
@@ -86,6 +92,25 @@ class DegradedTest(ConfinedCase):
 
     def test_b107_no_landlock(self):
         self.degraded("no-landlock", wrap=without("landlock_create_ruleset=ENOSYS"), roots=("host", "minimal"))
+
+    def test_b106_b107_root_keeper_no_user_namespaces(self):
+        self.degraded("no-userns", None, wrap=without("unshare:0&0x10000000=EPERM"), tmp_bytes=1 << 20)
+
+    def test_b106_b107_root_keeper_no_mount_calls(self):
+        rules = [f"{call}=ENOSYS" for call in NEW_MOUNT_CALLS]
+        self.degraded("no-mounts", None, wrap=without(*rules), tmp_bytes=1 << 20)
+
+    def test_b106_b107_root_keeper_no_net_namespaces(self):
+        self.degraded("no-netns", None, wrap=without("unshare:0&0x40000000=ENOSPC"), roots=("host", "minimal"))
+
+    def test_b106_b107_root_keeper_no_pid_namespaces(self):
+        self.degraded("no-pidns", None, wrap=without("unshare:0&0x20000000=ENOSPC"))
+
+    def test_b107_root_keeper_no_landlock(self):
+        self.degraded("no-landlock", None, wrap=without("landlock_create_ruleset=ENOSYS"), roots=("host", "minimal"))
+
+    def test_b106_b107_root_keeper_no_seccomp(self):
+        self.degraded("no-seccomp", None, wrap=without(*NO_FILTER), owner=USER)
 
     def test_b106_b107_no_mount_calls(self):
         rules = [f"{call}=ENOSYS" for call in NEW_MOUNT_CALLS]

@@ -203,7 +203,7 @@ class MountsBelowTest(ConfinedCase):
         script = "for d in . writable fixed own; do (echo x >$d/$1) 2>/dev/null && echo $d; done; echo end"
         for number, more in enumerate(({}, {"allow_write": [str(ws / "fixed")]}, {"workspace": str(ws / "own")})):
             sandbox = {"workspace": str(ws), **more}
-            args = {"argv": ["sh", "-c", script, "sh", f"made-{number}"], "cwd": str(ws)}
+            args = {"argv": ["sh", "-c", script, "sh", f"made-{number}"], "cwd": sandbox["workspace"]}
             record = client.call("spawn", **args, sandbox=sandbox)["process"]
             client.call("wait", id=record["id"])
             said = self.output(record["id"], client=client).decode().split()

@@ -10,7 +10,7 @@ import time
 
 from . import procs
 from .client import KeeperError
-from .expected import Expected
+from .expected import Expected, answered
 from .keeper import KeeperCase, plain_limits
 from .place import Place
 from .world import WITHOUT, World, cases, wait_no_ghosts
@@ -86,10 +86,11 @@ class ConfinedCase(KeeperCase):
         self.addCleanup(world.close)
         return world
 
-    def confined_keeper(self, world, uid=None, conf="", wrap=(), maxima=None, read_only="", entry=True, settings=None):
+    def confined_keeper(self, world, uid=None, conf="", wrap=(), maxima=None, read_only="", entry=True, settings=None, folder=None,
+                        limits=plain_limits):  # fmt: skip
         """A keeper of root (uid None or 0) or of a user, who has the world's home. `wrap` comes last before it; `maxima` puts it
-        into a user namespace of its own."""
-        place = Place(owner=uid) if uid else Place()
+        into a user namespace of its own; its place is made in `folder`."""
+        place = Place(uid or None, folder)
         place.conf.write_text(conf)
         words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", SURROUNDINGS, "sh"]
         words += [str(world.passwd(uid)) if entry else "/etc/passwd"]
@@ -103,7 +104,7 @@ class ConfinedCase(KeeperCase):
             # The user may not be able to look where the program was built.
             words += [place_program(place, wrap[0]), *wrap[1:]]
         env = {"HOME": str(world.home), "KEEPERS_SECRET": world.marker}
-        keeper = self.start_keeper(settings, place=place, wrap=words, env=env, before_exec=plain_limits)
+        keeper = self.start_keeper(settings, place=place, wrap=words, env=env, before_exec=limits)
         world.with_keeper(keeper)
         return keeper
 
@@ -138,6 +139,8 @@ class ConfinedCase(KeeperCase):
         """Faults of one run against a list, and of what is seen outside, in words."""
         expected = Expected(name, where)
         faults = expected.wrong(lines, cases())
+        if name == "full":
+            answered.update(line["case"] for line in lines if not expected.judge(line))
         states = {what: held["state"] for what, held in record["sandbox"]["protections"].items()}
         for what, state in expected.report.items():
             if states.get(what) != state:

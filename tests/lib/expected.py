@@ -3,6 +3,8 @@
 import fnmatch
 from pathlib import Path
 
+# The attacks of the test that runs which met what the list `full` says. The worker tells the runner, and that knows so which were made.
+answered = set()
 FOLDER = Path(__file__).resolve().parents[1] / "escape" / "expected"
 
 

@@ -24,6 +24,13 @@ def plain_limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def generous_limits():
+    """All that may be had. What a command must not have its keeper has then, and it is seen whether it was taken away."""
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK):
+        most = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most, most))
+
+
 class Keeper:
     """`coop-keeper --foreground` in a place of its own. `process` is the guard; the keeper's own pid is `pid`."""
 

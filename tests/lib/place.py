@@ -29,11 +29,16 @@ def patience(seconds):
     return seconds * (4 if sanitized() else 1) * float(os.environ.get("COOP_TEST_PATIENCE", 1))
 
 
+def moment(ms):
+    """A time limit that a program gets to its first words within, also on a slow machine."""
+    return int(patience(ms / 1000) * 1000)
+
+
 class Place:
     """A temporary folder with the environment that sends programs there instead of to the user's own keeper."""
 
-    def __init__(self, owner=None):
-        self.dir = Path(tempfile.mkdtemp(prefix="coop-t-"))
+    def __init__(self, owner=None, folder=None):
+        self.dir = Path(tempfile.mkdtemp(prefix="coop-t-", dir=folder))
         self.socket = self.dir / "keeper.sock"
         self.state = self.dir / "state"
         self.log = self.dir / "keeper.log"
