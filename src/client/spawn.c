@@ -88,7 +88,11 @@ static int put_text(struct coop_arguments *arguments, const struct coop_spawn_op
 		    struct coop_error *error)
 {
 	char folder[COOP_PATHS_MAX];
-	const char *cwd = options->cwd ? options->cwd : getcwd(folder, sizeof folder);
+	bool named = options->sandbox && options->sandbox->workspace;
+	/* Who names a workspace and no folder begins in there: the keeper refuses one outside. */
+	const char *cwd = options->cwd ? options->cwd
+			  : named      ? NULL
+				       : getcwd(folder, sizeof folder);
 	int r = 0;
 
 	if (options->command) {

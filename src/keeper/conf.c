@@ -23,7 +23,10 @@ struct parser {
 	/* Where the sections stand first, for what is wrong with them as a whole. */
 	unsigned sandbox_line, profile_lines[COOP_SANDBOX_PROFILES_MAX];
 	const char *profile; /* of the section that a key stands in */
-	bool failed;         /* err says why */
+	/* A key to be found again and where it was; NULL profile: in [sandbox]. */
+	const char *wanted_key, *wanted_profile;
+	unsigned found;
+	bool failed; /* err says why */
 	struct coop_conf *conf;
 	struct coop_err *err;
 };
@@ -276,18 +279,38 @@ static void set_up_library(void)
 	ini_max_line = (int)COOP_CONF_LINE_MAX + 8;
 }
 
-/* What can only be said of sections as a whole, when all are read. */
-static void finish_profiles(struct parser *parser)
+/* 0, which ends the reading, once the wanted key is met. */
+static int meet_key(void *user, const char *section, const char *key, const char *value)
+{
+	struct parser *parser = user;
+	const char *profile = parser->wanted_profile;
+	bool there = profile ? !strncmp(section, "profile ", 8) && !strcmp(section + 8, profile)
+			     : !strcmp(section, "sandbox");
+
+	(void)value;
+	if (!parser->found && there && !strcmp(key, parser->wanted_key))
+		parser->found = parser->line;
+	return !parser->found;
+}
+
+/* What can only be said when all is read is said of the line that has the key. */
+static void finish_profiles(struct parser *parser, const char *text)
 {
 	struct coop_profiles *profiles = &parser->conf->profiles;
 	struct coop_err err;
 	size_t index;
 
-	if (coop_profiles_finish(profiles, &index, &err) < 0) {
-		parser->line = index < profiles->own_count ? parser->profile_lines[index]
-							   : parser->sandbox_line;
-		fail_with(parser, &err);
-	}
+	if (coop_profiles_finish(profiles, &index, &parser->wanted_key, &err) == 0)
+		return;
+	bool own = index < profiles->own_count;
+	parser->wanted_profile = own ? profiles->own[index].name : NULL;
+	parser->at = text;
+	parser->line = 0;
+	(void)ini_parse_stream(next_line, parser, meet_key, parser);
+	parser->line = parser->found ? parser->found
+		       : own         ? parser->profile_lines[index]
+				     : parser->sandbox_line;
+	fail_with(parser, &err);
 }
 
 int coop_conf_parse(const char *text, size_t size, const char *name, struct coop_conf *conf,
@@ -309,7 +332,7 @@ int coop_conf_parse(const char *text, size_t size, const char *name, struct coop
 	if (!parser.failed && line > 0)
 		fail(&parser, "", "neither a section nor KEY = VALUE nor a comment");
 	if (!parser.failed)
-		finish_profiles(&parser);
+		finish_profiles(&parser, text);
 	return parser.failed ? (err->code == COOP_INTERNAL ? -ENOMEM : -EINVAL) : 0;
 }
 

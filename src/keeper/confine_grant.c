@@ -81,6 +81,13 @@ static int keep_protected(struct coop_draft *draft, struct coop_sandbox_policy *
 	return r;
 }
 
+/* Devices, processes and the kernel's settings are no files to work on; memory that is shared is. */
+static bool is_the_kernels(const char *path)
+{
+	return coop_path_within(path, "/proc") || coop_path_within(path, "/sys") ||
+	       (coop_path_within(path, "/dev") && !coop_path_within(path, "/dev/shm"));
+}
+
 static int add_writable(struct coop_draft *draft, const char *field, const char *path,
 			struct coop_grants *grants)
 {
@@ -95,6 +102,11 @@ static int add_writable(struct coop_draft *draft, const char *field, const char 
 	if (r < 0)
 		return r;
 	grants->writable_count++;
+	if (is_the_kernels(grant->path))
+		return coop_err_field(draft->err, COOP_INVALID_INPUT, field,
+				      "%s %.300s is the kernel's own and cannot be given: name a "
+				      "folder for the work",
+				      field, grant->path);
 	return coop_grants_check_writable(draft, &grants->homes, field, grant->path);
 }
 
@@ -232,10 +244,61 @@ static bool within_any(const struct coop_grant *grants, size_t count, const char
 	return false;
 }
 
+/* The request says nothing of it: it begins in its workspace. */
+static int move_cwd(struct coop_draft *draft, const char *workspace,
+		    const struct coop_grants *grants)
+{
+	size_t i = 0;
+
+	while (i + 1 < grants->writable_count && strcmp(grants->writable[i].path, workspace) != 0)
+		i++;
+	char *path = coop_mem_strdup(grants->writable[i].path);
+	int fd = fcntl(grants->writable[i].fd, F_DUPFD_CLOEXEC, 3);
+	if (!path || fd < 0) {
+		int error = errno;
+		if (fd >= 0)
+			(void)close(fd);
+		if (!path)
+			return coop_err_no_memory(draft->err);
+		free(path);
+		return coop_err_field(draft->err, COOP_SPAWN_FAILED, "cwd", "cwd: %s",
+				      strerror(error));
+	}
+	(void)close(draft->cwd_fd);
+	draft->cwd_fd = fd;
+	free(draft->process->labels.cwd);
+	draft->process->labels.cwd = path;
+	return 0;
+}
+
+/* Where there is a workspace the command works in it, or in what else it may write to. */
+static int keep_inside(struct coop_draft *draft, const char *workspace,
+		       const struct coop_grants *grants)
+{
+	bool own = draft->agent == draft->agent->keeper->main;
+	const char *cwd = draft->process->labels.cwd;
+
+	if (within_any(grants->writable, grants->writable_count, cwd))
+		return 0;
+	if (!coop_arg_string(draft->args, "cwd", NULL))
+		return move_cwd(draft, workspace, grants);
+	return coop_err_field(draft->err, own ? COOP_INVALID_INPUT : COOP_BOUNDARY_ESCAPE, "cwd",
+			      "cwd %.300s lies outside the workspace %.300s: name one inside, or "
+			      "--profile read-only",
+			      cwd, workspace);
+}
+
 int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine,
 		    struct coop_grants *grants)
 {
 	static const char *const covered[] = {"/tmp", "/run", "/dev"};
+	const char *workspace = confine->policy.profile == COOP_PROFILE_WORKSPACE_WRITE
+					? confine->policy.workspace
+					: NULL;
+	int r = workspace ? keep_inside(draft, workspace, grants) : 0;
+
+	if (r < 0)
+		return r;
 	const char *cwd = draft->process->labels.cwd;
 	bool hidden =
 		confine->policy.root == COOP_ROOT_MINIMAL ||
@@ -261,7 +324,7 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 			"it the workspace (--workspace DIR)",
 			cwd);
 	struct coop_grant *grant = &grants->readable[grants->readable_count];
-	int r = open_grant("cwd", cwd, O_DIRECTORY, grant, draft->err);
+	r = open_grant("cwd", cwd, O_DIRECTORY, grant, draft->err);
 	grants->readable_count += r == 0;
 	grant->shown = true;
 	return r;

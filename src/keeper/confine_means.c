@@ -1,4 +1,5 @@
 /* Which mechanisms hold a policy on this host, and what may be said of it. */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "sandbox/filter.h"
+#include "sandbox/pathlist.h"
 
 #define ERRNO(host, what) coop_err_errno_name((host)->error[what])
 #define BIT COOP_PROTECT_BIT
@@ -25,14 +27,20 @@ static bool can(const struct coop_host *host, enum coop_facility what)
 	return host->error[what] == 0;
 }
 
-/* Namespaces need each other: without mounts none of them hides anything. */
-static bool namespaces_work(const struct coop_host *host)
+/* Namespaces come with one of users. That of the files needs mounts, too; the others do without. */
+static bool boxed(const struct coop_confine *confine)
 {
-	return can(host, COOP_CAN_USERNS) && can(host, COOP_CAN_NESTED) &&
-	       can(host, COOP_CAN_MOUNT);
+	return confine->namespaces & CLONE_NEWUSER;
 }
 
-static const char *why_no_namespaces(const struct coop_host *host, char ret[64])
+/* It is tried with a /proc of its own. ENOSYS is what the call says that mounts one, where there is none: the namespace is there. */
+static bool pid_namespaces_work(const struct coop_host *host)
+{
+	return can(host, COOP_CAN_PIDNS) ||
+	       (host->error[COOP_CAN_PIDNS] == ENOSYS && !can(host, COOP_CAN_MOUNT));
+}
+
+static const char *why_no_view(const struct coop_host *host, char ret[64])
 {
 	enum coop_facility missing = !can(host, COOP_CAN_USERNS)   ? COOP_CAN_USERNS
 				     : !can(host, COOP_CAN_NESTED) ? COOP_CAN_NESTED
@@ -52,12 +60,12 @@ static void choose_files(struct coop_confine *confine, const struct coop_host *h
 		     landlock ? "mounts, landlock" : "mounts", NULL);
 	else
 		hold(confine, COOP_PROTECT_FILES, landlock ? COOP_PARTIAL : COOP_NONE,
-		     landlock ? "landlock" : NULL, why_no_namespaces(host, why));
+		     landlock ? "landlock" : NULL, why_no_view(host, why));
 }
 
 static void choose_network(struct coop_confine *confine, const struct coop_host *host)
 {
-	bool boxed = confine->kind == COOP_CONFINE_NAMESPACES && can(host, COOP_CAN_NETNS);
+	bool own_net = boxed(confine) && can(host, COOP_CAN_NETNS);
 	int network = confine->policy.network;
 	const char *denied = "seccomp";
 
@@ -66,7 +74,7 @@ static void choose_network(struct coop_confine *confine, const struct coop_host 
 			      "the host's network was asked for");
 		return;
 	}
-	if (boxed) {
+	if (own_net) {
 		hold(confine, COOP_PROTECT_NETWORK, COOP_ENFORCED, "net namespace", NULL);
 		if (network == COOP_NET_NONE)
 			confine->namespaces |= CLONE_NEWNET;
@@ -76,7 +84,7 @@ static void choose_network(struct coop_confine *confine, const struct coop_host 
 		confine->filter = COOP_FILTER_NO_NETWORK;
 	else
 		denied = NULL;
-	if (confine->kind == COOP_CONFINE_NAMESPACES && denied && network == COOP_NET_NONE)
+	if (boxed(confine) && denied && network == COOP_NET_NONE)
 		hold(confine, COOP_PROTECT_NETWORK, COOP_ENFORCED, denied, NULL);
 	else
 		hold(confine, COOP_PROTECT_NETWORK, denied ? COOP_PARTIAL : COOP_NONE, denied,
@@ -97,9 +105,7 @@ static void choose_identity(struct coop_confine *confine, const struct coop_keep
 	}
 	if (!keeper->host.root_keeper) {
 		hold(confine, COOP_PROTECT_IDENTITY, COOP_ENFORCED,
-		     confine->kind == COOP_CONFINE_NAMESPACES ? "user namespace"
-							      : "unprivileged user",
-		     NULL);
+		     boxed(confine) ? "user namespace" : "unprivileged user", NULL);
 		return;
 	}
 	(void)snprintf(text, sizeof text, "uid %u", confine->launcher.uid);
@@ -108,10 +114,9 @@ static void choose_identity(struct coop_confine *confine, const struct coop_keep
 
 static void choose_rest(struct coop_confine *confine, const struct coop_host *host)
 {
-	bool boxed = confine->kind == COOP_CONFINE_NAMESPACES;
 	char why[64];
 
-	if (boxed && can(host, COOP_CAN_IPCNS)) {
+	if (boxed(confine) && can(host, COOP_CAN_IPCNS)) {
 		confine->namespaces |= CLONE_NEWIPC | CLONE_NEWUTS;
 		hold(confine, COOP_PROTECT_IPC, COOP_ENFORCED, "ipc namespace", NULL);
 	} else {
@@ -131,7 +136,7 @@ static void choose_rest(struct coop_confine *confine, const struct coop_host *ho
 		hold(confine, COOP_PROTECT_SECCOMP, COOP_ENFORCED, "filter", NULL);
 	else
 		hold(confine, COOP_PROTECT_SECCOMP, COOP_NONE, NULL, ERRNO(host, COOP_CAN_SECCOMP));
-	confine->init = boxed && can(host, COOP_CAN_PIDNS);
+	confine->init = boxed(confine) && pid_namespaces_work(host);
 	if (confine->init)
 		hold(confine, COOP_PROTECT_KILL, COOP_ENFORCED, "pid namespace", NULL);
 	else
@@ -153,17 +158,18 @@ static void choose_full(struct coop_confine *confine)
 			      "profile full: capabilities stay");
 	}
 	coop_held_set(achieved, COOP_PROTECT_KILL, COOP_PARTIAL, "walk", "profile full");
+	/* What is required of it must hold wholly, as it must elsewhere. */
+	achieved->asked |= confine->policy.require & COOP_PROTECT_ALL;
 }
 
 static void choose_launcher(struct coop_confine *confine, const struct coop_keeper *keeper)
 {
 	const struct coop_host *host = &keeper->host.can;
-	bool boxed = confine->kind == COOP_CONFINE_NAMESPACES;
 	bool own_net = can(host, COOP_CAN_NETNS) && confine->policy.network != COOP_NET_HOST;
 
-	confine->launcher.kind = !boxed    ? COOP_LAUNCHER_PLAIN
-				 : own_net ? COOP_LAUNCHER_BOX
-					   : COOP_LAUNCHER_HOST;
+	confine->launcher.kind = !boxed(confine) ? COOP_LAUNCHER_PLAIN
+				 : own_net       ? COOP_LAUNCHER_BOX
+						 : COOP_LAUNCHER_HOST;
 	confine->launcher.other_ids = keeper->host.root_keeper;
 	confine->launcher.uid = host->uid;
 	confine->launcher.gid = host->gid;
@@ -173,7 +179,7 @@ static void choose_launcher(struct coop_confine *confine, const struct coop_keep
 static void choose_scopes(struct coop_confine *confine, const struct coop_host *host)
 {
 	enum { ABSTRACT_SOCKETS = 1, SIGNALS = 2, SINCE_ABI = 6 };
-	bool own_net = confine->kind == COOP_CONFINE_NAMESPACES && can(host, COOP_CAN_NETNS) &&
+	bool own_net = boxed(confine) && can(host, COOP_CAN_NETNS) &&
 		       confine->policy.network != COOP_NET_HOST;
 
 	if (confine->landlock < SINCE_ABI) {
@@ -211,7 +217,7 @@ static void limit_files(const struct coop_keeper *keeper, struct coop_confine *c
 static void choose_limits(const struct coop_keeper *keeper, struct coop_confine *confine)
 {
 	const struct coop_sandbox_limits *limits = &confine->policy.limits;
-	bool boxed = confine->kind == COOP_CONFINE_NAMESPACES;
+	bool counted = boxed(confine), view = confine->kind == COOP_CONFINE_NAMESPACES;
 
 	if (confine->kind != COOP_CONFINE_NONE) {
 		add_limit(confine, RLIMIT_CORE, 0, 0);
@@ -233,16 +239,34 @@ static void choose_limits(const struct coop_keeper *keeper, struct coop_confine 
 	}
 	if (limits->max_pids) {
 		/* In a user namespace of its own the kernel counts for it alone. */
-		if (boxed)
+		if (counted)
 			add_limit(confine, RLIMIT_NPROC, (uint64_t)limits->max_pids,
 				  (uint64_t)limits->max_pids);
-		hold(confine, COOP_PROTECT_PIDS, boxed ? COOP_ENFORCED : COOP_NONE,
-		     boxed ? "rlimit, user namespace" : NULL,
-		     boxed ? NULL : "no user namespace, no control group");
+		hold(confine, COOP_PROTECT_PIDS, counted ? COOP_ENFORCED : COOP_NONE,
+		     counted ? "rlimit, user namespace" : NULL,
+		     counted ? NULL : "no user namespace, no control group");
 	}
 	if (limits->tmp_bytes)
-		hold(confine, COOP_PROTECT_TMP, boxed ? COOP_ENFORCED : COOP_NONE,
-		     boxed ? "tmpfs" : NULL, boxed ? NULL : "no private /tmp");
+		hold(confine, COOP_PROTECT_TMP, view ? COOP_ENFORCED : COOP_NONE,
+		     view ? "tmpfs" : NULL, view ? NULL : "no private /tmp");
+}
+
+/* Without mounts the namespaces of users, processes, networks and so on are as good as with them; files are Landlock's then. */
+static void choose_namespaces(struct coop_confine *confine, const struct coop_host *host)
+{
+	bool spaces = can(host, COOP_CAN_USERNS) && can(host, COOP_CAN_NESTED);
+
+	confine->kind = spaces && can(host, COOP_CAN_MOUNT) ? COOP_CONFINE_NAMESPACES
+			: confine->landlock                 ? COOP_CONFINE_LANDLOCK
+							    : COOP_CONFINE_NONE;
+	if (!spaces || confine->kind == COOP_CONFINE_NONE)
+		return;
+	confine->flags |= COOP_PLAN_MAP_SELF;
+	confine->namespaces = CLONE_NEWUSER | CLONE_NEWCGROUP;
+	if (confine->kind == COOP_CONFINE_NAMESPACES) {
+		confine->flags |= COOP_PLAN_CWD_PATH;
+		confine->namespaces |= CLONE_NEWNS;
+	}
 }
 
 void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *confine)
@@ -257,14 +281,8 @@ void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *co
 	/* The kernel takes neither Landlock nor a filter from somebody who could still gain privileges. */
 	if (can(host, COOP_CAN_LANDLOCK) && can(host, COOP_CAN_NO_NEW_PRIVS))
 		confine->landlock = host->landlock_abi;
-	confine->kind = namespaces_work(host) ? COOP_CONFINE_NAMESPACES
-			: confine->landlock   ? COOP_CONFINE_LANDLOCK
-					      : COOP_CONFINE_NONE;
+	choose_namespaces(confine, host);
 	confine->filter = can(host, COOP_CAN_SECCOMP) ? COOP_FILTER_STANDARD : COOP_FILTER_NONE;
-	if (confine->kind == COOP_CONFINE_NAMESPACES) {
-		confine->flags |= COOP_PLAN_MAP_SELF | COOP_PLAN_CWD_PATH;
-		confine->namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP;
-	}
 	choose_launcher(confine, keeper);
 	choose_files(confine, host);
 	choose_network(confine, host);
@@ -278,23 +296,43 @@ void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *co
 	choose_limits(keeper, confine);
 }
 
-int coop_means_check(const struct coop_confine *confine, struct coop_err *err)
+/* Landlock can take nothing back that lies in what may be written. Who denied something there is told that by its name. */
+static void tell_denied(struct coop_confine *confine)
+{
+	const struct coop_held held = confine->achieved.held[COOP_PROTECT_FILES];
+
+	if (confine->kind == COOP_CONFINE_LANDLOCK &&
+	    coop_pathlist_count(confine->policy.deny_write))
+		coop_held_set(&confine->achieved, COOP_PROTECT_FILES, held.strength, held.mechanism,
+			      "deny_write does not hold; %s", held.reason);
+}
+
+int coop_means_check(struct coop_confine *confine, struct coop_err *err)
 {
 	uint32_t required = confine->policy.require & confine->achieved.asked;
 
+	tell_denied(confine);
 	required |= confine->policy.limits_asked & ~confine->policy.tolerate;
 	for (int i = 0; i < COOP_PROTECT_COUNT; i++) {
 		const struct coop_held *held = &confine->achieved.held[i];
 		const char *name = coop_protection_name((enum coop_protection)i);
 		if (!(required & BIT(i)) || held->strength == COOP_ENFORCED)
 			continue;
+		char way_out[96];
+		if (confine->policy.insisted & BIT(i))
+			(void)snprintf(way_out, sizeof way_out,
+				       "it is required from above and cannot be tolerated");
+		else
+			(void)snprintf(way_out, sizeof way_out, "--tolerate %s runs without", name);
 		int r = coop_err_set(err, COOP_SANDBOX_UNAVAILABLE,
 				     "sandbox: %s cannot be enforced on this host: %s (coop doctor "
-				     "says more; --tolerate %s runs without)",
+				     "says more; %s)",
 				     name, *held->reason ? held->reason : "no mechanism for it",
-				     name);
+				     way_out);
 		coop_err_detail(err, "protection", name);
 		coop_err_detail(err, "reason", held->reason);
+		coop_err_detail_raw(err, "tolerable",
+				    confine->policy.insisted & BIT(i) ? "false" : "true");
 		return r;
 	}
 	return 0;

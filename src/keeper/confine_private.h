@@ -26,7 +26,8 @@ struct coop_grants {
 /* Opens workspace, allow_write and allow_read; refuses what nobody may get. 0, or the error filled. */
 int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 		     struct coop_grants *ret);
-/* The working directory must be seen in the view; where it would be hidden it is shown read-only. */
+/* The working directory lies in the workspace, if there is one; the workspace is also where a request begins that names none. Without
+ * one it must be seen in the view; where it would be hidden it is shown read-only. */
 int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine,
 		    struct coop_grants *grants);
 /* Whether what a door offers as TMPDIR is there, and writable, in the view that has been laid out. */
@@ -48,7 +49,7 @@ int coop_grants_check_ceilings(const struct coop_draft *draft, const char *field
 
 /* Chooses the mechanisms for confine->policy, and says what holds. */
 void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *confine);
-/* Refuses where something required does not hold. Called when all is known. */
-int coop_means_check(const struct coop_confine *confine, struct coop_err *err);
+/* Refuses where something required does not hold. Called when all is known; says last what of it the request itself named. */
+int coop_means_check(struct coop_confine *confine, struct coop_err *err);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "keeper/confine.h"
 #include "keeper/process.h"
+#include "sandbox/filter.h"
 
 /* The list begins with its first fact. */
 struct facts {
@@ -68,25 +69,27 @@ static void tell_forks(struct facts *facts, const struct coop_confine *confine)
 		    (long long)confine->policy.limits.max_pids);
 }
 
-/* Of one that gave up by itself. Loopback is what everybody has who asks for nothing, and most failures have other reasons: there it
- * must have tried to reach somebody. */
+/* Of one that gave up by itself. Most failures have other reasons than the network: it must have been tried. The kernel counts for a net
+ * namespace, which without one of its own would be the host's, with everybody else's attempts. */
 static void tell_network(struct facts *facts, const struct coop_process *process)
 {
 	const struct coop_confine *confine = process->confine;
-	int network = confine->policy.network;
-	bool held = confine->achieved.held[COOP_PROTECT_NETWORK].strength != COOP_NONE;
+	const char *profile = coop_confine_profile(process);
+	bool own_net = confine->achieved.held[COOP_PROTECT_NETWORK].strength != COOP_NONE &&
+		       confine->filter != COOP_FILTER_NO_NETWORK;
 
-	if (!held || !WIFEXITED(process->end.wait_status))
+	if (!own_net || !confine->unreachable || !WIFEXITED(process->end.wait_status))
 		return;
-	if (network == COOP_NET_LOOPBACK && confine->unreachable)
+	if (confine->policy.network == COOP_NET_LOOPBACK)
 		add(facts,
 		    "network loopback: other hosts were tried while it ran, and there is no "
-		    "network "
-		    "but its session's loopback (profile %s)",
-		    coop_confine_profile(process));
-	if (network == COOP_NET_NONE)
-		add(facts, "network none: the process had no network (profile %s)",
-		    coop_confine_profile(process));
+		    "network but its session's loopback (profile %s)",
+		    profile);
+	else
+		add(facts,
+		    "network none: the network was tried while it ran, and there is none "
+		    "(profile %s)",
+		    profile);
 }
 
 static bool ended_badly(const struct coop_process *process)
@@ -104,7 +107,8 @@ void coop_facts_write(const struct coop_process *process, struct coop_jsonw *w, 
 	if (!confine || !ended_badly(process))
 		return;
 	if (process->end.cause == COOP_CAUSE_SANDBOX_DENIED)
-		add(&facts, "killed by the system call filter (SIGSYS)");
+		add(&facts,
+		    "killed by SIGSYS: by the system call filter, or somebody sent it that signal");
 	if (process->end.cause == COOP_CAUSE_CPU_TIME)
 		add(&facts, "killed at the limit of %lld s of CPU time (max_cpu_secs)",
 		    (long long)confine->policy.limits.max_cpu_secs);

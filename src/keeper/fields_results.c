@@ -202,6 +202,16 @@ static const struct coop_field slots_fields[] = {
 	ALWAYS("failed", INT),   END,
 };
 
+static const struct coop_field ceiling_fields[] = {
+	MAYBE_NULL("profile", STRING),
+	MAYBE_NULL("network", STRING),
+	MAYBE_NULL("home", STRING),
+	MAYBE_NULL("root", STRING),
+	MAYBE_NULL("limits", OBJECT),
+	ALWAYS("always_require", STRINGS),
+	END,
+};
+
 const struct coop_field coop_results_doctor[] = {
 	ALWAYS("protections", OBJECT),
 	ALWAYS("host", OBJECT),
@@ -209,6 +219,7 @@ const struct coop_field coop_results_doctor[] = {
 	ALWAYS("cgroup", OBJECT),
 	OF("identity", OBJECT, identity_fields),
 	OF("slots", OBJECT, slots_fields),
+	OF("at_most", OBJECT, ceiling_fields),
 	ALWAYS("keeper", STRING),
 	END,
 };

@@ -1,10 +1,15 @@
 #include "keeper/freeze.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/confine.h"
@@ -20,6 +25,11 @@
 #define MEMBERS_MAX 4096u
 #define ROUNDS_MAX 8u /* those that are born while others are moved are met in the next one */
 
+struct member {
+	pid_t pid;
+	uint64_t start_time;
+};
+
 /* The helper thread moves and stops them: the kernel takes milliseconds for each. */
 struct freeze {
 	struct coop_job job;
@@ -28,7 +38,7 @@ struct freeze {
 	struct coop_cgroup group; /* a copy of its own: the record's may go meanwhile */
 	bool freeze;
 	unsigned rounds;
-	pid_t *members;
+	struct member *members;
 	size_t count, moved;
 };
 
@@ -40,6 +50,39 @@ static void free_freeze(struct freeze *freeze)
 	free(freeze);
 }
 
+/* Whether the pid still is the one's that was seen. */
+static bool is_there(const struct member *member)
+{
+	struct coop_tree_entry now;
+
+	return coop_tree_read(member->pid, &now) == 0 && now.start_time == member->start_time;
+}
+
+/* A stranger who got the pid a moment ago: he goes to where the keeper itself came from. */
+static int put_back(const struct freeze *freeze, pid_t pid)
+{
+	char path[PATH_MAX], text[16];
+	int size = snprintf(text, sizeof text, "%d", pid);
+
+	(void)snprintf(path, sizeof path, "%s/../cgroup.procs",
+		       freeze->host->base[COOP_CG_FREEZER]);
+	COOP_AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, (size_t)size) < 0)
+		return errno == ESRCH ? 0 : -errno;
+	return 0;
+}
+
+/* Groups know pids only. One that has died since the look may be somebody else's by now. */
+static int move(const struct freeze *freeze, const struct member *member)
+{
+	if (!is_there(member))
+		return 0;
+	int r = coop_cgroup_move(freeze->host, &freeze->group, member->pid);
+	if (r == 0 && !is_there(member))
+		r = put_back(freeze, member->pid);
+	return r == -ESRCH ? 0 : r;
+}
+
 static void run(struct coop_job *job)
 {
 	struct freeze *freeze = (struct freeze *)job;
@@ -48,10 +91,8 @@ static void run(struct coop_job *job)
 			: coop_cgroup_freeze(freeze->host, &freeze->group, freeze->freeze);
 
 	/* Whoever enters a group that is frozen stops. */
-	for (; r == 0 && freeze->moved < freeze->count; freeze->moved++) {
-		r = coop_cgroup_move(freeze->host, &freeze->group, freeze->members[freeze->moved]);
-		r = r == -ESRCH ? 0 : r;
-	}
+	for (; r == 0 && freeze->moved < freeze->count; freeze->moved++)
+		r = move(freeze, &freeze->members[freeze->moved]);
 	job->result = r;
 }
 
@@ -66,14 +107,16 @@ static void gather(void *user, const struct coop_tree_entry *entry)
 	struct freeze *freeze = gathering->freeze;
 
 	for (size_t i = 0; i < freeze->count; i++) {
-		if (freeze->members[i] == entry->pid)
+		if (freeze->members[i].pid == entry->pid &&
+		    freeze->members[i].start_time == entry->start_time)
 			return;
 	}
 	if (freeze->count == MEMBERS_MAX) {
 		gathering->failed = true;
 		return;
 	}
-	freeze->members[freeze->count++] = entry->pid;
+	freeze->members[freeze->count++] =
+		(struct member){.pid = entry->pid, .start_time = entry->start_time};
 }
 
 /* Finds those that are not known yet. How many; -errno. */
@@ -166,6 +209,59 @@ static int choose_group(struct coop_process *process, const struct coop_cgroup *
 	return coop_cgroup_make(host, path, &none, true, &confine->freezer, err);
 }
 
+static bool mark_path(const char *state_dir, char *ret, size_t size)
+{
+	int n = snprintf(ret, size, "%s/frozen", state_dir);
+
+	return *state_dir && n > 0 && (size_t)n < size;
+}
+
+/* In version 1 nobody dies while frozen. Should this keeper not live to let them go, the file says where they are. Without room on the
+ * disk they have to wait until the next one looks for control groups. */
+static void mark(const struct coop_keeper *keeper, const struct coop_cgroups *host)
+{
+	const char *base = host->base[COOP_CG_FREEZER];
+	char path[PATH_MAX];
+
+	if (host->version[COOP_CG_FREEZER] != 1 || !mark_path(keeper->state_dir, path, sizeof path))
+		return;
+	COOP_AUTO_FD int fd =
+		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0)
+		(void)!write(fd, base, strlen(base));
+}
+
+static int thaw_folder(const char *path, const struct stat *st, int type, struct FTW *place)
+{
+	char state[PATH_MAX];
+
+	(void)st;
+	(void)place;
+	if (type != FTW_D ||
+	    (size_t)snprintf(state, sizeof state, "%s/freezer.state", path) >= sizeof state)
+		return 0;
+	COOP_AUTO_FD int fd = open(state, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		(void)!write(fd, "THAWED", 6);
+	return 0;
+}
+
+void coop_freeze_let_go(const char *state_dir)
+{
+	char path[PATH_MAX], base[PATH_MAX];
+
+	if (!mark_path(state_dir, path, sizeof path))
+		return;
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : read(fd, base, sizeof base - 1);
+	if (n < 0)
+		return;
+	base[n] = 0;
+	if (base[0] == '/')
+		(void)nftw(base, thaw_folder, 8, FTW_PHYS);
+	(void)unlink(path);
+}
+
 static int refuse(struct coop_process *process, struct coop_err *err)
 {
 	const struct coop_cgroups *host = coop_groups_host(process->keeper);
@@ -195,7 +291,7 @@ static void operate(struct coop_request *request, bool freeze_it)
 		r = choose_group(process, &group, &err);
 	struct freeze *freeze = r < 0 ? NULL : coop_mem_zalloc(sizeof *freeze);
 	if (freeze) {
-		freeze->members = coop_mem_alloc(MEMBERS_MAX * sizeof(pid_t));
+		freeze->members = coop_mem_alloc(MEMBERS_MAX * sizeof *freeze->members);
 		freeze->group = (struct coop_cgroup){
 			.path = coop_mem_strdup(group->path), .fd = -1, .used = group->used};
 		freeze->process = coop_process_ref(process);
@@ -212,6 +308,8 @@ static void operate(struct coop_request *request, bool freeze_it)
 		coop_request_fail(request, &err);
 		return;
 	}
+	if (freeze_it)
+		mark(process->keeper, freeze->host);
 	freeze->job.request = request;
 	begin(freeze);
 }

@@ -1,6 +1,7 @@
 #include "keeper/groups.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,8 @@ static struct coop_sandbox_limits held_limits(const struct coop_keeper *keeper,
 static bool needs_group(const struct coop_agent *agent, const struct coop_confine *confine)
 {
 	const struct coop_sandbox_limits *limits = &confine->policy.limits;
-	bool boxed = confine->kind == COOP_CONFINE_NAMESPACES;
+	/* In a user namespace of its own the kernel counts for it alone, at no cost. */
+	bool boxed = confine->namespaces & CLONE_NEWUSER;
 
 	return limits->memory_bytes || limits->cpu_quota_millis || (limits->max_pids && !boxed) ||
 	       agents_limited(agent);

@@ -1,7 +1,6 @@
 #include "keeper/host_sockets.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,39 +9,16 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/textfile.h"
 
 #define TABLE "/proc/net/unix"
 #define TABLE_MAX (8u << 20)
-#define PIECE 8192u
 #define MANY 256u /* reading so many takes longer than a start may */
 #define KEPT_NS 250000000u
 #define KNOWN_NS UINT64_C(5000000000)
 #define FIELDS_BEFORE_PATH 7
-
-static int read_table(struct coop_buf *buf)
-{
-	COOP_AUTO_FD int fd = open(TABLE, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	while (coop_buf_size(buf) < TABLE_MAX) {
-		uint8_t *room = coop_buf_reserve(buf, PIECE);
-		if (!room)
-			return -ENOMEM;
-		ssize_t n = read(fd, room, PIECE);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		coop_buf_commit(buf, (size_t)n);
-	}
-	return coop_buf_append(buf, "", 1);
-}
 
 /* What stands behind the fields of a line; NULL: the socket has no name. */
 static const char *path_of(const char *line)
@@ -163,7 +139,10 @@ const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets)
 		return (const char *const *)sockets->paths;
 	sockets->read_at = now;
 	coop_buf_consume(table, coop_buf_size(table));
-	int r = read_table(table);
+	int r = coop_textfile_read(TABLE, TABLE_MAX, table);
+	/* As much as there is room for. */
+	if (r == -EFBIG)
+		r = 0;
 	char *text = (char *)coop_buf_front(table);
 	char **names = r < 0 ? NULL : coop_mem_alloc((find_paths(text, NULL) + 1) * sizeof *names);
 	if (!names)

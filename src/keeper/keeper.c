@@ -272,8 +272,7 @@ static void warm_launcher(struct coop_keeper *keeper)
 {
 	const struct coop_host *can = &keeper->host.can;
 	bool full = keeper->conf.profiles.defaults.profile == COOP_PROFILE_FULL;
-	bool boxed = !full && !can->error[COOP_CAN_NESTED] && !can->error[COOP_CAN_NETNS] &&
-		     !can->error[COOP_CAN_MOUNT];
+	bool boxed = !full && !can->error[COOP_CAN_NESTED] && !can->error[COOP_CAN_NETNS];
 	struct coop_launcher_class class = {
 		.kind = boxed ? COOP_LAUNCHER_BOX : COOP_LAUNCHER_PLAIN,
 		.other_ids = keeper->host.root_keeper && !full,

@@ -76,7 +76,7 @@ struct coop_keeper {
 	bool private_mode, on_demand;
 	bool recording; /* processes are recorded in the store, not only agents and tokens */
 	bool changing;  /* one of the changes has its turn */
-	bool loose;     /* something confined was started without namespaces of its own */
+	bool loose;     /* something confined was started without a view of its own */
 	bool asking;    /* one of the questions */
 	struct rlimit original_nofile;
 	rlim_t fd_limit; /* as raised */

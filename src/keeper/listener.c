@@ -4,22 +4,27 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/paths.h"
 #include "keeper/connection.h"
+#include "keeper/freeze.h"
 #include "keeper/keeper.h"
 #include "keeper/peer.h"
 
 #define BACKLOG 1024
 #define FDS_FOR_LOOKING 12
+#define STARVED_MS 100
 #define LOCK_TRIES 150 /* of 100 ms each: the longest orderly stop is well inside */
 
 /* The path has been checked to fit (coop_paths_socket). */
@@ -51,8 +56,19 @@ static bool holder_serves(int fd)
 	return answers(path);
 }
 
+/* The guard of a dead keeper keeps the locks until all that it looks after is dead, which frozen ones cannot be. */
+static void help_guard(const char *state_dir)
+{
+	char path[4200];
+
+	(void)snprintf(path, sizeof path, "%s/lock", state_dir);
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && !holder_serves(fd))
+		coop_freeze_let_go(state_dir);
+}
+
 /* There is no event for a lock that becomes free while one may not block for ever; this runs before there is a loop. */
-static int lock_file(const char *path, int *ret_fd)
+static int lock_file(const char *path, const char *state_dir, int *ret_fd)
 {
 	COOP_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int tries = 0;
@@ -64,18 +80,43 @@ static int lock_file(const char *path, int *ret_fd)
 			return -errno;
 		if (holder_serves(fd) || ++tries > LOCK_TRIES)
 			return -EWOULDBLOCK;
+		help_guard(state_dir);
 		(void)poll(NULL, 0, 100);
 	}
 	*ret_fd = COOP_TAKE_FD(fd);
 	return 0;
 }
 
+static void do_nothing(void *unused)
+{
+	(void)unused;
+}
+
+/* The loop's helper thread is made when it is first needed, and the loop aborts if it cannot be. Old filters of containers refuse clone3
+ * with an error that the C library takes at its word; the kernel itself has another one for a call without arguments. */
+static int check_threads(struct coop_err *err)
+{
+	uv_thread_t thread;
+
+	if (syscall(SYS_clone3, NULL, 0) == 0 || errno != EPERM)
+		return 0;
+	int r = uv_thread_create(&thread, do_nothing, NULL);
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "no threads can be made here: clone3 is refused (EPERM) by an "
+				    "old container's filter (Docker 20.10.10 or newer does not)");
+	return uv_thread_join(&thread);
+}
+
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 {
 	char path[4200], why[512];
 	struct stat present;
-	int state_lock, r = coop_paths_make_parent(keeper->socket_path);
+	int state_lock, r = check_threads(err);
 
+	if (r < 0)
+		return r;
+	r = coop_paths_make_parent(keeper->socket_path);
 	if (r < 0) {
 		coop_paths_explain_parent(keeper->socket_path, r, why, sizeof why);
 		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be there: %s",
@@ -91,7 +132,7 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s",
 				    keeper->socket_path);
 	(void)snprintf(path, sizeof path, "%s.lock", keeper->socket_path);
-	r = lock_file(path, &keeper->lock_fd);
+	r = lock_file(path, keeper->state_dir, &keeper->lock_fd);
 	if (r < 0)
 		return coop_err_set(err, COOP_EXISTS, "%s is held by another keeper", path);
 	r = coop_paths_make_dir(keeper->state_dir);
@@ -102,7 +143,7 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 				    why);
 	}
 	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
-	r = lock_file(path, &state_lock); /* held until the process ends */
+	r = lock_file(path, keeper->state_dir, &state_lock); /* held until the process ends */
 	if (r < 0 && r != -EWOULDBLOCK)
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
@@ -112,6 +153,7 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 			err, COOP_UNAVAILABLE,
 			"the state folder %.300s is used by another keeper: set COOP_STATE",
 			keeper->state_dir);
+	coop_freeze_let_go(keeper->state_dir);
 	/* For the next who wants it. Without room on the disk it waits instead of asking. */
 	if (ftruncate(state_lock, 0) == 0)
 		(void)!pwrite(state_lock, keeper->socket_path, strlen(keeper->socket_path), 0);
@@ -130,27 +172,74 @@ static bool welcome(struct coop_keeper *keeper, int fd)
 	return !keeper->loose || !coop_peer_confined(keeper, peer.pid);
 }
 
-/* No descriptor is left: the spare one lets the client be turned away instead of hanging in the queue. */
-static void turn_away(struct coop_keeper *keeper)
+/* What listen_poll carries, from open to close. */
+struct listener {
+	struct coop_keeper *keeper;
+	uv_timer_t again; /* runs while not even the spare descriptor is there */
+	bool starved;
+};
+
+static void on_connection(uv_poll_t *poll, int status, int events);
+static void on_again(uv_timer_t *timer);
+
+static bool has_spare(struct coop_keeper *keeper)
 {
-	(void)close(keeper->spare_fd);
-	int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
+	if (keeper->spare_fd < 0)
+		keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return keeper->spare_fd >= 0;
+}
+
+/* A connection that nobody takes keeps the socket ready: it is not looked at for a while, or the loop would not come to rest. */
+static void pause_accepting(struct listener *listener)
+{
+	if (!listener->starved)
+		coop_log(COOP_LOG_WARN, "no file descriptor left: connections have to wait");
+	listener->starved = true;
+	(void)uv_poll_stop(&listener->keeper->listen_poll);
+	(void)uv_timer_start(&listener->again, on_again, STARVED_MS, 0);
+}
+
+static void on_again(uv_timer_t *timer)
+{
+	struct listener *listener = timer->data;
+
+	if (!has_spare(listener->keeper) ||
+	    uv_poll_start(&listener->keeper->listen_poll, UV_READABLE, on_connection) < 0)
+		pause_accepting(listener);
+	else
+		listener->starved = false;
+}
+
+/* No descriptor is left: the spare one lets the client be turned away instead of hanging in the queue. */
+static void turn_away(struct listener *listener)
+{
+	struct coop_keeper *keeper = listener->keeper;
+	int fd = -1;
+
+	if (keeper->spare_fd >= 0) {
+		(void)close(keeper->spare_fd);
+		keeper->spare_fd = -1;
+		fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	}
+	if (fd >= 0) {
 		(void)close(fd);
-	keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	coop_log(COOP_LOG_WARN, "no file descriptor left: a connection was turned away");
+		coop_log(COOP_LOG_WARN, "no file descriptor left: a connection was turned away");
+	}
+	if (!has_spare(keeper) || fd < 0)
+		pause_accepting(listener);
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
-	struct coop_keeper *keeper = poll->data;
+	struct listener *listener = poll->data;
+	struct coop_keeper *keeper = listener->keeper;
 
 	(void)status;
 	(void)events;
 	for (;;) {
 		int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-			turn_away(keeper);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+			turn_away(listener);
 			return;
 		}
 		if (fd < 0)
@@ -167,6 +256,25 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 	}
 }
 
+static int watch(struct coop_keeper *keeper)
+{
+	struct listener *listener = coop_mem_zalloc(sizeof *listener);
+
+	if (!listener)
+		return -ENOMEM;
+	int r = uv_poll_init(&keeper->loop, &keeper->listen_poll, keeper->listen_fd);
+	if (r < 0) {
+		free(listener);
+		return r;
+	}
+	listener->keeper = keeper;
+	(void)uv_timer_init(&keeper->loop, &listener->again);
+	listener->again.data = listener;
+	keeper->listen_poll.data = listener;
+	keeper->listening = true;
+	return uv_poll_start(&keeper->listen_poll, UV_READABLE, on_connection);
+}
+
 int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 {
 	struct sockaddr_un address = address_of(keeper->socket_path);
@@ -181,16 +289,16 @@ int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 		r = -errno;
 	(void)umask(mask);
 	if (r == 0)
-		r = uv_poll_init(&keeper->loop, &keeper->listen_poll, keeper->listen_fd);
-	if (r == 0) {
-		keeper->listen_poll.data = keeper;
-		keeper->listening = true;
-		r = uv_poll_start(&keeper->listen_poll, UV_READABLE, on_connection);
-	}
+		r = watch(keeper);
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be opened: %s",
 				    keeper->socket_path, strerror(-r));
 	return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
 }
 
 void coop_listener_close(struct coop_keeper *keeper)
@@ -198,7 +306,9 @@ void coop_listener_close(struct coop_keeper *keeper)
 	if (!keeper->listening)
 		return;
 	keeper->listening = false;
+	struct listener *listener = keeper->listen_poll.data;
 	uv_close((uv_handle_t *)&keeper->listen_poll, NULL);
+	uv_close((uv_handle_t *)&listener->again, on_closed);
 	(void)close(keeper->listen_fd);
 	keeper->listen_fd = -1;
 	(void)unlink(keeper->socket_path);

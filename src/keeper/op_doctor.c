@@ -9,6 +9,7 @@
 #include "keeper/remedies.h"
 #include "keeper/request.h"
 #include "sandbox/limits.h"
+#include "sandbox/members.h"
 
 /* What a command gets that says nothing, with every limit, so that each is looked at. Where the operator's default confines less, the
  * question is what a confined one would get. */
@@ -102,6 +103,24 @@ static void write_cgroup(struct coop_keeper *keeper, struct coop_jsonw *w)
 	coop_jsonw_end(w);
 }
 
+/* The operator's ceilings; null where there is none. */
+static void write_ceiling(const struct coop_sandbox_policy *ceiling, struct coop_jsonw *w)
+{
+	int profile = coop_policy_widest(ceiling);
+
+	coop_jsonw_begin(w, "at_most");
+	coop_jsonw_string(w, "profile",
+			  profile == COOP_PROFILE_FULL ? NULL : coop_profile_names[profile]);
+	for (size_t i = 0; i < COOP_CHOICE_ROWS; i++) {
+		const struct coop_choice_row *row = &coop_choice_rows[i];
+		int most = coop_choice_of(ceiling, row);
+		coop_jsonw_string(w, row->name, most < 0 ? NULL : row->names[most]);
+	}
+	coop_sandbox_limits_write(&ceiling->limits, w, "limits");
+	coop_protections_write(ceiling->require, w, "always_require");
+	coop_jsonw_end(w);
+}
+
 static void write_all(struct coop_keeper *keeper, const struct coop_confine *confine,
 		      struct coop_jsonw *w)
 {
@@ -114,7 +133,21 @@ static void write_all(struct coop_keeper *keeper, const struct coop_confine *con
 	coop_jsonw_string(w, "how", keeper->host.whose);
 	coop_jsonw_end(w);
 	coop_slots_write(keeper, w, "slots");
+	write_ceiling(&keeper->conf.profiles.ceiling, w);
 	coop_jsonw_string(w, "keeper", keeper->host.root_keeper ? "root" : "user");
+}
+
+/* A limit of processes is looked at by itself: one that comes with others shares their group, alone it needs none. */
+static void hold_groups(struct coop_keeper *keeper, struct coop_confine *confine)
+{
+	struct coop_sandbox_limits *limits = &confine->policy.limits;
+	const struct coop_sandbox_limits all = *limits;
+
+	limits->max_pids = 0;
+	coop_groups_hold(keeper, NULL, confine);
+	*limits = (struct coop_sandbox_limits){.max_pids = all.max_pids};
+	coop_groups_hold(keeper, NULL, confine);
+	*limits = all;
 }
 
 void coop_op_doctor(struct coop_request *request)
@@ -129,7 +162,7 @@ void coop_op_doctor(struct coop_request *request)
 		coop_request_fail(request, &err);
 	} else {
 		coop_means_choose(request->keeper, confine);
-		coop_groups_hold(request->keeper, NULL, confine);
+		hold_groups(request->keeper, confine);
 		coop_request_result(request, &w);
 		write_all(request->keeper, confine, &w);
 		coop_request_end(request, &w);

@@ -64,13 +64,11 @@ static int make_dir(const struct coop_keeper *keeper)
 
 static int unavailable(struct coop_err *err, const char *reason)
 {
-	int r = coop_err_set(err, COOP_SANDBOX_UNAVAILABLE,
-			     "sandbox: files: a file at a fixed path needs a view of the process's "
-			     "own: %s",
-			     reason);
+	int r = coop_err_set(err, COOP_SANDBOX_UNAVAILABLE, "sandbox: files: %s", reason);
 
 	coop_err_detail(err, "protection", "files");
 	coop_err_detail(err, "reason", reason);
+	coop_err_detail_raw(err, "tolerable", "false");
 	return r;
 }
 
@@ -93,8 +91,10 @@ int coop_private_files_name(struct coop_process *process, struct coop_injections
 
 	if (coop_injections_fixed(injections))
 		return unavailable(err, confine->policy.profile == COOP_PROFILE_FULL
-						? "profile full"
-						: "no mount namespace on this host");
+						? "a file at a fixed path needs a confined "
+						  "profile, and this is full"
+						: "a file at a fixed path needs a mount "
+						  "namespace, and there is none on this host");
 	int r = choose_dir(keeper);
 	/* Before any rules are made: what comes later is not among them. */
 	if (r == 0)

@@ -16,10 +16,11 @@
 
 /* What each protection is made of; the first that is missing is the one to mend. Landlock and overlays only make it better. */
 #define NOTHING COOP_FACILITY_COUNT
-#define NAMESPACES COOP_CAN_USERNS, COOP_CAN_NESTED, COOP_CAN_MOUNT
+#define NAMESPACES COOP_CAN_USERNS, COOP_CAN_NESTED
 
 static const enum coop_facility parts[COOP_PROTECT_COUNT][6] = {
-	[COOP_PROTECT_FILES] = {NAMESPACES, COOP_CAN_LANDLOCK, COOP_CAN_OVERLAY, NOTHING},
+	[COOP_PROTECT_FILES] = {NAMESPACES, COOP_CAN_MOUNT, COOP_CAN_LANDLOCK, COOP_CAN_OVERLAY,
+				NOTHING},
 	[COOP_PROTECT_NETWORK] = {NAMESPACES, COOP_CAN_NETNS, NOTHING},
 	[COOP_PROTECT_IDENTITY] = {COOP_CAN_IDMAP, NOTHING},
 	[COOP_PROTECT_IPC] = {NAMESPACES, COOP_CAN_IPCNS, NOTHING},
@@ -32,7 +33,7 @@ static const enum coop_facility parts[COOP_PROTECT_COUNT][6] = {
 	[COOP_PROTECT_CPU_TIME] = {NOTHING},
 	[COOP_PROTECT_OPEN_FILES] = {NOTHING},
 	[COOP_PROTECT_FILE_SIZE] = {NOTHING},
-	[COOP_PROTECT_TMP] = {NAMESPACES, NOTHING},
+	[COOP_PROTECT_TMP] = {NAMESPACES, COOP_CAN_MOUNT, NOTHING},
 };
 
 static void say(char ret[COOP_REMEDY_MAX], const char *text)
@@ -220,6 +221,9 @@ void coop_remedy(const struct coop_keeper *keeper, enum coop_protection protecti
 	const struct coop_keeper_host *host = &keeper->host;
 	bool grouped = protection == COOP_PROTECT_MEMORY || protection == COOP_PROTECT_CPU ||
 		       protection == COOP_PROTECT_PIDS;
+	/* These two may hold and still be better. */
+	bool wanting = strength != COOP_ENFORCED || protection == COOP_PROTECT_FILES ||
+		       protection == COOP_PROTECT_IDENTITY;
 
 	*ret = 0;
 	if (host->probe_error) {
@@ -229,7 +233,8 @@ void coop_remedy(const struct coop_keeper *keeper, enum coop_protection protecti
 			       coop_err_errno_name(host->probe_error));
 		return;
 	}
-	for (const enum coop_facility *part = parts[protection]; *part != NOTHING && !*ret; part++)
+	for (const enum coop_facility *part = parts[protection];
+	     wanting && *part != NOTHING && !*ret; part++)
 		if (host->can.error[*part])
 			mend(*part, host->can.error[*part], ret);
 	if (grouped && strength != COOP_ENFORCED)

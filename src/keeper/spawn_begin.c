@@ -202,7 +202,9 @@ int coop_spawn_start(struct coop_process *process, const struct coop_spawn_comma
 	/* It may end before this returns. */
 	(void)coop_process_ref(process);
 	process->confine->launched = true;
-	if (process->confine->policy.profile != COOP_PROFILE_FULL && !process->confine->init)
+	/* Without a view of its own a command finds our socket, so that we must look who comes. */
+	if (process->confine->policy.profile != COOP_PROFILE_FULL &&
+	    process->confine->kind != COOP_CONFINE_NAMESPACES)
 		process->keeper->loose = true;
 	request->state = process;
 	request->on_drop = drop_request;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "keeper/confine.h"
 #include "keeper/process.h"
@@ -89,6 +90,15 @@ void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
 		coop_err_detail(err, "protection", protection);
 		coop_err_detail(err, "reason", strerror(error));
 		name_operation(spawn, err);
+	}
+	if (step == COOP_STEP_CHDIR && error == EACCES) {
+		const struct coop_launcher_class *launcher = &process->confine->launcher;
+		(void)coop_err_field(
+			err, COOP_INVALID_INPUT, "cwd",
+			"cwd %.300s cannot be entered by uid %u, whom the command runs "
+			"as; name it as the workspace (--workspace DIR)",
+			process->labels.cwd, launcher->other_ids ? launcher->uid : geteuid());
+		coop_err_detail(err, "errno", coop_err_errno_name(error));
 	}
 	if (step == COOP_STEP_EXEC)
 		(void)snprintf(err->message, sizeof err->message, "cannot execute %.300s: %s",

@@ -75,6 +75,9 @@ static long clone_child(const struct coop_plan *plan, const char *body, const in
 		args.cgroup = (unsigned)fds[COOP_PLAN_FD_CGROUP];
 	}
 	long pid = syscall(SYS_clone3, &args, sizeof args);
+	/* Filters of containers do not know it, as what it is asked for stands in memory. The older call cannot clone into a group. */
+	if (pid < 0 && (errno == ENOSYS || errno == EPERM) && !(plan->flags & COOP_PLAN_CGROUP_FD))
+		pid = syscall(SYS_clone, args.flags, NULL, NULL, NULL, NULL);
 	if (pid == 0) {
 		/* Held open here, it would keep the plans alive that a dead launcher never read. */
 		(void)close(COOP_LAUNCHER_FD_SOCKET);

@@ -80,6 +80,15 @@ static int write_state(const char *folder, int version, bool freeze)
 	return coop_cgfile_write(folder, "freezer.state", freeze ? "FROZEN" : "THAWED");
 }
 
+/* Somebody let go meanwhile what is to be frozen, as a kill does. */
+static bool is_thawed(const char *folder, int version)
+{
+	char text[64];
+	const char *file = version == 2 ? "cgroup.freeze" : "freezer.self_freezing";
+
+	return coop_cgfile_read(folder, file, text, sizeof text) > 0 && text[0] == '0';
+}
+
 int coop_cgroup_freeze(const struct coop_cgroups *groups, const struct coop_cgroup *group,
 		       bool freeze)
 {
@@ -93,6 +102,8 @@ int coop_cgroup_freeze(const struct coop_cgroups *groups, const struct coop_cgro
 		return r;
 	/* An empty group is frozen at once, as one whose processes all sleep nearly is. */
 	for (int waited = 0; !is_frozen(folder, version); waited += FREEZE_LOOK_MS) {
+		if (is_thawed(folder, version))
+			return -ECANCELED;
 		if (waited >= FREEZE_MS) {
 			(void)write_state(folder, version, false);
 			return -EBUSY;

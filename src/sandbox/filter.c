@@ -16,7 +16,7 @@
 
 /* Numbers from here on are calls of the x32 kind; the library's part kills who makes one. */
 #define X32_BIT 0x40000000u
-#define OPENING_MAX 48
+#define OPENING_MAX 64
 
 /* The library compares with single values and cannot say "none of these" or "from here on" about the low half of a word. Those few
  * tests are written out and stand in front of what it makes. */
@@ -48,16 +48,28 @@ static void emit_refuse(struct opening *opening, int error)
 	     (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error));
 }
 
-/* Expects the call's number loaded, and leaves it so. Both architectures keep the low half of a word first. */
+/* Both architectures keep the low half of a word first. */
+static void emit_load_arg(struct opening *opening, uint32_t arg)
+{
+	emit_load(opening, offsetof(struct seccomp_data, args) + 8 * (size_t)arg);
+}
+
+/* Expects the call's number loaded, and leaves it so. */
 static void emit_choice(struct opening *opening, const struct coop_filter_choice *choice)
 {
 	int number = coop_filter_number(choice->name);
-	size_t count = choice->value_count;
+	size_t count = choice->value_count, when = choice->when.count;
 
 	if (number < 0)
 		return;
-	emit_jump(opening, BPF_JEQ, (uint32_t)number, 0, count + 3);
-	emit_load(opening, offsetof(struct seccomp_data, args) + 8 * (size_t)choice->arg);
+	/* Another call goes on behind all of this; one that is left alone, at the last load. */
+	emit_jump(opening, BPF_JEQ, (uint32_t)number, 0, (when ? when + 1 : 0) + count + 3);
+	if (when)
+		emit_load_arg(opening, choice->when.arg);
+	for (size_t i = 0; i < when; i++)
+		emit_jump(opening, BPF_JEQ, choice->when.values[i], when - i - 1,
+			  i + 1 < when ? 0 : count + 2);
+	emit_load_arg(opening, choice->arg);
 	for (size_t i = 0; i < count; i++)
 		emit_jump(opening, BPF_JEQ, choice->values[i], count - i, 0);
 	emit_refuse(opening, choice->error);

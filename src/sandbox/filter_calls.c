@@ -3,6 +3,7 @@
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -38,6 +39,7 @@ const char *const coop_filter_refused[] = {
 	 CLONE_NEWPID | CLONE_NEWNET)
 /* A file with one of these, made in a folder whose owner is shown as another one, would be set-id for that owner outside. */
 #define SET_ID (S_ISUID | S_ISGID)
+#define SOCKET_TYPE 0xfu /* the other bits are flags */
 #define TMPFILE (O_TMPFILE & ~O_DIRECTORY)
 
 const struct coop_filter_rule coop_filter_rules[] = {
@@ -49,6 +51,9 @@ const struct coop_filter_rule coop_filter_rules[] = {
 	{"ioctl", EPERM, .is = {1, WHOLE, TIOCLINUX}},
 	/* Line disciplines are loaded on demand, for anybody with a terminal. */
 	{"ioctl", EPERM, .is = {1, WHOLE, TIOCSETD}},
+	/* So is this protocol by its type alone. */
+	{"socket", ESOCKTNOSUPPORT, .is = {1, SOCKET_TYPE, SOCK_DCCP}},
+	{"socketpair", ESOCKTNOSUPPORT, .is = {1, SOCKET_TYPE, SOCK_DCCP}},
 	{"chmod", EPERM, .any = {1, SET_ID}},
 	{"fchmod", EPERM, .any = {1, SET_ID}},
 	{"fchmodat", EPERM, .any = {2, SET_ID}},
@@ -78,9 +83,15 @@ const struct coop_filter_rule coop_filter_network_rules[] = {
 	{NULL},
 };
 
+#define PROTOCOLS \
+	0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_UDPLITE, IPPROTO_MPTCP
+
 const struct coop_filter_choice coop_filter_choices[] = {
 	{"socket", EAFNOSUPPORT, 0, 4, {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK}},
 	{"socketpair", EAFNOSUPPORT, 0, 4, {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK}},
+	/* Others are loaded on demand, for anybody who names them. */
+	{"socket", EPROTONOSUPPORT, 2, 7, {PROTOCOLS}, .when = {0, 2, {AF_INET, AF_INET6}}},
+	{"socketpair", EPROTONOSUPPORT, 2, 7, {PROTOCOLS}, .when = {0, 2, {AF_INET, AF_INET6}}},
 	/* The usual one, and the question which one it is. */
 	{"personality", EPERM, 0, 2, {0, WHOLE}},
 	{NULL},

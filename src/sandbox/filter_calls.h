@@ -29,14 +29,20 @@ struct coop_filter_rule {
 extern const struct coop_filter_rule coop_filter_rules[];
 extern const struct coop_filter_rule coop_filter_network_rules[];
 
-#define COOP_FILTER_VALUES_MAX 4
+#define COOP_FILTER_VALUES_MAX 7
+#define COOP_FILTER_WHEN_MAX 2
 
-/* Refused unless the argument is one of these values. Ends with one without a name. */
+/* Refused unless the argument is one of these values; with `when`, only where another argument is one of those. Ends with one without a
+ * name. */
 struct coop_filter_choice {
 	const char *name;
 	int error;
 	uint32_t arg, value_count;
 	uint32_t values[COOP_FILTER_VALUES_MAX];
+	struct {
+		uint32_t arg, count; /* 0: always */
+		uint32_t values[COOP_FILTER_WHEN_MAX];
+	} when;
 };
 extern const struct coop_filter_choice coop_filter_choices[];
 

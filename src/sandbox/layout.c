@@ -163,8 +163,9 @@ int coop_layout_build(const struct coop_layout_input *input, struct coop_layout 
 		.input = input,
 		.out = &layout,
 		.err = err,
-		.degraded =
-			input->host->error[COOP_CAN_USERNS] || input->host->error[COOP_CAN_MOUNT],
+		.degraded = input->host->error[COOP_CAN_USERNS] ||
+			    input->host->error[COOP_CAN_NESTED] ||
+			    input->host->error[COOP_CAN_MOUNT],
 	};
 
 	build_base(&b);

@@ -192,17 +192,17 @@ bool coop_limits_known(const char *name)
 	return find(name) < COOP_LIMIT_COUNT;
 }
 
-int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const char *value,
-		    struct coop_err *err)
+int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const char *key,
+		    const char *value, struct coop_err *err)
 {
 	size_t i = find(name);
 	int64_t number =
 		rows[i].unit == CORES ? parse_cores(value) : parse_integer(value, rows[i].unit);
 
 	if (number < rows[i].min || number > rows[i].max)
-		return out_of_range(i, name, err);
+		return out_of_range(i, key, err);
 	if (*at(limits, i))
-		return coop_err_field(err, COOP_INVALID_INPUT, name, "%s: said twice", name);
+		return coop_err_field(err, COOP_INVALID_INPUT, key, "%s: said twice", key);
 	*at(limits, i) = number;
 	return 0;
 }

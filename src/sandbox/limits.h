@@ -26,10 +26,10 @@ void coop_limit_text(size_t i, int64_t value, char *ret_text, size_t size);
 int coop_limits_read(const json_t *json, struct coop_sandbox_limits *limits, uint32_t *ret_asked,
 		     struct coop_err *err);
 
-/* One as the configuration gives it, `name` being known: 64M, 1.5. Not twice. */
+/* One as the configuration gives it, `name` being known: 64M, 1.5. Not twice. Errors name the key that it was given by. */
 bool coop_limits_known(const char *name);
-int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const char *value,
-		    struct coop_err *err);
+int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const char *key,
+		    const char *value, struct coop_err *err);
 
 /* The protections that are limited. */
 uint32_t coop_limits_bits(const struct coop_sandbox_limits *limits);

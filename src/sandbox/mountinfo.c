@@ -1,18 +1,14 @@
 #include "sandbox/mountinfo.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/textfile.h"
 #include "sandbox/layout_path.h"
-
-#define CHUNK 16384u
 
 void coop_mountinfo_clear(struct coop_mountinfo *info)
 {
@@ -87,26 +83,9 @@ int coop_mountinfo_parse(struct coop_mountinfo *ret, const char *text, size_t si
 
 int coop_mountinfo_read(struct coop_mountinfo *ret)
 {
-	COOP_AUTO_FD int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	int r = coop_textfile_read("/proc/self/mountinfo", COOP_MOUNTINFO_MAX, &ret->text);
 
-	if (fd < 0)
-		return -errno;
-	for (;;) {
-		uint8_t *place = coop_buf_reserve(&ret->text, CHUNK);
-		if (!place)
-			return -ENOMEM;
-		ssize_t n = read(fd, place, CHUNK);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		coop_buf_commit(&ret->text, (size_t)n);
-		if (coop_buf_size(&ret->text) > COOP_MOUNTINFO_MAX)
-			return -EFBIG;
-	}
-	return coop_buf_append(&ret->text, "", 1) < 0 ? -ENOMEM : parse(ret);
+	return r < 0 ? r : parse(ret);
 }
 
 const struct coop_mount *coop_mountinfo_find(const struct coop_mountinfo *info, const char *path)

@@ -128,8 +128,10 @@ int coop_sandbox_policy_under(struct coop_sandbox_policy *policy,
 	policy->new_privileges = own->new_privileges;
 	for (size_t i = 0; i < COOP_CHOICE_ROWS; i++) {
 		int *choice = coop_choice_at(policy, &coop_choice_rows[i]);
-		if (*choice < 0)
-			*choice = coop_choice_of(own, &coop_choice_rows[i]);
+		if (*choice >= 0)
+			continue;
+		*choice = coop_choice_of(own, &coop_choice_rows[i]);
+		policy->from_profile |= 1u << i;
 	}
 	for (size_t i = 0; i < COOP_LIMIT_COUNT; i++) {
 		if (!coop_limit_get(&policy->limits, i))

@@ -46,6 +46,10 @@ struct coop_sandbox_policy {
 	bool new_privileges; /* `full` without no_new_privs: only the operator's profiles say so */
 	bool require_set;    /* else the profile's default */
 	uint32_t require, tolerate;
+	uint32_t
+		insisted; /* of a merged one: those of `require` that no request can tolerate away */
+	uint32_t
+		from_profile; /* bits of choices, by their row: an own profile says so, not the request */
 	struct coop_sandbox_limits limits;
 	uint32_t
 		limits_asked; /* bits of protections: named by the request, not by an operator's default */
@@ -57,7 +61,8 @@ struct coop_profiles {
 	size_t own_count;
 	struct coop_sandbox_policy
 		defaults; /* [sandbox]: what a request that says nothing gets; its name may be that of an own profile */
-	struct coop_sandbox_policy ceiling; /* [sandbox] at_most…: nobody gets more */
+	struct coop_sandbox_policy
+		ceiling; /* [sandbox] at_most…, always_require: nobody gets more */
 	bool privileged; /* [sandbox] privileged = yes: the preset of that name is granted */
 	char *user; /* [sandbox] user: name or uid that a root keeper's commands run as; NULL: chosen */
 	int64_t slots; /* [sandbox] slots: prepared at most, per kind; 0: none */
@@ -92,8 +97,9 @@ int coop_profiles_set(struct coop_profiles *profiles, const char *section, const
 		      const char *value, struct coop_err *err);
 
 /* When all is set: an own profile without a base has workspace-write; the one that [sandbox] names exists, nothing contradicts itself.
- * 0, or the error filled and in *ret_index which own profile is meant (own_count: [sandbox]). */
-int coop_profiles_finish(struct coop_profiles *profiles, size_t *ret_index, struct coop_err *err);
+ * 0, or the error filled, in *ret_index which own profile is meant (own_count: [sandbox]) and in *ret_key which of its keys. */
+int coop_profiles_finish(struct coop_profiles *profiles, size_t *ret_index, const char **ret_key,
+			 struct coop_err *err);
 
 /* Arguments `sandbox` (object), `sandbox_profile` (other names) and `limits` (object) of a request or of an agent's settings; null is
  * absent. Profiles are looked up by name and laid under what the request says itself; `profiles` NULL: there are no own ones. 0 with *ret

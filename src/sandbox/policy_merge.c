@@ -251,12 +251,14 @@ static int merge_require(const struct merge *m, struct coop_sandbox_policy *merg
 	}
 	require |= request->limits_asked;
 	require &= ~tolerate;
-	for (size_t i = 0; i <= m->count; i++) {
-		const struct coop_sandbox_policy *above = ceiling(m, i);
-		require |= above->require | coop_limits_bits(&above->limits);
-	}
+	uint32_t insisted = m->operators->require;
+	/* His limits are ceilings on every host; whether one that cannot hold them starts anything is his to say, too. */
+	insisted |= coop_limits_bits(&m->operators->limits) & ~m->silent[1]->tolerate;
+	for (size_t i = 0; i < m->count; i++)
+		insisted |= m->ceilings[i]->require | coop_limits_bits(&m->ceilings[i]->limits);
 	merged->require_set = true;
-	merged->require = require & ~unlimited;
+	merged->require = (require | insisted) & ~unlimited;
+	merged->insisted = insisted & ~unlimited;
 	merged->tolerate = tolerate & ~merged->require;
 	return 0;
 }

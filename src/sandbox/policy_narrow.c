@@ -3,7 +3,7 @@
 #include "sandbox/limits.h"
 #include "sandbox/members.h"
 
-/* `full` holds none of what a policy can say besides: such a ceiling is one against `full`, too. */
+/* `full` holds none of what a policy can say besides, and no protection wholly: such a ceiling is one against `full`, too. */
 static bool confines(const struct coop_sandbox_policy *policy)
 {
 	for (size_t i = 0; i < COOP_CHOICE_ROWS; i++) {
@@ -16,7 +16,7 @@ static bool confines(const struct coop_sandbox_policy *policy)
 		if (list && (coop_list_rows[i].grants || *list))
 			return true;
 	}
-	return policy->workspace || policy->require & ~COOP_PROTECT_PLAIN;
+	return policy->workspace || policy->require & COOP_PROTECT_ALL;
 }
 
 int coop_policy_widest(const struct coop_sandbox_policy *policy)
@@ -34,6 +34,20 @@ static int too_wide(enum coop_code code, const char *field, const char *asked, c
 			       asked, most);
 
 	coop_err_detail(err, "maximum", most);
+	return r;
+}
+
+/* Who only named one of the operator's profiles is told which part of it is in the way. */
+static int profile_too_wide(enum coop_code code, const char *profile,
+			    const struct coop_choice_row *row, int choice, int max,
+			    struct coop_err *err)
+{
+	static const char field[] = "sandbox.profile";
+	int r = coop_err_field(err, code, field,
+			       "%s %s has the %s %s, which is more than is allowed here: %s", field,
+			       profile, row->name, row->names[choice], row->names[max]);
+
+	coop_err_detail(err, "maximum", row->names[max]);
 	return r;
 }
 
@@ -111,8 +125,11 @@ int coop_sandbox_policy_narrow(const struct coop_sandbox_policy *policy,
 	for (size_t i = 0; i < COOP_CHOICE_ROWS; i++) {
 		const struct coop_choice_row *row = &coop_choice_rows[i];
 		int choice = coop_choice_of(policy, row), max = coop_choice_of(ceiling, row);
-		if (max >= 0 && choice > max)
-			return too_wide(code, row->field, row->names[choice], row->names[max], err);
+		if (max < 0 || choice <= max)
+			continue;
+		if (policy->from_profile & 1u << i && policy->name)
+			return profile_too_wide(code, policy->name, row, choice, max, err);
+		return too_wide(code, row->field, row->names[choice], row->names[max], err);
 	}
 	int r = narrow_paths(policy, ceiling, code, err);
 	return r < 0 ? r : narrow_limits(policy, &ceiling->limits, code, err);

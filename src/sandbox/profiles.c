@@ -12,6 +12,7 @@ _Static_assert(COOP_SANDBOX_PROFILES_MAX <= 64, "said_new_privileges has a bit f
 /* Bits of coop_profiles.said. */
 enum { SAID_PRIVILEGED = 1, SAID_SLOTS = 2 };
 
+static const char at_most[] = "at_most_";
 static const char *const yes_no[] = {"no", "yes", NULL};
 
 int coop_profile_parse(const char *name)
@@ -150,7 +151,7 @@ static int set_common(struct coop_sandbox_policy *policy, const char *key, const
 						 err);
 	}
 	if (coop_limits_known(key))
-		return coop_limits_set(&policy->limits, key, value, err);
+		return coop_limits_set(&policy->limits, key, key, value, err);
 	if (!strcmp(key, "require")) {
 		policy->require_set = true;
 		return set_protection(&policy->require, key, value, err);
@@ -221,17 +222,35 @@ static int set_privileged(struct coop_profiles *profiles, const char *value, str
 	return 0;
 }
 
+/* `at_most_` and the name of what nobody gets more of. -ENOENT: no such key. */
+static int set_ceiling(struct coop_sandbox_policy *ceiling, const char *key, const char *value,
+		       struct coop_err *err)
+{
+	const char *name = key + strlen(at_most);
+
+	for (size_t i = 0; i < COOP_CHOICE_ROWS; i++) {
+		const struct coop_choice_row *row = &coop_choice_rows[i];
+		if (!strcmp(row->name, name))
+			return set_choice(coop_choice_at(ceiling, row), row->names, key, value,
+					  err);
+	}
+	return coop_limits_known(name) ? coop_limits_set(&ceiling->limits, name, key, value, err)
+				       : -ENOENT;
+}
+
 static int set_sandbox(struct coop_profiles *profiles, const char *key, const char *value,
 		       struct coop_err *err)
 {
-	const struct coop_choice_row *network = &coop_choice_rows[0];
-
 	if (!strcmp(key, "profile"))
 		return set_default_profile(&profiles->defaults, value, err);
 	if (!strcmp(key, "at_most"))
 		return set_choice(&profiles->ceiling.profile, coop_profile_names, key, value, err);
-	if (!strcmp(key, "at_most_network"))
-		return set_choice(&profiles->ceiling.network, network->names, key, value, err);
+	if (!strncmp(key, at_most, strlen(at_most)))
+		return set_ceiling(&profiles->ceiling, key, value, err);
+	if (!strcmp(key, "always_require")) {
+		profiles->ceiling.require_set = true;
+		return set_protection(&profiles->ceiling.require, key, value, err);
+	}
 	if (!strcmp(key, "privileged"))
 		return set_privileged(profiles, value, err);
 	if (!strcmp(key, "user"))
@@ -290,51 +309,78 @@ int coop_profiles_set(struct coop_profiles *profiles, const char *section, const
 			      own ? "profile" : "sandbox");
 }
 
-static const char *contradiction(const struct coop_sandbox_policy *own)
+/* NULL: there is none. *ret_key is what cannot stand there. */
+static const char *contradiction(const struct coop_sandbox_policy *own, const char **ret_key)
 {
 	bool full = own->profile == COOP_PROFILE_FULL;
 
-	if (own->require & own->tolerate)
+	if (own->require & own->tolerate) {
+		*ret_key = "tolerate";
 		return "a protection is both required and tolerated";
-	if (own->new_privileges && !full)
+	}
+	if (own->new_privileges && !full) {
+		*ret_key = "new_privileges";
 		return "new_privileges = yes needs base = full";
-	if (coop_pathlist_count(own->allow_write) && own->profile == COOP_PROFILE_READ_ONLY)
+	}
+	if (coop_pathlist_count(own->allow_write) && own->profile == COOP_PROFILE_READ_ONLY) {
+		*ret_key = "allow_write";
 		return "allow_write needs base = workspace-write";
-	if (own->allow_read && own->root != COOP_ROOT_MINIMAL)
+	}
+	if (own->allow_read && own->root != COOP_ROOT_MINIMAL) {
+		*ret_key = "allow_read";
 		return "allow_read needs root = minimal";
+	}
 	for (size_t i = 0; full && i < COOP_CHOICE_ROWS; i++) {
 		int choice = coop_choice_of(own, &coop_choice_rows[i]);
+		*ret_key = coop_choice_rows[i].name;
 		if (choice >= 0 && choice < coop_choice_rows[i].widest)
 			return "base = full confines neither network nor home nor root";
 	}
-	if (full && (own->allow_write || own->allow_read || own->deny_write || own->deny_read ||
-		     own->protect))
-		return "base = full confines no files";
+	for (size_t i = 0; full && i < COOP_LIST_ROWS; i++) {
+		const struct coop_list_row *row = &coop_list_rows[i];
+		bool replaces = own->protect_replaces && coop_list_of(own, row) == own->protect;
+		*ret_key = replaces ? "protect_only" : row->name;
+		if (coop_list_of(own, row))
+			return "base = full confines no files";
+	}
+	*ret_key = "require";
 	if (full && own->require & ~COOP_PROTECT_PLAIN)
 		return "base = full has only privileges, kill and limits to require";
 	return NULL;
 }
 
-int coop_profiles_finish(struct coop_profiles *profiles, size_t *ret_index, struct coop_err *err)
+/* The same of [sandbox]. */
+static const char *default_contradiction(const struct coop_profiles *profiles, const char **ret_key)
 {
 	const struct coop_sandbox_policy *defaults = &profiles->defaults;
+
+	*ret_key = "tolerate";
+	if (defaults->require & defaults->tolerate)
+		return "a protection is both required and tolerated";
+	if (profiles->ceiling.require & defaults->tolerate)
+		return "a protection is both always required and tolerated";
+	*ret_key = "profile";
+	if (defaults->name && defaults->profile < 0 && !coop_profiles_own(profiles, defaults->name))
+		return "profile names one that is not there";
+	return NULL;
+}
+
+int coop_profiles_finish(struct coop_profiles *profiles, size_t *ret_index, const char **ret_key,
+			 struct coop_err *err)
+{
 	const char *fault = NULL;
 	size_t i;
 
 	for (i = 0; i < profiles->own_count && !fault; i++) {
 		if (profiles->own[i].profile < 0)
 			profiles->own[i].profile = COOP_PROFILE_WORKSPACE_WRITE;
-		fault = contradiction(&profiles->own[i]);
+		fault = contradiction(&profiles->own[i], ret_key);
 	}
 	*ret_index = fault ? i - 1 : profiles->own_count;
 	if (fault)
 		return coop_err_field(err, COOP_INVALID_INPUT, "profile", "[profile %s]: %s",
 				      profiles->own[i - 1].name, fault);
-	if (defaults->require & defaults->tolerate)
-		fault = "a protection is both required and tolerated";
-	else if (defaults->name && defaults->profile < 0 &&
-		 !coop_profiles_own(profiles, defaults->name))
-		fault = "profile names one that is not there";
+	fault = default_contradiction(profiles, ret_key);
 	return fault ? coop_err_field(err, COOP_INVALID_INPUT, "sandbox", "[sandbox]: %s", fault)
 		     : 0;
 }

@@ -36,7 +36,7 @@ enum coop_protection {
 
 /* All seven that are no limits. */
 #define COOP_PROTECT_ALL (COOP_PROTECT_BIT(COOP_PROTECT_MEMORY) - 1u)
-/* What can be had without namespaces, mounts and a filter, that is with the profile `full`: these, and the limits. */
+/* What there is without namespaces, mounts and a filter, that is with the profile `full`: these two in part, and the limits. */
 #define COOP_PROTECT_PLAIN                                               \
 	(~COOP_PROTECT_ALL | COOP_PROTECT_BIT(COOP_PROTECT_PRIVILEGES) | \
 	 COOP_PROTECT_BIT(COOP_PROTECT_KILL))

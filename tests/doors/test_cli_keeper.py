@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import socket
 import stat
@@ -229,17 +228,9 @@ class ForegroundTest(CliCase):
 
     def test_completion_of_settings(self):
         """bash offers --set behind keeper, and the settings' names behind that."""
-        def offered(*words):
-            script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _coop; '
-                      'printf "%s\\n" "${COMPREPLY[@]}"')
-            completion = pathlib.Path(__file__).parents[2] / "completion" / "coop.bash"
-            done = subprocess.run(["bash", "-c", script, "bash", completion, COOP, *words], env=self.env, timeout=patience(30),
-                                  capture_output=True, check=True)
-            return done.stdout.decode().split()
-
-        self.assertEqual(offered("keeper", "--"), ["--set", "--help"])
-        self.assertEqual(offered("keeper", "--set", "max_r"), ["max_running=", "max_retained=", "max_receipts="])
-        self.assertEqual(offered("run", "--lease", "a"), ["awaited"])
+        self.assertEqual(self.offered("keeper", "--"), ["--set", "--help"])
+        self.assertEqual(self.offered("keeper", "--set", "max_r"), ["max_running=", "max_retained=", "max_receipts="])
+        self.assertEqual(self.offered("run", "--lease", "a"), ["awaited"])
 
     def test_bad_settings(self):
         """An unknown setting or a senseless value is refused in one line."""
@@ -255,10 +246,13 @@ class ShutdownTest(CliCase):
         """shutdown ends the keeper and all it owns; the next command starts a new one, which knows how that ended."""
         process = self.detached("sh", "-c", "setsid sleep 300 & sleep 300")
         with self.client() as client:
-            tree = procs.descendants(client.hello["pid"])
             pid = client.hello["pid"]
+            leader = client.call("status", id=process)["process"]["pid"]
+            owned, helpers = [leader, *procs.descendants(leader)], procs.descendants(pid)
         self.coop("shutdown")
-        self.assertEqual([p for p in [pid, *tree] if procs.alive(p)], [])
+        self.assertEqual([p for p in [pid, *owned] if procs.alive(p)], [])
+        # Launchers follow the keeper by the kernel's hand, a moment later.
+        procs.wait_until(lambda: not any(map(procs.alive, helpers)), "its launchers are gone, too")
         self.assertFalse(self.place.socket.exists())
         self.coop("shutdown")
         self.assertEqual(self.out("run", "echo", "new"), b"new\n")

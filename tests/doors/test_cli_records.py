@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 
 from lib import procs
 from lib.cli import CliCase
@@ -190,14 +189,6 @@ class ChildrenTest(CliCase):
 
 
 class CompletionTest(CliCase):
-    def offered(self, *words):
-        from lib.place import COOP, REPOSITORY
-        script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _coop; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        done = subprocess.run(["bash", "-c", script, "bash", REPOSITORY / "completion" / "coop.bash", COOP, *words],
-                              env=self.env, timeout=patience(30), capture_output=True, check=True)
-        return done.stdout.decode().split()
-
     def test_words(self):
         """bash offers the verbs of groups, their options, values, agents, and starts no keeper for it."""
         self.assertEqual(self.offered("agent", ""), ["add", "ls", "show", "set", "rm", "--json", "--help"])

@@ -5,13 +5,14 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import struct
-import subprocess
+import tempfile
 import threading
+from pathlib import Path
 
 from lib.cli import CliCase
-from lib.place import COOP, REPOSITORY, patience
 
 RECORD = {
     "id": "psh-1-1", "state": "running", "pid": 42, "agent": "self", "agent_path": "main", "kind": "pipes", "lease": "ephemeral", "command": "x",
@@ -150,11 +151,39 @@ class RequestTest(FakeCase):
     def test_b108_home_and_root_are_read_only(self):
         """In / and the home folder itself, and where the keeper's files are, a command is read-only, which one line says."""
         for cwd, word in (("/", "/ itself"), (self.place.dir / "home", "the home folder itself"), (self.place.dir, "the keeper's own files")):
+            hidden = os.geteuid() == 0 and "home" in word
             for options in ((), ("--json",), ("-C", cwd)):
                 with self.subTest(cwd=cwd, options=options):
                     sandbox, _, err = self.sent(*options, cwd=self.work if "-C" in options else cwd)
                     self.assertEqual(sandbox, {"profile": "read-only"})
-                    self.assertRegex(err, rf"^coop: read-only here: .*{word}.* \(--workspace DIR makes one writable\)\n$")
+                    hint = "shows one and makes it writable, --profile full .*" if hidden else "makes one writable"
+                    self.assertRegex(err, rf"^coop: read-only here: .*{word}.* \(--workspace DIR {hint}\)\n$")
+                    self.assertEqual("root's is hidden" in err, hidden)
+
+    def test_s124_runs_in_the_workspace_that_was_named(self):
+        """From outside of it, unless --cwd says where; from inside where one stands. Profiles that have none leave it be."""
+        (self.work / "sub").mkdir()
+        (self.place.dir / "work2").mkdir()
+        (self.place.dir / "home" / "own").mkdir()
+        (self.place.dir / "link").symlink_to("work")
+        work, outside = str(self.work), str(self.place.dir)
+        cases = [
+            (outside, ("--workspace", "work"), work),
+            (outside, ("--workspace", "link"), work),
+            (work + "2", ("--workspace", work), work),
+            ("/", ("--workspace=~/own",), outside + "/home/own"),
+            (outside + "/home/own", ("--workspace=~/own",), outside + "/home/own"),
+            (work + "/sub", ("--workspace", work), work + "/sub"),
+            (outside + "/link/sub", ("--workspace", work), work + "/sub"),
+            (outside, ("--workspace", "work", "--cwd", "work/sub"), outside + "/work/sub"),
+            (outside, ("--workspace", "work", "--cwd", "."), outside + "/."),
+            (outside, ("--workspace", "work", "--profile", "full"), outside),
+        ]
+        for form, op in (("run", "spawn"), ("policy check", "check")):
+            for cwd, options, wanted in cases:
+                with self.subTest(form=form, cwd=cwd, options=options):
+                    self.coop(*form.split(), *options, "--", "true", cwd=cwd)
+                    self.assertEqual(self.fake.args(op)["cwd"], wanted)
 
     def test_b105_profiles_without_a_workspace(self):
         """read-only and full get none that was not named; a note is not needed."""
@@ -384,14 +413,32 @@ class HoldsTest(CliCase):
         self.assertEqual(sorted(os.listdir(outside)), ["x", "y"])
         self.assertEqual(os.listdir(self.work), ["inside"])
 
+    def test_s124_started_outside_of_the_workspace(self):
+        """The command runs in the workspace that was named, where it may write."""
+        self.assertEqual(self.out("run", "--workspace", self.work, "--", "sh", "-c", "pwd; touch made", cwd="/usr"), f"{self.work}\n".encode())
+        self.assertTrue((self.work / "made").exists())
+
     def test_b108_first_run_in_the_home_folder(self):
-        """coop run -- ls works there, read-only and with a note."""
-        home = self.place.dir / "home"
-        home.mkdir()
+        """coop run -- ls works there, read-only and with a note; root's home is hidden, and the note says so."""
+        home = Path(tempfile.mkdtemp(prefix="coop-h-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, home)
         (home / "file").touch()
-        out, err = self.coop("run", "--", "ls", cwd=home, env={**self.env, "HOME": str(home)})
-        self.assertEqual(out, b"file\n")
-        self.assertEqual(err, b"coop: read-only here: the home folder itself is no workspace (--workspace DIR makes one writable)\n")
+        (home / "sub").mkdir()
+        (home / "sub" / "seen").touch()
+        env = {**self.env, "HOME": str(home)}
+        out, err = self.coop("run", "--", "ls", cwd=home, env=env)
+        note = b"coop: read-only here: the home folder itself is no workspace%s\n"
+        if os.geteuid() == 0:
+            self.assertEqual(out, b"")
+            note %= (b", and root's is hidden: it looks empty (--workspace DIR shows one and makes it writable, "
+                     b"--profile full runs as root without protection)")
+        else:
+            self.assertEqual(out, b"file\nsub\n")
+            note %= b" (--workspace DIR makes one writable)"
+        self.assertEqual(err, note)
+        # What the note advises.
+        self.assertEqual(self.coop("run", "--workspace", "sub", "--", "ls", cwd=home, env=env), (b"seen\n", b""))
+        self.assertEqual(self.coop("run", "--profile", "full", "--", "ls", cwd=home, env=env), (b"file\nsub\n", b""))
 
     def test_b109_denied(self):
         """--deny-read, --deny-write and --protect hold, also for what is not there yet."""
@@ -404,11 +451,13 @@ class HoldsTest(CliCase):
         self.assertTrue((self.work / "free").exists())
 
     def test_b110_network_and_its_facts(self):
-        """With none there is no network, and a command that fails is told of it."""
-        _, err = self.run_in("exit 3", "--net", "none", code=3)
-        self.assertRegex(err.decode(), r"(?m)^coop: network none: ")
-        _, err = self.run_in("exit 0", "--net", "none")
-        self.assertEqual(err, b"")
+        """With none there is no network, and a command that fails after it has tried it is told so."""
+        reach = "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 5)' 2>/dev/null; "
+        _, err = self.run_in(reach + "exit 3", "--net", "none", code=3)
+        self.assertRegex(err.decode(), r"^coop: network none: .*\n$")
+        for script, code in ((reach + "exit 0", 0), ("exit 3", 3)):
+            _, err = self.run_in(script, "--net", "none", code=code)
+            self.assertEqual(err, b"")
 
     def test_b107_status(self):
         """Record and line agree."""
@@ -470,13 +519,6 @@ class HoldsTest(CliCase):
 
 
 class CompletionTest(CliCase):
-    def offered(self, *words):
-        script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _coop; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        done = subprocess.run(["bash", "-c", script, "bash", REPOSITORY / "completion" / "coop.bash", COOP, *words],
-                              env=self.env, timeout=patience(30), capture_output=True, check=True)
-        return done.stdout.decode().split()
-
     def test_words(self):
         """bash offers the options, their values, and the operator's own profiles."""
         self.place.conf.write_text("[profile build]\nbase = workspace-write\n")

@@ -65,24 +65,32 @@ static void check_error(const struct coop_err *err)
 	       err->code == COOP_PERMISSION_DENIED || err->code == COOP_SANDBOX_UNAVAILABLE);
 }
 
-static void check_merged(const struct coop_sandbox_policy *merged,
-			 const struct coop_sandbox_policy *const *above, size_t count)
+static void check_within(const struct coop_sandbox_policy *merged,
+			 const struct coop_sandbox_policy *ceiling)
 {
+	struct coop_sandbox_policy asked = *merged;
 	struct coop_err err;
 
+	/* All limits are compared, not only those that were asked for. A workspace that is only read is in allow_read. */
+	asked.limits_asked = UINT32_MAX;
+	asked.allow_read = NULL;
+	assert(coop_sandbox_policy_narrow(&asked, ceiling, COOP_INVALID_INPUT, &err) == 0);
+	assert((ceiling->require & ~merged->require & COOP_PROTECT_ALL) == 0);
+	assert((ceiling->require & ~merged->insisted & COOP_PROTECT_ALL) == 0);
+}
+
+static void check_merged(const struct coop_sandbox_policy *merged,
+			 const struct coop_sandbox_policy *const *above, size_t count,
+			 const struct coop_sandbox_policy *operators)
+{
 	assert(merged->profile >= 0 && merged->network >= 0 && merged->home >= 0 &&
 	       merged->root >= 0 && merged->require_set);
 	assert(!(merged->require & merged->tolerate));
 	assert(merged->profile != COOP_PROFILE_READ_ONLY ||
 	       (!merged->workspace && !merged->allow_write));
-	for (size_t i = 0; i < count; i++) {
-		struct coop_sandbox_policy asked = *merged;
-		/* All limits are compared, not only those that were asked for. A workspace that is only read is in allow_read. */
-		asked.limits_asked = UINT32_MAX;
-		asked.allow_read = NULL;
-		assert(coop_sandbox_policy_narrow(&asked, above[i], COOP_INVALID_INPUT, &err) == 0);
-		assert((above[i]->require & ~merged->require & COOP_PROTECT_ALL) == 0);
-	}
+	for (size_t i = 0; i < count; i++)
+		check_within(merged, above[i]);
+	check_within(merged, operators);
 	check_again(merged);
 }
 
@@ -107,7 +115,7 @@ static void merge(const json_t *args, const struct coop_profiles *profiles,
 	if (coop_sandbox_policy_merge(profiles, above, count, request, &merged, &err) < 0) {
 		check_error(&err);
 	} else {
-		check_merged(&merged, above, count);
+		check_merged(&merged, above, count, &profiles->ceiling);
 		coop_sandbox_policy_clear(&merged);
 	}
 	while (count)
@@ -123,6 +131,7 @@ static void make_profiles(struct coop_profiles *profiles)
 		{"allow_read", "/opt/tools"},
 	};
 	struct coop_err err;
+	const char *key;
 	size_t index;
 
 	coop_profiles_init(profiles);
@@ -132,7 +141,9 @@ static void make_profiles(struct coop_profiles *profiles)
 	assert(coop_profiles_set(profiles, NULL, "allow_write", "/var/x", &err) == 0);
 	assert(coop_profiles_set(profiles, NULL, "max_pids", "100", &err) == 0);
 	assert(coop_profiles_set(profiles, NULL, "tolerate", "ipc", &err) == 0);
-	assert(coop_profiles_finish(profiles, &index, &err) == 0);
+	assert(coop_profiles_set(profiles, NULL, "at_most_memory_bytes", "8G", &err) == 0);
+	assert(coop_profiles_set(profiles, NULL, "always_require", "kill", &err) == 0);
+	assert(coop_profiles_finish(profiles, &index, &key, &err) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)

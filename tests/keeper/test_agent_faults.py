@@ -8,8 +8,8 @@ from lib.keeper import Keeper, KeeperCase
 from lib.place import Place, sanitized
 from lib.procs import wait_until
 
-# Before the first allocation that a request needs, and long after the last one of the requests below.
-FIRST, LAST = 17, 300
+# After the last allocation of a keeper's start, before the first that a request needs, and long after the last one of the requests below.
+FIRST, LAST = 30, 300
 UNTROUBLED = 6  # so many numbers in a row without any failure: those behind are of nobody here
 
 

@@ -29,11 +29,12 @@ class LinesTest(RecordsCase):
 
     def test_b130_allowed_and_its_end(self):
         """A process has one line for its start, before all else, and one for its end that names it; the record has its number."""
-        record = self.ended(self.sh("exit 3", cwd="/tmp")["id"])
+        folder = str(self.work.resolve())
+        record = self.ended(self.sh("exit 3", cwd=folder)["id"])
         (spawn,), (end,) = self.audit_lines("spawn"), self.audit_lines("end")
         self.assertLessEqual(SPAWN, set(spawn))
         self.assertLessEqual(END, set(end))
-        self.assertEqual((spawn["decision"], spawn["agent"], spawn["cwd"]), ("allowed", "main", "/tmp"))
+        self.assertEqual((spawn["decision"], spawn["agent"], spawn["cwd"]), ("allowed", "main", folder))
         self.assertEqual((spawn["argv"], spawn["principal"]), (["sh", "-c", "exit 3"], record["owner"]["principal"]))
         self.assertEqual(record["audit_id"], f"aud-{spawn['seq']}")
         self.assertEqual((end["spawn"], end["exit"]["code"], end["end_cause"]), (spawn["seq"], 3, "self_exit"))

@@ -110,7 +110,8 @@ class LauncherKilledTest(KeeperCase):
         watcher = self.connect()
 
         def kill():
-            while not stop.wait(chance.uniform(0.001, 0.01)):
+            # On a slow machine a launcher gets the more time, else hardly any plan survives it.
+            while not stop.wait(chance.uniform(0.001, 0.01) * patience(1)):
                 pid = watcher.call("info")["launcher"]["pid"]
                 if pid:
                     with contextlib.suppress(ProcessLookupError):

@@ -118,10 +118,13 @@ class PlaceTest(KeeperCase):
         return record["cwd"], self.output(record["id"]).decode().rstrip("\n")
 
     def test_b090_cwd(self):
-        """Resolved once and shown resolved; absent is the home, relative starts there; the keeper's own is never meant."""
-        home = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
-        self.assertEqual(self.cwd_of(), (home, home))
-        self.assertEqual(self.cwd_of(cwd="."), (home, home))
+        """Resolved once and shown resolved; absent is the workspace, without one the home, where relative ones start; the keeper's own is
+        never meant."""
+        home, work = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir), os.path.realpath(self.work)
+        self.assertEqual(self.cwd_of(), (work, work))
+        nowhere = {"sandbox": {"profile": "read-only"}}
+        self.assertEqual(self.cwd_of(**nowhere), (home, home))
+        self.assertEqual(self.cwd_of(cwd=".", **nowhere), (home, home))
         real = self.work / "real"
         real.mkdir()
         (self.work / "link").symlink_to(real)

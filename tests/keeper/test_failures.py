@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import socket
 import time
 import unittest
 
@@ -75,6 +76,26 @@ class NoDescriptorsTest(KeeperCase):
 
         fresh = procs.wait_until(served, "a newcomer is served again")
         self.assertEqual(fresh.call("status", id=ids[-1])["process"]["state"], "running")
+
+    def test_a_connection_that_cannot_even_be_turned_away(self):
+        """The descriptor kept for that is lost, too: the connection waits, the keeper does not spin, and it serves others meanwhile."""
+        resource.prlimit(self.poor.pid, resource.RLIMIT_NOFILE, (3, self.LIMIT))
+        for round in range(2):
+            waiting = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+            for newcomer in waiting:
+                self.addCleanup(newcomer.close)
+                newcomer.connect(str(self.poor.place.socket))
+            cpu = procs.cpu_seconds(self.poor.pid)
+            time.sleep(1)
+            self.assertLess(procs.cpu_seconds(self.poor.pid) - cpu, 0.4, f"it must not spin on accept, round {round}")
+            self.assertEqual(self.client.call("info")["pid"], self.poor.pid)
+            before = procs.fd_count(self.poor.pid)
+            resource.prlimit(self.poor.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))
+            # Those that waited, and the descriptor for turning others away.
+            procs.wait_until(lambda: procs.fd_count(self.poor.pid) >= before + len(waiting) + 1, "who waited is let in")
+            self.poor.connect().close()
+            resource.prlimit(self.poor.pid, resource.RLIMIT_NOFILE, (3, self.LIMIT))
+        resource.prlimit(self.poor.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))
 
     def test_no_descriptors_leak_from_refusals(self):
         """A hundred refused spawns leave the number of open descriptors as it was."""

@@ -87,7 +87,7 @@ class OutputTest(KeeperCase):
 
     def late_output(self):
         """Bytes known when the end was told, or None if that was told before the keeper could be stopped."""
-        folder = Path(tempfile.mkdtemp(prefix="coop-t-"))
+        folder = Path(tempfile.mkdtemp(prefix="late-", dir=self.work))
         self.addCleanup(shutil.rmtree, folder)
         os.mkfifo(folder / "go")
         process = self.sh("(read x <go; exec head -c 60000 /dev/zero) & exit 0", cwd=str(folder))

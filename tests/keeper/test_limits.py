@@ -4,7 +4,7 @@ import time
 
 from lib import procs
 from lib.keeper import KeeperCase
-from lib.place import patience
+from lib.place import moment, patience
 
 SIX_HOURS = 6 * 3600 * 1000
 
@@ -12,7 +12,7 @@ SIX_HOURS = 6 * 3600 * 1000
 class TimeoutTest(KeeperCase):
     def test_b069_run_limit_is_kept_by_the_keeper(self):
         """`sleep 30` with 150 ms ends as timed_out not before 150 ms and soon after; the tree is gone, output is kept."""
-        process = self.sh("echo begun; sleep 30 & sleep 30", timeout_ms=150)
+        process = self.sh("echo begun; sleep 30 & sleep 30", timeout_ms=moment(150))
         tree = procs.descendants(process["pid"])
         record = self.ended(process["id"])
         self.assertEqual((record["state"], record["end_cause"]), ("signaled", "timed_out"))
@@ -35,7 +35,7 @@ class TimeoutTest(KeeperCase):
         """A descendant in its own session that holds the pipe and ignores TERM delays neither limit nor answer."""
         script = "setsid sh -c 'trap \"\" TERM HUP; echo $$; sleep 30; sleep 30' & sleep 30"
         begin = time.monotonic()
-        process = self.sh(script, timeout_ms=500)["id"]
+        process = self.sh(script, timeout_ms=moment(500))["id"]
         child = self.outside(process, self.wait_output(process, b"\n"))
         record = self.ended(process)
         self.assertLess(time.monotonic() - begin, patience(4))
@@ -54,8 +54,8 @@ class TimeoutTest(KeeperCase):
     def test_b070_grace_puts_term_before_kill(self):
         """With a grace the program can leave by itself; one that does not is killed after it."""
         script = "trap 'echo term; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
-        polite = self.sh(script, timeout_ms=500, timeout_grace_ms=20000)["id"]
-        stubborn = self.sh("trap '' TERM; while :; do sleep 0.05; done", timeout_ms=200, timeout_grace_ms=300)["id"]
+        polite = self.sh(script, timeout_ms=moment(500), timeout_grace_ms=20000)["id"]
+        stubborn = self.sh("trap '' TERM; while :; do sleep 0.05; done", timeout_ms=moment(200), timeout_grace_ms=300)["id"]
         record = self.ended(polite)
         self.assertEqual((record["exit"]["code"], record["end_cause"]), (5, "timed_out"))
         self.assertEqual(self.output(polite), b"ready\nterm\n")
@@ -69,7 +69,7 @@ class TimeoutTest(KeeperCase):
 class LifetimeTest(KeeperCase):
     def test_b071_lifetime_ends_with_term_first(self):
         """Past max_lifetime_ms: TERM, grace, KILL; cause lifetime."""
-        polite = self.sh("trap 'exit 4' TERM; while :; do sleep 0.05; done", max_lifetime_ms=400)["id"]
+        polite = self.sh("trap 'exit 4' TERM; while :; do sleep 0.05; done", max_lifetime_ms=moment(400))["id"]
         record = self.ended(polite)
         self.assertEqual((record["exit"]["code"], record["end_cause"]), (4, "lifetime"))
         self.assertGreaterEqual(record["duration_ms"], 400)

@@ -289,17 +289,17 @@ class EnvelopeTest(PolicyCase):
     def test_b100_whole_envelope(self):
         """A blocked command's answer has every member, with environment and stdin redacted, and no secret anywhere."""
         agent = self.agent("main/a", workspace=["/tmp"], policy={"denied_commands": ["cat"]})
-        env = {"API_KEY": SECRET, "OTHER": SECRET}
-        envelope = self.blocked(agent, argv=["cat", "-n"], env=env, cwd="/tmp", data=SECRET.encode())
+        env, folder = {"API_KEY": SECRET, "OTHER": SECRET}, str(self.work.resolve())
+        envelope = self.blocked(agent, argv=["cat", "-n"], env=env, cwd=folder, data=SECRET.encode())
         self.assertLessEqual(ENVELOPE, set(envelope))
         self.assertEqual((envelope["exit_code"], envelope["pid"], envelope["error"]), (-1, None, "permission_denied"))
         request = envelope["request"]
         self.assertEqual(request["env"], {"API_KEY": "<redacted>", "OTHER": "<redacted>"})
-        self.assertEqual((request["stdin"], request["argv"], request["cwd"]), ("<redacted>", ["cat", "-n"], "/tmp"))
+        self.assertEqual((request["stdin"], request["argv"], request["cwd"]), ("<redacted>", ["cat", "-n"], folder))
         self.assertEqual(request["mode"], "argv")
         context = envelope["command_policy"]["context"]
         self.assertLessEqual({"principal", "agent", "cwd", "workspace", "profile"}, set(context))
-        self.assertEqual((context["agent"], context["cwd"]), ("main/a", "/tmp"))
+        self.assertEqual((context["agent"], context["cwd"]), ("main/a", folder))
         decisions = envelope["command_policy"]["decisions"]
         self.assertTrue(decisions)
         for decision in decisions:

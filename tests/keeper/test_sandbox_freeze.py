@@ -1,11 +1,12 @@
 """Freezing a whole tree, thawing it, and killing it while it is frozen."""
 
 import time
+import unittest
 
 from lib import procs
 from lib.client import KeeperError
 from lib.place import patience
-from lib.limits import LimitsCase, DEMANDED
+from lib.limits import DEMANDED, ROOT, LimitsCase
 
 
 class FreezeTest(LimitsCase):
@@ -147,6 +148,11 @@ class FreezeTest(LimitsCase):
         self.stands(process)
         self.client.call("thaw", id=process)
         self.grows(process)
+
+    @unittest.skipUnless(ROOT, "needs root for control groups")
+    def test_a_recycled_pid_is_not_frozen(self):
+        """One of the tree dies before its turn has come, and somebody else gets its pid: nothing happens to him."""
+        self.assert_in_pid_namespace("recycled_frozen.py", "stranger goes on", "full")
 
     def test_freeze_what_has_ended(self):
         if not self.available():

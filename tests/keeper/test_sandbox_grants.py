@@ -92,10 +92,87 @@ allow_write = /var/tmp
             self.assertEqual((error.code, error.details["field"]), ("invalid_input", "sandbox.workspace"))
             self.assertIn("the .git of a repository", error.message)
         self.folder("ws/x.git/.github")
-        self.assertEqual(self.says("echo fine", {"workspace": str(self.ws / "x.git" / ".github")}), "fine")
+        self.assertEqual(self.says("echo fine", {"workspace": str(self.ws / "x.git" / ".github")}, cwd=None), "fine")
+
+    def test_b108_the_kernels_own_is_not_given(self):
+        """Refused for what it is, whoever the keeper is: no protection would have to be missing."""
+        (self.ws / "link").symlink_to("/proc/self")
+        for path in ("/dev", "/dev/pts", "/proc", "/proc/sys", "/sys", "/sys/fs/cgroup", str(self.ws / "link")):
+            for sandbox, field in (({"workspace": path}, "sandbox.workspace"),
+                                   ({"workspace": str(self.ws), "allow_write": ["/var/tmp", path]}, "sandbox.allow_write[1]")):  # fmt: skip
+                error = self.refusal(sandbox=sandbox, cwd=None)
+                self.assertEqual((error.code, error.details["field"]), ("invalid_input", field), error)
+                self.assertNotIn("tolerate", error.message)
 
 
 class GrantOfAUserTest(GrantTest):
+    user = USER
+
+
+class CwdTest(BothKeepersCase):
+    """Where a command runs: in its workspace, or where it can read if it has none."""
+
+    def test_s124_b090_cwd_outside_of_the_workspace(self):
+        """Refused by name, also by a link that leads out; what else is writable will do, and what is only read will not."""
+        more, out = self.folder("more"), self.folder("out")
+        (self.ws / "away").symlink_to(out)
+        sandbox = {"workspace": str(self.ws), "allow_write": [str(more)]}
+        readable = {"root": "minimal", "allow_read": [str(out)]}
+        for cwd, others in ((out, {}), ("/", {}), ("/etc", {}), ("/tmp", {}), (self.base, {}), (self.ws / "away", {}), (out, readable)):
+            with self.subTest(cwd=cwd):
+                error = self.refusal(cwd=str(cwd), sandbox=sandbox | others)
+                self.assertEqual((error.code, error.details["field"]), ("invalid_input", "cwd"), error)
+                self.assertIn(str(self.ws), error.message)
+        for cwd in (self.ws, more):
+            self.assertEqual(self.says("echo x >made; pwd -P", sandbox, cwd=str(cwd)), str(cwd))
+            self.assertTrue((cwd / "made").exists())
+
+    def test_s124_b091_cwd_of_an_agent(self):
+        """One in its roots is still outside of the workspace that it names."""
+        one, other = self.folder("ws/one"), self.folder("ws/other")
+        agent = self.keeper.agent("main/a", workspace=[str(self.ws)])
+        self.assertEqual(self.says("pwd -P", {"workspace": str(one)}, client=agent, cwd=str(one)), str(one))
+        for cwd in (other, self.ws, "/"):
+            error = self.refusal(agent, cwd=str(cwd), sandbox={"workspace": str(one)})
+            self.assertEqual((error.code, error.details["field"]), ("boundary_escape", "cwd"), error)
+
+    def test_b090_absent_means_the_workspace(self):
+        deep = self.folder("ws/deep")
+        (self.base / "link").symlink_to(deep)
+        for client in (self.client, self.keeper.agent("main/a", workspace=[str(self.ws)])):
+            for workspace in (self.ws, deep):
+                record, out, _ = self.inside("pwd -P; echo x >made", {"workspace": str(workspace)}, client=client, cwd=None)
+                self.assertEqual((record["cwd"], out), (str(workspace), f"{workspace}\n"))
+        record, _, _ = self.inside("true", {"workspace": str(self.base / "link")}, cwd=None)
+        self.assertEqual(record["cwd"], str(deep))
+
+    def test_b090_cwd_without_a_workspace(self):
+        """Whatever can be read will do, and gives no right."""
+        out = self.folder("out")
+        out.chmod(0o777)
+        for sandbox in ({"profile": "read-only"}, {"profile": "read-only", "workspace": str(self.ws)}, {}):
+            for cwd in (str(out), "/", "/etc"):
+                self.assertEqual(self.says("pwd -P; echo x >made", sandbox, cwd=cwd), cwd)
+        self.assertEqual(os.listdir(out), [])
+        for cwd in ("/dev/shm", "/run/lock"):
+            if os.path.isdir(cwd):
+                os.makedirs(f"{cwd}/coop-{os.getpid()}", exist_ok=True)
+                self.addCleanup(os.rmdir, f"{cwd}/coop-{os.getpid()}")
+                error = self.refusal(cwd=f"{cwd}/coop-{os.getpid()}", sandbox={"profile": "read-only"})
+                self.assertEqual((error.code, error.details["field"]), ("invalid_input", "cwd"), error)
+
+    def test_b090_cwd_that_cannot_be_entered(self):
+        """Closed to whom the command runs as: what is told is about cwd, not about a protection."""
+        closed = self.base / "closed"
+        closed.mkdir(mode=0o700)
+        (closed / "in").mkdir()
+        for cwd in (closed, closed / "in"):
+            error = self.refusal(cwd=str(cwd), sandbox={"profile": "read-only"})
+            self.assertEqual((error.code, error.details["field"]), ("invalid_input", "cwd"), error)
+            self.assertNotIn("tolerate", error.message)
+
+
+class CwdOfAUserTest(CwdTest):
     user = USER
 
 

@@ -64,7 +64,7 @@ class MemoryTest(LimitsCase):
         if not self.held("memory_bytes"):
             return
         script = f'{PYTHON} -c "{TOUCH}" {256 * MIB} 0; exit 3'
-        record, _, _ = self.run_sh(script, limits={"memory_bytes": self.LIMIT}, cwd="/")
+        record, _, _ = self.run_sh(script, limits={"memory_bytes": self.LIMIT})
         if record["state"] == "signaled":
             self.assert_oom(record)
         else:
@@ -76,7 +76,7 @@ class MemoryTest(LimitsCase):
         if not self.held("memory_bytes"):
             return
         limits = {"memory_bytes": self.LIMIT, "tmp_bytes": 512 * MIB}
-        record = self.ended(self.spawn("dd", "if=/dev/zero", "of=/tmp/x", "bs=1M", "count=256", cwd="/", limits=limits)["id"])
+        record = self.ended(self.spawn("dd", "if=/dev/zero", "of=/tmp/x", "bs=1M", "count=256", limits=limits)["id"])
         self.assert_oom(record)
 
     def test_b018_many_at_once(self):

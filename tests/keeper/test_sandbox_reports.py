@@ -59,6 +59,15 @@ class DoctorTest(ReportsCase):
                 self.assertTrue(told["fix"], (name, told))
         self.assertEqual(record["sandbox"]["user"], answer["identity"]["uid"] if ROOT else None)
 
+    def test_b113_doctor_names_what_holds_a_limit(self):
+        """Of a command that asks for this limit alone the record names the same mechanism."""
+        told = self.client.call("doctor")["protections"]
+        for name in LIMITS:
+            value = 1.5 if name == "cpu_quota" else 64 << 20 if "bytes" in name else 50
+            sandbox = {"workspace": str(self.ws), "tolerate": [name]}
+            held = self.final("true", sandbox=sandbox, limits={name: value})["sandbox"]["protections"][name]
+            self.assertEqual({key: told[name][key] for key in held}, held, name)
+
     def test_b107_doctor_has_all_its_parts(self):
         answer = self.client.call("doctor")
         self.assertEqual(set(answer["cgroup"]), {"memory", "cpu", "pids", "freezer"})
@@ -143,15 +152,18 @@ class CausesTest(ReportsCase):
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "needs another convention for system calls")
     def test_b107_denied_by_the_filter(self):
+        fact = "killed by SIGSYS: by the system call filter, or somebody sent it that signal"
         cause, evidence, facts = self.cause("python3", "-c", OTHER_CONVENTION)
-        self.assertEqual((cause, evidence["signal"], facts), ("sandbox_denied", "SIGSYS", ["killed by the system call filter (SIGSYS)"]))
+        self.assertEqual((cause, evidence["signal"], facts), ("sandbox_denied", "SIGSYS", [fact]))
+        # The kernel tells nobody which of the two it was, so neither is claimed.
+        self.assertEqual(self.cause("sh", "-c", "kill -SYS $$")[2], [fact])
         record = self.final("python3", "-c", OTHER_CONVENTION, sandbox={"profile": "full"})
         self.assertNotIn("sandbox_denied", (record["end_cause"],))
 
     def test_b107_sigsys_of_others(self):
         """With no filter, or sent through the keeper, it is not the filter's."""
         self.assertEqual(self.cause("sh", "-c", "kill -SYS $$", sandbox={"profile": "full"})[0], "signal")
-        process = self.spawn("sleep", "300", cwd="/")["id"]
+        process = self.spawn("sleep", "300")["id"]
         self.client.call("signal", id=process, signal="SYS")
         record = self.ended(process)
         self.assertEqual((record["end_cause"], record.get("facts")), ("killed_by_request", None))
@@ -174,22 +186,29 @@ class CausesTest(ReportsCase):
 class FactsTest(ReportsCase):
     def test_b107_network(self):
         """Of one that gave up by itself, and not of one that was killed or succeeded, nor where the host's network was there."""
-        none = "network none: the process had no network (profile workspace-write)"
         sandbox = {"network": "none"}
-        self.assertEqual(self.final("sh", "-c", "exit 3", sandbox=sandbox)["facts"], [none])
-        self.assertNotIn("facts", self.final("true", sandbox=sandbox))
-        self.assertNotIn("facts", self.final("sh", "-c", "kill -9 $$", sandbox=sandbox))
+        fact = "network none: the network was tried while it ran, and there is none (profile workspace-write)"
+        for host in ("192.0.2.1", "127.0.0.1"):
+            script = REACH.replace("192.0.2.1", host)
+            self.assertEqual(self.final("python3", "-c", script, sandbox=sandbox).get("facts"), [fact], host)
+        reach = f'python3 -c "{REACH}" 2>/dev/null; '
+        self.assertEqual(self.final("sh", "-c", reach + "exit 3", sandbox=sandbox).get("facts"), [fact])
+        self.assertNotIn("facts", self.final("sh", "-c", reach + "true", sandbox=sandbox))
+        self.assertNotIn("facts", self.final("sh", "-c", reach + "kill -9 $$", sandbox=sandbox))
         self.assertNotIn("facts", self.final("false", sandbox={"network": "host"}))
         self.assertNotIn("facts", self.final("false", sandbox={"profile": "full"}))
 
+    def test_b107_a_network_that_nobody_missed(self):
+        """Whoever fails without having tried to reach anybody is told nothing of the network, be it loopback or none."""
+        for network in ("loopback", "none"):
+            self.assertNotIn("facts", self.final("sh", "-c", "exit 3", sandbox={"network": network}))
+
     def test_b107_loopback(self):
         """What everybody has by default is told of only where the kernel counted an attempt to reach another host."""
-        self.assertNotIn("facts", self.final("false"))
-        for network in ("loopback", "none"):
-            record = self.final("python3", "-c", REACH, sandbox={"network": network})
-            self.assertEqual(record["exit"]["code"], 1, record)
-            (fact,) = record["facts"]
-            self.assertIn(f"network {network}: ", fact)
+        record = self.final("python3", "-c", REACH, sandbox={"network": "loopback"})
+        self.assertEqual(record["exit"]["code"], 1, record)
+        (fact,) = record["facts"]
+        self.assertIn("network loopback: other hosts were tried while it ran, and there is no network but its session's", fact)
         # Of a session's network the kernel counts for all: what has been told is not told again.
         self.assertNotIn("facts", self.final("false"))
 
@@ -203,7 +222,8 @@ class FactsTest(ReportsCase):
 
     def test_b107_where_facts_are_told(self):
         """In every full record of the end; not while it lives, not in a brief list, not of one that was never started."""
-        process = self.client.call("spawn", argv=["sh", "-c", "read x; exit 1"], cwd="/", stdin="pipe", sandbox={"network": "none"})["process"]
+        script = f'read x; python3 -c "{REACH}"'
+        process = self.client.call("spawn", argv=["sh", "-c", script], cwd="/", stdin="pipe", sandbox={"network": "none"})["process"]
         self.assertNotIn("facts", process)
         self.assertNotIn("facts", self.status(process["id"]))
         self.client.call("close_stdin", id=process["id"])

@@ -16,7 +16,7 @@ import unittest
 from . import procs
 from .client import Client, Closed
 from .keeper import plain_limits
-from .place import COOP, Place, patience
+from .place import COOP, REPOSITORY, Place, patience
 
 ONE_LINE = re.compile(r"^coop(-keeper)?: \S.*\n$")
 
@@ -183,6 +183,14 @@ class CliCase(unittest.TestCase):
             self.assertEqual(process.returncode, code, f"coop {args}: {out[-2000:]!r} {err[-2000:]!r}")
         self.code = process.returncode
         return out, err
+
+    def offered(self, *words):
+        """What bash offers behind these words of a command line."""
+        script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _coop; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", script, "bash", REPOSITORY / "completion" / "coop.bash", COOP, *words],
+                              env=self.env, timeout=patience(30), capture_output=True, check=True)
+        return done.stdout.decode().split()
 
     def out(self, *args, **options):
         return self.coop(*args, **options)[0]

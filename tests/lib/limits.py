@@ -73,7 +73,6 @@ class LimitsCase(KeeperCase):
         self.assertIn(name, error.message)
 
     def python(self, script, *words, **args):
-        args = {"cwd": "/"} | args
         return self.spawn(PYTHON, "-c", script, *map(str, words), **args)
 
     def run_python(self, script, *words, **args):

@@ -19,6 +19,7 @@ if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
 from lib import place, procs  # noqa: E402 (the path comes first)
+from lib.expected import answered  # noqa: E402
 
 TEST_SECONDS = 90
 
@@ -53,6 +54,7 @@ class Result(unittest.TestResult):
     def startTest(self, test):
         super().startTest(test)
         self.texts, self.outcome, self.begin = [], "passed", time.monotonic()
+        answered.clear()
         signal.alarm(int(place.patience(TEST_SECONDS)))
 
     def stopTest(self, test):
@@ -63,6 +65,8 @@ class Result(unittest.TestResult):
     def write(self, name, outcome, seconds):
         line = {"test": f"{self.file}::{name}", "outcome": outcome, "seconds": round(seconds, 3)}
         line["text"] = "\n".join(self.texts)
+        if outcome == "passed" and answered:
+            line["attacks"] = sorted(answered)
         self.out.write(json.dumps(line) + "\n")
         self.out.flush()
 

@@ -84,6 +84,7 @@ static inline void set_lines(struct coop_profiles *profiles, const char *section
 			     const char *const *lines)
 {
 	struct coop_err err = {0};
+	const char *key;
 	size_t index;
 
 	if (section && coop_profiles_open(profiles, section, &index, &err) < 0)
@@ -92,7 +93,7 @@ static inline void set_lines(struct coop_profiles *profiles, const char *section
 		if (coop_profiles_set(profiles, section, lines[0], lines[1], &err) < 0)
 			fail_msg("%s = %s: %s", lines[0], lines[1], err.message);
 	}
-	if (coop_profiles_finish(profiles, &index, &err) < 0)
+	if (coop_profiles_finish(profiles, &index, &key, &err) < 0)
 		fail_msg("%s", err.message);
 }
 

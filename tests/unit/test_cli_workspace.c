@@ -44,6 +44,9 @@ static const char *sent(const struct cli_sandbox *sandbox, const char *cwd, cons
 	static char text[PATH_MAX];
 	struct cli cli = {0};
 	json_t *args = json_object();
+	if (sandbox->workspace)
+		(void)json_object_set_new(args, "sandbox",
+					  json_pack("{s:s}", "workspace", sandbox->workspace));
 	said[0] = '\0';
 	questions = 0;
 	cli_workspace_add(&cli, sandbox, cwd, agent, args);
@@ -88,16 +91,40 @@ static void read_only(void **state)
 	const struct cli_sandbox none = {0};
 	const char *const wanted = "{\"sandbox\":{\"profile\":\"read-only\"}}";
 	assert_string_equal(sent(&none, folder_path("home"), NULL), wanted);
-	assert_string_equal(said, "read-only here: the home folder itself is no workspace "
-				  "(--workspace DIR makes one writable)");
+	const char *const hint = "(--workspace DIR makes one writable)";
+	if (geteuid() == 0)
+		assert_string_equal(said,
+				    "read-only here: the home folder itself is no workspace, and "
+				    "root's is hidden: it looks empty (--workspace DIR shows one "
+				    "and makes it writable, --profile full runs as root without "
+				    "protection)");
+	else
+		assert_non_null(strstr(said, hint));
 	assert_string_equal(sent(&none, "/", NULL), wanted);
 	assert_non_null(strstr(said, "/ itself"));
+	assert_non_null(strstr(said, hint));
 	assert_string_equal(sent(&none, folder_path("keeper"), NULL), wanted);
 	assert_non_null(strstr(said, "the keeper's own files"));
 	assert_string_equal(sent(&none, folder, NULL), wanted);
 	assert_int_equal(mkdir(folder_path("work/.git"), 0700), 0);
 	assert_string_equal(sent(&none, folder_path("work/.git"), NULL), wanted);
 	assert_non_null(strstr(said, "the .git of a repository"));
+}
+
+/* A command that was started outside of the workspace that was named runs in it, unless somebody said where. */
+static void runs_inside(void **state)
+{
+	char wanted[256];
+	const char *named = folder_path("work");
+	const struct cli_sandbox given = {.workspace = named};
+	const struct cli_sandbox full = {.workspace = named, .profile = "full"};
+	(void)snprintf(wanted, sizeof(wanted), "{\"cwd\":\"%s/work\"", folder);
+	assert_non_null(strstr(sent(&given, NULL, NULL), wanted));
+	assert_null(strstr(sent(&given, "/", NULL), "cwd"));
+	assert_null(strstr(sent(&full, NULL, NULL), "cwd"));
+	assert_int_equal(chdir(folder_path("work")), 0);
+	assert_null(strstr(sent(&given, NULL, NULL), "cwd"));
+	assert_int_equal(chdir("/"), 0);
 }
 
 /* Profiles that have none, a workspace that was named, and one that cannot be told. */
@@ -109,8 +136,10 @@ static void not_sent(void **state)
 		assert_string_equal(sent(&s, folder_path("work"), NULL), "{}");
 		assert_string_equal(sent(&s, folder_path("home"), NULL), "{}");
 	}
-	const struct cli_sandbox named = {.workspace = "x"}, none = {0}, own = {.profile = "build"};
-	assert_string_equal(sent(&named, folder_path("home"), NULL), "{}");
+	const struct cli_sandbox named = {.workspace = "/x"}, none = {0},
+				 own = {.profile = "build"};
+	assert_string_equal(sent(&named, folder_path("home"), NULL),
+			    "{\"sandbox\":{\"workspace\":\"/x\"}}");
 	assert_string_equal(sent(&none, folder_path("nowhere"), NULL), "{}");
 	assert_string_equal(sent(&own, folder_path("home"), NULL), "{}");
 	assert_string_equal(said, "");
@@ -147,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(granted, set_up, folder_remove),
 		cmocka_unit_test_setup_teardown(read_only, set_up, folder_remove),
+		cmocka_unit_test_setup_teardown(runs_inside, set_up, folder_remove),
 		cmocka_unit_test_setup_teardown(not_sent, set_up, folder_remove),
 		cmocka_unit_test_setup_teardown(bound, set_up, folder_remove),
 	};

@@ -1,5 +1,7 @@
 /* The system call filters, loaded into children: each attack gets the errno or the signal that is promised. Arguments are such that the
  * kernel would refuse them, too, but in another way: nothing happens to the machine where a filter fails. */
+#include <linux/netlink.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -170,6 +172,7 @@ static int type_into_terminal(void)
 	for (uint64_t high = 0; high <= HIGH; high += HIGH) {
 		EXPECT_ERROR(syscall(SYS_ioctl, -1, TIOCSTI | high, "x"), EPERM);
 		EXPECT_ERROR(syscall(SYS_ioctl, -1, TIOCLINUX | high, "x"), EPERM);
+		EXPECT_ERROR(syscall(SYS_ioctl, -1, TIOCSETD | high, "x"), EPERM);
 		EXPECT_ERROR(syscall(SYS_ioctl, -1, (TIOCSTI + 1) | high, "x"), EBADF);
 	}
 	EXPECT_ERROR(syscall(SYS_ioctl, -1, TIOCSTI | UINT64_C(0xdeadbeef00000000), "x"), EPERM);
@@ -215,6 +218,60 @@ static int try_families(void)
 static void refuses_families(void **state)
 {
 	filtered_holds(COOP_FILTER_STANDARD, try_families);
+}
+
+static bool is_known_protocol(uint64_t family, uint64_t protocol)
+{
+	static const uint32_t known[] = {0,
+					 IPPROTO_ICMP,
+					 IPPROTO_TCP,
+					 IPPROTO_UDP,
+					 IPPROTO_ICMPV6,
+					 IPPROTO_UDPLITE,
+					 IPPROTO_MPTCP};
+
+	if ((uint32_t)family != AF_INET && (uint32_t)family != AF_INET6)
+		return true;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if ((uint32_t)protocol == known[i])
+			return true;
+	}
+	return false;
+}
+
+/* As above: with a type that there is not the kernel itself says EINVAL. */
+static int try_protocol(uint64_t family, uint64_t protocol)
+{
+	int expected = is_known_protocol(family, protocol) ? EINVAL : EPROTONOSUPPORT, pair[2];
+
+	EXPECT_ERROR(syscall(SYS_socket, family, 11, protocol), expected);
+	EXPECT_ERROR(syscall(SYS_socketpair, family, 11, protocol, pair), expected);
+	return 0;
+}
+
+static int try_protocols(void)
+{
+	static const uint64_t families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_INET | HIGH};
+	int pair[2];
+
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		for (uint64_t protocol = 0; protocol < 300; protocol++)
+			EXPECT(try_protocol(families[i], protocol) == 0 &&
+			       try_protocol(families[i], protocol | HIGH) == 0);
+		EXPECT(try_protocol(families[i], UINT32_MAX) == 0);
+	}
+	/* A type can be enough to have a protocol loaded. */
+	EXPECT_ERROR(socket(AF_INET, SOCK_DCCP | SOCK_CLOEXEC, 0), ESOCKTNOSUPPORT);
+	EXPECT_ERROR(socketpair(AF_INET6, SOCK_DCCP, 0, pair), ESOCKTNOSUPPORT);
+	EXPECT(socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) >= 0);
+	EXPECT(socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, IPPROTO_UDP) >= 0);
+	EXPECT(socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT) >= 0);
+	return 0;
+}
+
+static void refuses_protocols(void **state)
+{
+	filtered_holds(COOP_FILTER_STANDARD, try_protocols);
 }
 
 static int try_network(void)
@@ -305,7 +362,8 @@ int main(void)
 		cmocka_unit_test(refuses_calls),       cmocka_unit_test(unknown_calls_do_not_exist),
 		cmocka_unit_test(refuses_namespaces),  cmocka_unit_test(refuses_typing),
 		cmocka_unit_test(refuses_families),    cmocka_unit_test(refuses_network),
-		cmocka_unit_test(refuses_personality), cmocka_unit_test(kills_foreign_calls),
+		cmocka_unit_test(refuses_protocols),   cmocka_unit_test(refuses_personality),
+		cmocka_unit_test(kills_foreign_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

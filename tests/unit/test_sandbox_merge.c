@@ -342,7 +342,11 @@ static void own_profiles(void **state)
 	MERGES(&profiles, table);
 	assert_true(try_merge(&profiles, above, "{'sandbox':{'profile':'quiet'}}", &merged, &err) <
 		    0);
-	names_field(&err, "sandbox.network", "quiet");
+	names_field(&err, "sandbox.profile", "quiet");
+	assert_non_null(strstr(err.message, "quiet has the network host"));
+	assert_true(try_merge(&profiles, above, "{'sandbox':{'profile':'quiet','network':'host'}}",
+			      &merged, &err) < 0);
+	names_field(&err, "sandbox.network", "quiet, and asked for");
 	assert_int_equal(try_merge(&profiles, nobody, "{}", &merged, &err), 0);
 	assert_string_equal(merged.name, "quiet");
 	assert_true(merged.protect_replaces);
@@ -384,12 +388,98 @@ static void at_most(void **state)
 	coop_profiles_clear(&profiles);
 }
 
+/* Of everything that can be said there is an operator's ceiling: what is asked for beyond it is refused, what is not said is cut. */
+static void operators_ceilings(void **state)
+{
+	static const struct merged table[] = {
+		{{0},
+		 "{}",
+		 "'profile':'workspace-write','network':'loopback','home':'read-only','root':"
+		 "'minimal','require':['files','network','identity','ipc','privileges','seccomp',"
+		 "'kill','max_pids'],'tolerate':['memory_bytes']",
+		 "{'memory_bytes':1048576,'max_pids':10}"},
+		{{0},
+		 "{'sandbox':{'home':'hidden','root':'minimal','require':[],'tolerate':['ipc',"
+		 "'max_pids']},'limits':{'max_pids':9}}",
+		 "'profile':'workspace-write','network':'loopback','home':'hidden','root':"
+		 "'minimal','require':['ipc','max_pids']",
+		 "{'memory_bytes':1048576,'max_pids':9}"},
+		/* Own profiles give way, and so do agents' settings. */
+		{{"{'limits':{'max_pids':20}}"},
+		 "{'sandbox':{'profile':'lazy'}}",
+		 "'profile':'workspace-write','network':'loopback','home':'read-only','root':"
+		 "'minimal','require':['files','network','identity','ipc','privileges','seccomp',"
+		 "'kill','max_pids'],'tolerate':['memory_bytes']",
+		 "{'memory_bytes':1048576,'max_pids':10}"},
+	};
+	static const struct {
+		const char *asked, *field;
+	} beyond[] = {
+		{"{'sandbox':{'root':'host'}}", "sandbox.root"},
+		{"{'sandbox':{'home':'cow'}}", "sandbox.home"},
+		{"{'limits':{'max_pids':11}}", "limits.max_pids"},
+		{"{'limits':{'memory_bytes':2000000}}", "limits.memory_bytes"},
+		{"{'sandbox':{'profile':'full'}}", "sandbox.profile"},
+		{"{'sandbox_profile':'unrestricted'}", "sandbox.profile"},
+		{"{'sandbox':{'profile':'wide'}}", "sandbox.profile"},
+	};
+	static const char *const nobody[CEILINGS_MAX] = {0};
+	struct coop_profiles profiles;
+	struct coop_sandbox_policy merged;
+	struct coop_err err;
+
+	coop_profiles_init(&profiles);
+	SET_LINES(&profiles, "lazy", "tolerate", "ipc", "max_pids", "30");
+	SET_LINES(&profiles, "wide", "root", "host");
+	SET_LINES(&profiles, NULL, "at_most_root", "minimal", "at_most_home", "read-only",
+		  "at_most_max_pids", "10", "at_most_memory_bytes", "1M", "tolerate",
+		  "memory_bytes", "always_require", "ipc", "max_pids", "100", "root", "host");
+	MERGES(&profiles, table);
+	for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+		assert_true(try_merge(&profiles, nobody, beyond[i].asked, &merged, &err) < 0);
+		assert_int_equal(err.code, COOP_PERMISSION_DENIED);
+		names_field(&err, beyond[i].field, beyond[i].asked);
+	}
+	coop_profiles_clear(&profiles);
+}
+
+/* `full` has nothing of what files and network need, but limits it has. */
+static void operators_ceilings_of_full(void **state)
+{
+	static const char *const nobody[CEILINGS_MAX] = {0};
+	struct coop_profiles profiles;
+	struct coop_sandbox_policy merged;
+	struct coop_err err;
+
+	coop_profiles_init(&profiles);
+	SET_LINES(&profiles, NULL, "at_most_max_pids", "10", "always_require", "max_pids");
+	assert_int_equal(
+		try_merge(&profiles, nobody, "{'sandbox':{'profile':'full'}}", &merged, &err), 0);
+	assert_int_equal(merged.profile, COOP_PROFILE_FULL);
+	assert_int_equal(merged.limits.max_pids, 10);
+	assert_true(merged.insisted & COOP_PROTECT_BIT(COOP_PROTECT_PIDS));
+	coop_sandbox_policy_clear(&merged);
+	SET_LINES(&profiles, NULL, "always_require", "kill", "profile", "full");
+	assert_int_equal(try_merge(&profiles, nobody, "{}", &merged, &err), 0);
+	assert_int_equal(merged.profile, COOP_PROFILE_WORKSPACE_WRITE);
+	coop_sandbox_policy_clear(&merged);
+	assert_true(try_merge(&profiles, nobody, "{'sandbox':{'profile':'full'}}", &merged, &err) <
+		    0);
+	names_field(&err, "sandbox.profile", "always_require");
+	coop_profiles_clear(&profiles);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests),     cmocka_unit_test(ceilings),
-		cmocka_unit_test(refused),      cmocka_unit_test(defaults),
-		cmocka_unit_test(own_profiles), cmocka_unit_test(at_most),
+		cmocka_unit_test(requests),
+		cmocka_unit_test(ceilings),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(own_profiles),
+		cmocka_unit_test(at_most),
+		cmocka_unit_test(operators_ceilings),
+		cmocka_unit_test(operators_ceilings_of_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

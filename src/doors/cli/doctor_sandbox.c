@@ -1,5 +1,6 @@
 /* What the sandbox can hold on this host, as the keeper found out by doing it. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clean.h"
@@ -86,6 +87,29 @@ static void print_protection(const char *name, const json_t *protection)
 }
 
 /* The identity of commands and the sandboxes kept ready, where there is something to say. */
+/* What the operator lets nobody go beyond. */
+static void print_ceilings(const json_t *at_most)
+{
+	const json_t *always = json_object_get(at_most, "always_require");
+	const char *name;
+	json_t *value;
+	json_object_foreach((json_t *)at_most, name, value)
+	{
+		if (json_is_string(value))
+			(void)printf("      %-14s  %s %s\n", "at most", name,
+				     json_string_value(value));
+	}
+	json_object_foreach(json_object_get(at_most, "limits"), name, value)
+	{
+		char *text = json_dumps(value, JSON_ENCODE_ANY);
+		(void)printf("      %-14s  %s %s\n", "at most", name, text ? text : "?");
+		free(text);
+	}
+	for (size_t i = 0; i < json_array_size(always); i++)
+		(void)printf("      %-14s  %s\n", "always",
+			     json_string_value(json_array_get(always, i)));
+}
+
 static void print_rest(const json_t *answer)
 {
 	const json_t *identity = json_object_get(answer, "identity"),
@@ -124,4 +148,5 @@ void cli_doctor_print(const json_t *answer)
 		print_protection(name, protection);
 	}
 	print_rest(answer);
+	print_ceilings(json_object_get(answer, "at_most"));
 }

@@ -54,7 +54,8 @@ static void sandbox_hint(const struct cli *cli, const struct coop_error *error,
 {
 	const char *protection = cli_text(details, "protection");
 	if (strcmp(error->code, "sandbox_unavailable") == 0 && *protection &&
-	    strcmp(protection, "freezer") != 0 && takes(cli, "sandbox.tolerate"))
+	    strcmp(protection, "freezer") != 0 && takes(cli, "sandbox.tolerate") &&
+	    !json_is_false(json_object_get(details, "tolerable")))
 		(void)snprintf(ret_text, CLI_VERDICT_MAX,
 			       "coop doctor says what to change; --tolerate %.40s runs without",
 			       protection);

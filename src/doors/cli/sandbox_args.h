@@ -68,7 +68,7 @@ struct cli_sandbox {
 		CLI_SANDBOX_ROW(T, "workspace", CLI_TEXT, workspace, "sandbox.workspace",         \
 				"FOLDER",                                                         \
 				"the folder that it may change (the one it runs in; not in / or " \
-				"in the home folder itself)"),                                    \
+				"in the home folder itself); from elsewhere it runs in there"),   \
 		CLI_SANDBOX_ROW(T, "write", CLI_LIST, write, "sandbox.allow_write", "FOLDER",     \
 				"another folder that it may change; may be repeated"),            \
 		CLI_SANDBOX_ROW(T, "read", CLI_LIST, read, "sandbox.allow_read", "PATH",          \

@@ -46,6 +46,18 @@ static bool in_repository(const char *folder)
 	return false;
 }
 
+/* Of root's home commands see nothing: they run as somebody else. */
+static void say_read_only(const char *folder, const char *why)
+{
+	if (geteuid() == 0 && same_folder(folder, home_folder()))
+		cli_say("read-only here: %s, and root's is hidden: it looks empty (--workspace DIR "
+			"shows one and makes it writable, --profile full runs as root without "
+			"protection)",
+			why);
+	else
+		cli_say("read-only here: %s (--workspace DIR makes one writable)", why);
+}
+
 const char *cli_workspace_refused(const char *folder)
 {
 	char path[COOP_PATHS_MAX];
@@ -110,6 +122,17 @@ static void set(json_t *args, const char *name, const char *text)
 	(void)json_object_set_new(sandbox, name, json_string(text));
 }
 
+/* A command that stands outside of the workspace that was named would be refused: it runs in there. */
+static void move_inside(const char *cwd, json_t *args)
+{
+	const char *named = cli_text(json_object_get(args, "sandbox"), "workspace");
+	const char *home = *named == '~' ? home_folder() : "";
+	char text[COOP_PATHS_MAX], folder[PATH_MAX], here[PATH_MAX];
+	(void)snprintf(text, sizeof(text), "%s%s", home ? home : "", named + (*named == '~'));
+	if (!cwd && realpath(text, folder) && realpath(".", here) && !holds(folder, here))
+		(void)json_object_set_new(args, "cwd", json_string(folder));
+}
+
 void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const char *cwd,
 		       const char *agent, json_t *args)
 {
@@ -118,8 +141,12 @@ void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const
 	static const char *const needs[] = {"workspace-write", "baseline", NULL};
 	const char *profile = sandbox->profile;
 	char folder[PATH_MAX], name[1024];
-	if (sandbox->workspace || (profile && is_one_of(profile, without)))
+	if (profile && is_one_of(profile, without))
 		return;
+	if (sandbox->workspace) {
+		move_inside(cwd, args);
+		return;
+	}
 	/* A folder that is not there, or is not UTF-8, is told about as the one to run in. */
 	if (!realpath(cwd ? cwd : ".", folder))
 		return;
@@ -135,6 +162,6 @@ void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const
 		set(args, "workspace", folder);
 	} else if (!profile) {
 		set(args, "profile", "read-only");
-		cli_say("read-only here: %s (--workspace DIR makes one writable)", why);
+		say_read_only(folder, why);
 	}
 }
