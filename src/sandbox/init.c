@@ -13,6 +13,7 @@
 
 #include "base/fdpass.h"
 #include "sandbox/body.h"
+#include "sandbox/call.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/channel.h"
 #include "sandbox/reach.h"
@@ -33,9 +34,11 @@ static void keep_only(int channel)
 /* The program's own; on memory that we share with it a failure is told there. */
 static void begin_session(void)
 {
-	if (setsid() < 0) {
+	long r = coop_call(SYS_setsid, 0, 0, 0, 0, 0);
+
+	if (r < 0) {
 		failure.step = COOP_STEP_SESSION;
-		failure.error = errno;
+		failure.error = (int)-r;
 		failure.event = COOP_PLAN_FAILED;
 		_exit(126);
 	}
@@ -148,12 +151,12 @@ _Noreturn void coop_init_run(struct coop_payload *payload, int channel)
 /* Words between us and the parked child, on the memory that both share. */
 static volatile int go_on, still_here;
 
-static long futex(volatile int *word, int operation, int value)
+static void futex(volatile int *word, int operation, int value)
 {
-	return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+	(void)coop_call(SYS_futex, (long)word, operation, value, 0, 0);
 }
 
-/* Has all that does not depend on the command in force, and waits. */
+/* Has all that does not depend on the command in force, and waits. Meanwhile the first process may be at the view: no errno here. */
 static int park(void *user)
 {
 	struct coop_payload *payload = user;
@@ -161,7 +164,7 @@ static int park(void *user)
 	begin_session();
 	coop_payload_restrict(payload);
 	while (!go_on)
-		(void)futex(&go_on, FUTEX_WAIT, 0);
+		futex(&go_on, FUTEX_WAIT, 0);
 	coop_payload_run(payload);
 }
 
@@ -231,9 +234,9 @@ _Noreturn void coop_init_wait(struct coop_payload *payload, struct coop_view *vi
 		_exit(0);
 	receive_rest(payload, view, channel);
 	go_on = 1;
-	(void)futex(&go_on, FUTEX_WAKE, 1);
+	futex(&go_on, FUTEX_WAKE, 1);
 	/* The kernel clears the word when the child leaves our memory: it has executed, or is gone. */
 	while (still_here)
-		(void)futex(&still_here, FUTEX_WAIT, 1);
+		futex(&still_here, FUTEX_WAIT, 1);
 	report(payload, channel, program);
 }

@@ -10,15 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/call.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/channel.h"
 #include "sandbox/landlock.h"
 
 _Noreturn static void fail(const struct coop_payload *payload, enum coop_plan_step step, int error)
 {
-	errno = error;
-	if (!payload->shared_failure)
+	if (!payload->shared_failure) {
+		errno = error;
 		coop_channel_fail(payload->fds[COOP_PLAN_FD_CHANNEL], step, 0);
+	}
 	payload->shared_failure->step = (uint32_t)step;
 	payload->shared_failure->error = error;
 	payload->shared_failure->event = COOP_PLAN_FAILED;
@@ -50,15 +52,21 @@ void coop_payload_restrict(struct coop_payload *payload)
 {
 	const struct coop_plan *plan = payload->plan;
 
-	if ((plan->flags & COOP_PLAN_NO_NEW_PRIVS) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		fail(payload, COOP_STEP_NO_NEW_PRIVS, errno);
-	int r = plan->flags & COOP_PLAN_DROP_CAPS ? coop_capabilities_drop() : 0;
+	long r = plan->flags & COOP_PLAN_NO_NEW_PRIVS
+			 ? coop_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+			 : 0;
+
 	if (r < 0)
-		fail(payload, COOP_STEP_CAPABILITIES, -r);
+		fail(payload, COOP_STEP_NO_NEW_PRIVS, (int)-r);
+	r = plan->flags & COOP_PLAN_DROP_CAPS ? coop_capabilities_drop() : 0;
+	if (r < 0)
+		fail(payload, COOP_STEP_CAPABILITIES, (int)-r);
 	/* Last of all: the filter refuses some of what came before. */
-	if (plan->filter && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
-				    &payload->filters->program[plan->filter]) < 0)
-		fail(payload, COOP_STEP_SECCOMP, errno);
+	if (plan->filter)
+		r = coop_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+			      (long)&payload->filters->program[plan->filter], 0, 0);
+	if (r < 0)
+		fail(payload, COOP_STEP_SECCOMP, (int)-r);
 	payload->restricted = true;
 }
 

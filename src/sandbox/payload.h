@@ -39,7 +39,7 @@ int coop_payload_begin_landlock(struct coop_payload *payload);
 /* Marks this process and all that it starts as the record's, see plan.h. */
 void coop_payload_mark(uint64_t mark);
 
-/* What can be done before the command is known. */
+/* What can be done before the command is known. On shared memory too: it leaves errno alone. */
 void coop_payload_restrict(struct coop_payload *payload);
 
 /* All the rest. Never returns. */
