@@ -9,18 +9,20 @@
  *
  * Prints `NAME KNOWN GONE START` for each process, both in nanoseconds from its start. KNOWN: its exit status and all of its output
  * are here (of a keeper: the answer to the wait). GONE: nothing of it is left. For `exec` that is when there is no child any more:
- * orphans come to this program. Of a keeper it is seen from outside, among the keeper's children in /proc; 0 if it was not
- * seen. START is what the record says, "-" for exec. The first processes of each party warm it up and are not printed.
+ * orphans come to this program. Of a keeper it is seen from outside, by descriptors of the keeper's children, which tell when one is
+ * reaped; 0 if it was not seen. START is what the record says, "-" for exec. The first processes of each party warm it up and are not printed.
  *
  * Each must exit with 0 without output, and with `confined` the record must say that the sandbox is enforced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,9 +32,8 @@
 
 enum { PARTIES_MAX = 16, ENV_MAX = 256, WARM_UP = 3 };
 
-/* How long it may take until nothing of a process is left, and how often that is looked at. */
-#define GONE_LIMIT_NS 1000000000u
-#define LOOK_NS 5000u
+/* How long it may take until nothing of a process is left. */
+#define GONE_LIMIT_MS 1000
 
 struct sample {
 	uint64_t known, gone;
@@ -138,40 +139,67 @@ static void copy_start(const char *json, struct sample *ret)
 		       (int)strcspn(at + sizeof key - 1, "\""), at + sizeof key - 1);
 }
 
-/* A launched process was a new child of the keeper; a pooled one was among those it had. */
-static bool is_gone(const struct sample *sample, const struct children *before,
-		    const struct children *now)
+/* Descriptors of processes; one of them is about to be gone. */
+struct watch {
+	size_t count;
+	struct pollfd fds[CHILDREN_MAX];
+};
+
+static void watch_add(struct watch *watch, int pid)
 {
-	if (!strcmp(sample->start, "pooled"))
-		return children_common(before, now) < before->count;
-	return children_common(before, now) == now->count;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	/* Only what is reaped is of interest, and that is always told. One that is gone by now is not told of. */
+	if (fd >= 0)
+		watch->fds[watch->count++] = (struct pollfd){.fd = fd};
+}
+
+static void watch_end(struct watch *watch)
+{
+	while (watch->count)
+		(void)close(watch->fds[--watch->count].fd);
+}
+
+/* A launched process is a new child of the keeper; a pooled one was among those it had. */
+static void watch_new(struct watch *watch, const struct children *before,
+		      const struct children *now)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		struct children one = {.count = 1, .pids = {now->pids[i]}};
+		if (!children_common(before, &one))
+			watch_add(watch, now->pids[i]);
+	}
+}
+
+static uint64_t wait_gone(struct watch *watch, uint64_t began)
+{
+	int n = poll(watch->fds, watch->count, GONE_LIMIT_MS);
+
+	return n > 0 ? bench_now() - began : 0;
 }
 
 static void run_keeper(const struct party *party, struct sample *ret)
 {
-	struct children before, now;
+	static struct children before, now;
+	static struct watch watch;
 	char id[COOP_ID_SIZE], args[COOP_ID_SIZE + 16];
 	int keeper = coop_keeper_pid(party->coop);
 
 	children_read(keeper, &before);
+	for (size_t i = 0; i < before.count; i++)
+		watch_add(&watch, before.pids[i]);
 	uint64_t began = bench_now();
 	struct coop_reply *spawned = ask(party, "spawn", party->args);
 	bench_id(coop_reply_json(spawned), id);
+	/* One look while the program runs: the keeper could start more later. */
+	children_read(keeper, &now);
+	watch_new(&watch, &before, &now);
 	(void)snprintf(args, sizeof args, "{\"id\":\"%s\"}", id);
 	struct coop_reply *ended = ask(party, "wait", args);
 	ret->known = bench_now() - began;
+	ret->gone = wait_gone(&watch, began);
 	copy_start(coop_reply_json(ended), ret);
-	for (;;) {
-		children_read(keeper, &now);
-		ret->gone = bench_now() - began;
-		if (is_gone(ret, &before, &now))
-			break;
-		if (ret->gone > ret->known + GONE_LIMIT_NS) {
-			ret->gone = 0;
-			break;
-		}
-		rest(LOOK_NS);
-	}
+	watch_end(&watch);
 	bench_check_end(coop_reply_json(ended));
 	if (party->confined)
 		bench_check_confined(coop_reply_json(ended));
