@@ -10,6 +10,9 @@
 
 #define NUMBER_MAX 24
 #define SHM_SIZE "64m"
+/* Room for the files that are injected, which the keeper bounds, and for what covers others. */
+#define COVERS_SIZE ((17u << 20) + 65536u)
+#define COVERS_INODES 320u
 
 int coop_view_fs(const char *kind, const char *const *options, uint64_t attributes)
 {
@@ -55,19 +58,16 @@ static int put_new(const struct coop_view *view, int tree, const char *path)
  * nobody inside can reach them. */
 static int make_covers(struct coop_view *view, const char *path)
 {
-	int tree = bounded(65536, 16, 0755, MOUNT_ATTR_NOEXEC);
+	int tree = bounded(COVERS_SIZE, COVERS_INODES, 0755, 0);
 
 	if (tree < 0)
 		return tree;
 	int folder = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int file = openat(tree, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
-	int r = folder < 0 || file < 0 || mkdirat(tree, "folder", 0555) < 0 ||
-				mkdirat(tree, "files", 0555) < 0
+	int r = folder < 0 || mknodat(tree, "file", S_IFREG | 0444, 0) < 0 ||
+				mkdirat(tree, "folder", 0555) < 0 ||
+				mkdirat(tree, "files", 0755) < 0
 			? -errno
 			: 0;
-	/* Nothing becomes read-only while somebody has it open for writing. */
-	if (file >= 0)
-		(void)close(file);
 	if (r == 0 && coop_mount_setattr(tree, 0, MOUNT_ATTR_RDONLY, 0, 0) < 0)
 		r = -errno;
 	if (r < 0) {
@@ -98,26 +98,22 @@ int coop_view_proc(struct coop_view *view, const struct coop_plan_op *op)
 	return put_new(view, tree, view->text + op->path);
 }
 
-static int bind_device(int host, const char *source, int folder, const char *name)
+/* Names of our own, one below the folder, and no link is followed: there is nothing to look up first. */
+static int bind_device(int host, const char *name, int folder)
 {
-	int file = openat(folder, name, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int from = coop_look(host, source);
-	int tree = from < 0 ? -1
-			    : coop_open_tree(from, "",
-					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-	int target = coop_look(folder, name);
-	int r = file < 0 || tree < 0 || target < 0 ? -errno : 0;
-
-	if (r == 0 && coop_mount_setattr(tree, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
-					 MOUNT_ATTR_RDONLY, 0) < 0)
-		r = -errno;
-	if (r == 0 && coop_move_mount(tree, target) < 0)
-		r = -errno;
-	for (int i = 0; i < 4; i++) {
-		int fd = (const int[]){file, from, tree, target}[i];
-		if (fd >= 0)
-			(void)close(fd);
-	}
+	if (mknodat(folder, name, S_IFREG | 0600, 0) < 0)
+		return -errno;
+	int tree = coop_open_tree(host, name,
+				  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	if (tree < 0)
+		return -errno;
+	int r = coop_mount_setattr(tree, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+				   MOUNT_ATTR_RDONLY, 0) < 0 ||
+				syscall(SYS_move_mount, tree, "", folder, name,
+					MOVE_MOUNT_F_EMPTY_PATH) < 0
+			? -errno
+			: 0;
+	(void)close(tree);
 	return r;
 }
 
@@ -144,7 +140,7 @@ static int fill_dev(int host, int folder)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof devices / sizeof devices[0]; i++)
-		r = bind_device(host, devices[i], folder, devices[i]);
+		r = bind_device(host, devices[i], folder);
 	for (size_t i = 0; r == 0 && i < sizeof links / sizeof links[0]; i++)
 		r = symlinkat(links[i][1], folder, links[i][0]) < 0 ? -errno : 0;
 	if (r == 0)
@@ -156,10 +152,8 @@ static int fill_dev(int host, int folder)
 			folder, "shm",
 			coop_view_fs("tmpfs", shared,
 				     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
-	if (r == 0) {
-		int console = openat(folder, "console", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-		r = console < 0 ? -errno : close(console);
-	}
+	if (r == 0)
+		r = mknodat(folder, "console", S_IFREG | 0600, 0) < 0 ? -errno : 0;
 	return r;
 }
 
@@ -236,13 +230,14 @@ int coop_view_cover(struct coop_view *view, const struct coop_plan_op *op)
 	return coop_view_put(view, tree < 0 ? -errno : tree, target);
 }
 
-/* Room for the files of this plan: all are injected one after the other, the first makes it. */
+/* Where the files of this plan are: a part of the covers that can be written, under the same roof. All are injected one after the other,
+ * the first makes it. */
 static int open_files(struct coop_view *view)
 {
-	int tree = bounded(17u << 20, 256, 0755, 0);
+	int tree = coop_open_tree(view->covers, "files", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	if (tree < 0)
-		return tree;
+	if (tree < 0 || coop_mount_setattr(tree, 0, 0, MOUNT_ATTR_RDONLY, 0) < 0)
+		return -errno;
 	int folder = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int target = coop_look(view->covers, "files");
 	int r = coop_view_put(view, tree, target < 0 ? -errno : target);
