@@ -5,7 +5,7 @@ import os
 from lib.both_keepers import USER, BothKeepersCase
 from lib.client import KeeperError
 
-CREDENTIALS = (".ssh/id", ".netrc", ".config/gh/hosts.yml")
+CREDENTIALS = (".ssh/id", ".netrc", ".config/gh/hosts.yml", ".cargo/credentials.toml", ".claude/.credentials.json", ".pgpass", ".bash_history")
 # Prints what it can read, and whether a folder can be made.
 LOOK = """
 import os, sys
