@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #define PATH_BYTES 1024
 #define CELLS_MAX 4u
 #define CELL_IDLE_MS 10000u
+#define SECOND_WALL 16u /* processes */
 #define CELL_RETRY_MS 200u
 
 /* A cell that waits must be in every hierarchy that may be needed, so it has limits that nothing reaches. */
@@ -112,6 +114,45 @@ static void hold(struct coop_keeper *keeper, struct coop_confine *confine,
 		      host->why[controller]);
 }
 
+/* Whether the processes of many commands count together. */
+static bool counts_together(const struct coop_agent *agent)
+{
+	for (; agent; agent = agent->parent) {
+		if (agent->settings.sandbox.limits.max_pids)
+			return true;
+	}
+	return false;
+}
+
+/* The group is the one that counts what it refuses: the limit of the user namespace, which the kernel looks at first, becomes a second wall
+ * behind it. */
+static void step_back(struct coop_confine *confine)
+{
+	for (uint32_t i = 0; i < confine->limit_count; i++) {
+		struct coop_plan_limit *limit = &confine->limits[i];
+		if (limit->resource == RLIMIT_NPROC)
+			limit->soft = limit->hard = limit->hard + SECOND_WALL;
+	}
+}
+
+static void hold_processes(struct coop_keeper *keeper, const struct coop_agent *agent,
+			   struct coop_confine *confine)
+{
+	const struct coop_cgroups *host = coop_groups_host(keeper);
+	const struct coop_held held = confine->achieved.held[COOP_PROTECT_PIDS];
+
+	if (host->version[COOP_CG_PIDS]) {
+		hold(keeper, confine, COOP_PROTECT_PIDS, COOP_CG_PIDS);
+		step_back(confine);
+	} else if (counts_together(agent)) {
+		coop_held_set(&confine->achieved, COOP_PROTECT_PIDS,
+			      held.strength == COOP_NONE ? COOP_NONE : COOP_PARTIAL, held.mechanism,
+			      "each command is held by itself, all of an agent's only by a control "
+			      "group: %s",
+			      host->why[COOP_CG_PIDS]);
+	}
+}
+
 void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent,
 		      struct coop_confine *confine)
 {
@@ -121,9 +162,8 @@ void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent
 		hold(keeper, confine, COOP_PROTECT_MEMORY, COOP_CG_MEMORY);
 	if (limits->cpu_quota_millis)
 		hold(keeper, confine, COOP_PROTECT_CPU, COOP_CG_CPU);
-	if (limits->max_pids && needs_group(agent, confine) &&
-	    coop_groups_host(keeper)->version[COOP_CG_PIDS])
-		hold(keeper, confine, COOP_PROTECT_PIDS, COOP_CG_PIDS);
+	if (limits->max_pids && needs_group(agent, confine))
+		hold_processes(keeper, agent, confine);
 }
 
 static void free_cell(struct coop_keeper *keeper, struct coop_cell *cell)

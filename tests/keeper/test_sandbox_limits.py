@@ -95,9 +95,11 @@ class OtherLimitsTest(LimitsCase):
         """Forks are refused at the limit, with EAGAIN; the keeper and others start what they like meanwhile."""
         if not self.held("max_pids"):
             return
-        for profile in ("workspace-write", "full"):
-            with self.subTest(profile=profile):
-                args = {"limits": {"max_pids": 20}, "sandbox": {"profile": profile}}
+        # With a limit that only a group can hold, the group holds this one, too.
+        more = {"memory_bytes": 512 * MIB} if self.held("memory_bytes") else {}
+        for profile, others in (("workspace-write", {}), ("workspace-write", more), ("full", {})):
+            with self.subTest(profile=profile, others=others):
+                args = {"limits": {"max_pids": 20} | others, "sandbox": {"profile": profile}}
                 process = self.python(FORKS, 2000, 1, 3, **args)
                 self.assert_report(process, "max_pids", 20)
                 count, why = self.wait_output(process["id"], b"\n").decode().split()
@@ -107,6 +109,8 @@ class OtherLimitsTest(LimitsCase):
                 record = self.ended(process["id"])
                 self.assertEqual(record["exit"]["code"], 3)
                 # A limit of the user namespace counts no refusals, a group does.
+                if others:
+                    self.assertIn("cgroup", record["sandbox"]["protections"]["max_pids"]["mechanism"])
                 if record["sandbox"]["protections"]["max_pids"]["mechanism"].startswith("cgroup"):
                     self.assertTrue(any("20" in fact for fact in record["facts"]), record["facts"])
 
@@ -203,11 +207,13 @@ except OSError as error:
 class UnheldTest(LimitsCase):
     """A keeper of an ordinary user to whom no group was given."""
 
-    def lonely(self, conf=""):
+    def lonely_keeper(self, conf=""):
         place = Place(owner=USER if ROOT else None)
         place.conf.write_text(conf)
-        keeper = self.start_keeper(place=place, before_exec=place.become_owner if ROOT else None, env={"HOME": "/"})
-        return keeper.clients[0]
+        return self.start_keeper(place=place, before_exec=place.become_owner if ROOT else None, env={"HOME": "/"})
+
+    def lonely(self, conf=""):
+        return self.lonely_keeper(conf).clients[0]
 
     def unheld(self, client):
         """Of the limits that only a group can hold, those that are not to be had."""
@@ -231,6 +237,20 @@ class UnheldTest(LimitsCase):
                 self.assertIn(held["state"], ("none", "partial"))
                 self.assertTrue(held["reason"], held)
                 self.assertEqual(client.call("wait", id=record["id"])["process"]["exit"]["code"], 0)
+
+    @unittest.skipUnless(ROOT, "needs root to be sure that a user has no group")
+    def test_b083_b113_a_total_of_processes_needs_a_group(self):
+        """Each command has a limit of its own, which holds without one; all of an agent's together do not, and are not said to."""
+        keeper = self.lonely_keeper()
+        agent = keeper.agent("main/p", limits={"max_pids": 10})
+        args = {"argv": ["true"], "cwd": str(keeper.place.work)}
+        with self.assertRaises(KeeperError) as caught:
+            agent.call("spawn", **args)
+        error = caught.exception
+        self.assertEqual((error.code, error.details["protection"]), ("sandbox_unavailable", "max_pids"))
+        self.assertIn("control group", error.details["reason"])
+        alone = keeper.clients[0].call("spawn", **args, limits={"max_pids": 10})["process"]
+        self.assertEqual(alone["sandbox"]["protections"]["max_pids"]["state"], "enforced")
 
     @unittest.skipUnless(ROOT, "needs root to be a user who has no other processes")
     def test_no_more_processes_for_the_user(self):
@@ -319,8 +339,8 @@ class AgentTotalsTest(AgentCase, LimitsCase):
         self.assertEqual(ends, ["self_exit"] * 2)
 
     def test_b083_processes_count_for_those_above(self):
-        if not self.held("max_pids"):
-            return
+        if not self.doctor["cgroup"]["pids"]["version"]:
+            return  # refused then: UnheldTest
         above = self.keeper.agent("main/a", limits={"max_pids": 40})
         below = self.keeper.agent("main/a/x", limits={"max_pids": 30})
         first = self.begin(below, FORKS, 25, 300, 0)
