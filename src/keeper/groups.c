@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/agent.h"
+#include "keeper/cells.h"
 #include "keeper/confine.h"
 #include "keeper/draft.h"
 #include "keeper/keeper.h"
@@ -19,14 +20,9 @@
 #include "keeper/process.h"
 
 #define PATH_BYTES 1024
-#define CELLS_MAX 4u
 #define CELL_IDLE_MS 10000u
 #define SECOND_WALL 16u /* processes */
 #define CELL_RETRY_MS 200u
-
-/* A cell that waits must be in every hierarchy that may be needed, so it has limits that nothing reaches. */
-static const struct coop_sandbox_limits unreachable = {
-	.memory_bytes = INT64_C(1) << 60, .cpu_quota_millis = 4096000, .max_pids = 4000000};
 
 /* Of one keeper on this host, the same each time: nobody else has its state folder, or its pid. */
 static void name_keeper(const struct coop_keeper *keeper, char ret[32])
@@ -166,27 +162,6 @@ void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent
 		hold_processes(keeper, agent, confine);
 }
 
-static void free_cell(struct coop_keeper *keeper, struct coop_cell *cell)
-{
-	coop_list_remove(&cell->in_all);
-	keeper->groups.cell_count--;
-	coop_cgroup_clear(&cell->group);
-	free(cell->parent);
-	free(cell);
-}
-
-/* Its launcher leaves; the group can be removed when that has been reaped, so it is asked again until then. */
-static bool drop_cell(struct coop_keeper *keeper, struct coop_cell *cell)
-{
-	if (cell->launcher)
-		coop_launcher_retire(cell->launcher);
-	cell->launcher = NULL;
-	if (coop_cgroup_remove(&keeper->groups.host, &cell->group) == -EBUSY)
-		return false;
-	free_cell(keeper, cell);
-	return true;
-}
-
 /* A group that somebody is still in, or a group below: it is asked again until it is gone. */
 struct left {
 	struct coop_link in_all;
@@ -198,17 +173,8 @@ static void on_timer(uv_timer_t *timer)
 	struct coop_keeper *keeper = timer->data;
 	struct coop_groups *groups = &keeper->groups;
 	uint64_t now = uv_now(&keeper->loop);
-	bool idle = now >= groups->cells_until, again = false, waiting = false;
+	bool again, waiting = coop_cells_look(keeper, now >= groups->cells_until, &again);
 
-	COOP_LIST_EACH(&groups->cells, link)
-	{
-		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
-		/* One whose launcher has been sent away only waits for its group to be empty. */
-		if (idle || !cell->launcher)
-			again = !drop_cell(keeper, cell) || again;
-		else
-			waiting = true;
-	}
 	COOP_LIST_EACH(&groups->left, link)
 	{
 		struct left *left = COOP_LIST_ITEM(link, struct left, in_all);
@@ -291,105 +257,6 @@ static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent
 				err);
 }
 
-static int open_doors(const struct coop_cgroups *host, const struct coop_cgroup *group,
-		      struct coop_launcher *launcher)
-{
-	int count = coop_cgroup_doors(host, group, launcher->doors);
-
-	if (count < 0)
-		return count;
-	int own = group->fd >= 0 ? coop_cgroups_launcher(host) : -1;
-	if (own >= 0)
-		launcher->doors[count++] = own;
-	launcher->door_count = count;
-	return 0;
-}
-
-/* A launcher of the class that is in the group, or will be as soon as it has started. NULL without memory or descriptors. */
-static struct coop_launcher *park(struct coop_keeper *keeper, const struct coop_cgroup *group,
-				  struct coop_launcher_class class)
-{
-	class.cell = ++keeper->groups.last_cell;
-	struct coop_launcher *launcher = coop_launcher_get(keeper, &class);
-	if (!launcher)
-		return NULL;
-	if (open_doors(&keeper->groups.host, group, launcher) < 0) {
-		coop_launcher_retire(launcher);
-		return NULL;
-	}
-	return launcher;
-}
-
-static bool same_kind(const struct coop_launcher_class *a, const struct coop_launcher_class *b)
-{
-	return a->kind == b->kind && a->other_ids == b->other_ids && a->uid == b->uid &&
-	       a->gid == b->gid;
-}
-
-static struct coop_cell *waiting_cell(struct coop_keeper *keeper, const char *parent,
-				      const struct coop_launcher_class *class)
-{
-	COOP_LIST_EACH(&keeper->groups.cells, link)
-	{
-		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
-		if (cell->launcher && !strcmp(cell->parent, parent) &&
-		    same_kind(&cell->launcher->class, class))
-			return cell;
-	}
-	return NULL;
-}
-
-/* Prepares one for the next time. What fails here is tried again when it is needed. */
-static void prepare_cell(struct coop_keeper *keeper, const char *parent,
-			 const struct coop_launcher_class *class)
-{
-	struct coop_groups *groups = &keeper->groups;
-	struct coop_cell *cell = coop_mem_zalloc(sizeof *cell);
-	char path[PATH_BYTES + 32];
-	struct coop_err err;
-
-	if (!cell || groups->cell_count >= CELLS_MAX) {
-		free(cell);
-		return;
-	}
-	cell->group.fd = -1;
-	cell->parent = coop_mem_strdup(parent);
-	(void)snprintf(path, sizeof path, "%s%ss-%llu", parent, *parent ? "/" : "",
-		       (unsigned long long)++groups->last_cell);
-	int r = cell->parent ? coop_cgroup_make(&groups->host, path, &unreachable, false,
-						&cell->group, &err)
-			     : -ENOMEM;
-	if (r == 0 && !(cell->launcher = park(keeper, &cell->group, *class))) {
-		(void)coop_cgroup_remove(&groups->host, &cell->group);
-		r = -ENOMEM;
-	}
-	if (r < 0) {
-		free(cell->parent);
-		free(cell);
-		return;
-	}
-	coop_launcher_warm(cell->launcher);
-	coop_list_add(&groups->cells, &cell->in_all);
-	groups->cell_count++;
-}
-
-/* Takes a waiting one, with its limits set; false: there is none. */
-static bool take_cell(struct coop_keeper *keeper, const char *parent, struct coop_confine *confine,
-		      const struct coop_sandbox_limits *limits)
-{
-	struct coop_cell *cell = waiting_cell(keeper, parent, &confine->launcher);
-
-	if (!cell)
-		return false;
-	if (coop_cgroup_limit(&keeper->groups.host, &cell->group, limits) < 0)
-		return false;
-	confine->group = cell->group;
-	cell->group = (struct coop_cgroup){.fd = -1};
-	confine->launcher = cell->launcher->class;
-	free_cell(keeper, cell);
-	return true;
-}
-
 static bool version_one(const struct coop_cgroups *host, const struct coop_cgroup *group)
 {
 	for (int i = 0; i < COOP_CG_COUNT; i++) {
@@ -416,13 +283,14 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 	if (r < 0)
 		return r;
 	struct coop_launcher_class class = confine->launcher;
-	if (!take_cell(keeper, parent, confine, &limits)) {
+	if (!coop_cells_take(keeper, parent, confine, &limits)) {
 		(void)snprintf(path, sizeof path, "%s%sp-%llu", parent, *parent ? "/" : "",
 			       (unsigned long long)keeper->registry.next_n);
 		r = coop_cgroup_make(host, path, &limits, false, &confine->group, draft->err);
 		if (r < 0)
 			return r;
-		const struct coop_launcher *launcher = park(keeper, &confine->group, class);
+		const struct coop_launcher *launcher =
+			coop_cells_park(keeper, &confine->group, class);
 		if (!launcher)
 			r = coop_err_no_memory(draft->err);
 		else
@@ -433,8 +301,8 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 	if (!uv_is_active((uv_handle_t *)&keeper->groups.timer))
 		(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_IDLE_MS, 0);
 	confine->flags |= confine->group.fd >= 0 ? COOP_PLAN_CGROUP_FD : 0u;
-	if (r == 0 && version_one(host, &confine->group) && !waiting_cell(keeper, parent, &class))
-		prepare_cell(keeper, parent, &class);
+	if (r == 0 && version_one(host, &confine->group))
+		coop_cells_prepare(keeper, parent, &class);
 	return r;
 }
 
@@ -480,14 +348,7 @@ void coop_groups_agent_removed(struct coop_agent *agent)
 
 	if (!agent->group.path)
 		return;
-	size_t size = strlen(agent->group.path);
-	COOP_LIST_EACH(&keeper->groups.cells, link)
-	{
-		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
-		if (!strncmp(cell->parent, agent->group.path, size) &&
-		    (!cell->parent[size] || cell->parent[size] == '/'))
-			(void)drop_cell(keeper, cell);
-	}
+	coop_cells_drop_below(keeper, agent->group.path);
 	(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_RETRY_MS, 0);
 	give_up(keeper, &agent->group);
 }
@@ -497,8 +358,7 @@ void coop_groups_drop_cells(struct coop_keeper *keeper)
 	struct coop_groups *groups = &keeper->groups;
 
 	(void)uv_timer_stop(&groups->timer);
-	while (groups->cells.next && !coop_list_empty(&groups->cells))
-		free_cell(keeper, COOP_LIST_ITEM(groups->cells.next, struct coop_cell, in_all));
+	coop_cells_free(keeper);
 }
 
 void coop_groups_free(struct coop_keeper *keeper)

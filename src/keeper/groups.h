@@ -24,20 +24,12 @@ struct coop_process;
 struct coop_groups {
 	bool known; /* looked for */
 	struct coop_cgroups host;
-	struct coop_link cells; /* struct coop_cell that wait */
+	struct coop_link cells; /* that wait: cells.h */
 	unsigned cell_count;
 	uint64_t last_cell;
 	struct coop_link left; /* groups that are to be removed when nobody is in them any more */
 	uint64_t cells_until;  /* then cells that nobody asked for go */
 	uv_timer_t timer;
-};
-
-/* A group with a launcher in it. */
-struct coop_cell {
-	struct coop_link in_all;
-	char *parent; /* relative path of what it lies in; "": nothing */
-	struct coop_cgroup group;
-	struct coop_launcher *launcher;
 };
 
 void coop_groups_init(struct coop_keeper *keeper);

@@ -12,6 +12,7 @@
 
 #define NAME_BYTES_MAX 255u /* of a file */
 #define FIELD_SIZE 192u
+#define TEXT_SIZE 400u
 
 static const char *const placements[] = {"env", "path", NULL};
 
@@ -62,6 +63,16 @@ static int invalid(const struct element *e, const char *member, const char *what
 	return refuse(e, COOP_INVALID_INPUT, member, what);
 }
 
+/* Names what was given, too: of several files it says which one is meant. */
+static int invalid_value(const struct element *e, const char *member, const char *value,
+			 const char *what)
+{
+	char text[TEXT_SIZE];
+
+	(void)snprintf(text, sizeof text, "%.300s %s", value, what);
+	return invalid(e, member, text);
+}
+
 static int check_members(const struct element *e)
 {
 	const char *key;
@@ -110,10 +121,10 @@ static int take_name(const struct element *e, bool restricted)
 			      "is a variable that makes a program load other code, which this "
 			      "agent may not set");
 	if (json_object_get(coop_arg(e->args, "env"), name))
-		return invalid(e, "name", "is set by env, too");
+		return invalid_value(e, "name", name, "is set by env, too");
 	for (size_t i = 0; i < e->index; i++) {
 		if (e->all->names[i] && !strcmp(e->all->names[i], name))
-			return invalid(e, "name", "is given twice");
+			return invalid_value(e, "name", name, "is given twice");
 	}
 	e->all->names[e->index] = name;
 	return 0;
@@ -139,18 +150,20 @@ static int take_path(const struct element *e)
 	if (coop_arg(e->value, "name"))
 		return invalid(e, "name", "needs placement env");
 	if (!coop_path_normal(path) || !path[1])
-		return invalid(e, "path", "must be absolute, without ., .. and doubled slashes");
+		return invalid_value(e, "path", path,
+				     "must be absolute, without ., .. and doubled slashes");
 	if (!plain(path))
 		return invalid(e, "path",
 			       "must be without quotes, backslashes and control characters");
 	if (coop_path_below(path, COOP_INJECTIONS_FOLDER) ||
 	    coop_path_below(COOP_INJECTIONS_FOLDER, path) ||
 	    coop_path_below(path, COOP_INJECTIONS_OTHER_FOLDER))
-		return invalid(e, "path", "is where the files of variables lie");
+		return invalid_value(e, "path", path, "is where the files of variables lie");
 	for (size_t i = 0; i < e->index; i++) {
 		const char *other = e->all->paths[i];
 		if (other && (coop_path_below(path, other) || coop_path_below(other, path)))
-			return invalid(e, "path", "is given twice, or lies in another file");
+			return invalid_value(e, "path", path,
+					     "is given twice, or lies in another file");
 	}
 	e->all->paths[e->index] = coop_mem_strdup(path);
 	e->all->files[e->index].path = e->all->paths[e->index];

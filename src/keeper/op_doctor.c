@@ -92,12 +92,15 @@ static void write_cgroup(struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	static const char *const controllers[] = {"memory", "cpu", "pids", "freezer"};
 	const struct coop_cgroups *host = coop_groups_host(keeper);
+	char fix[COOP_REMEDY_MAX];
 
+	coop_remedy_groups(keeper, fix);
 	coop_jsonw_begin(w, "cgroup");
 	for (size_t i = 0; i < sizeof controllers / sizeof controllers[0]; i++) {
 		coop_jsonw_begin(w, controllers[i]);
 		coop_jsonw_int(w, "version", host->version[i]);
 		coop_jsonw_string(w, "reason", host->version[i] ? NULL : host->why[i]);
+		coop_jsonw_string(w, "fix", host->version[i] ? NULL : fix);
 		coop_jsonw_end(w);
 	}
 	coop_jsonw_end(w);

@@ -199,10 +199,13 @@ static void mend(enum coop_facility facility, int error, char ret[COOP_REMEDY_MA
 	}
 }
 
-/* Limits that only control groups hold. */
-static void mend_groups(const struct coop_keeper *keeper, char ret[COOP_REMEDY_MAX])
+/* What is in a user's way is that he is one, in a container too: there it may be open to its root. */
+void coop_remedy_groups(const struct coop_keeper *keeper, char ret[COOP_REMEDY_MAX])
 {
-	if (in_container())
+	if (!keeper->host.root_keeper && in_container())
+		say(ret, "start the keeper as root of the container, or as one whom a control "
+			 "group was given to (chown)");
+	else if (in_container())
 		say(ret, "let the container write to its control groups: docker run --privileged "
 			 "--cgroupns=private, or podman run --security-opt unmask=/sys/fs/cgroup");
 	else if (keeper->host.root_keeper)
@@ -238,5 +241,5 @@ void coop_remedy(const struct coop_keeper *keeper, enum coop_protection protecti
 		if (host->can.error[*part])
 			mend(*part, host->can.error[*part], ret);
 	if (grouped && strength != COOP_ENFORCED)
-		mend_groups(keeper, ret);
+		coop_remedy_groups(keeper, ret);
 }

@@ -14,4 +14,7 @@ struct coop_keeper;
 void coop_remedy(const struct coop_keeper *keeper, enum coop_protection protection,
 		 enum coop_strength strength, char ret[COOP_REMEDY_MAX]);
 
+/* The same for what only control groups can do: the freezer, limits of several commands together. */
+void coop_remedy_groups(const struct coop_keeper *keeper, char ret[COOP_REMEDY_MAX]);
+
 #endif

@@ -1,6 +1,7 @@
 #include "keeper/spawn_failure.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +46,19 @@ static const char *step_name(enum coop_plan_step step)
 	return step < COOP_STEP_COUNT ? names[step] : "unknown";
 }
 
+/* Under a keeper of root's a folder that is named as the workspace is shown as the command's own; a user's keeper has no more rights than
+ * the command, and there it helps nobody. */
+static void refuse_cwd(const struct coop_process *process, struct coop_err *err)
+{
+	const struct coop_launcher_class *launcher = &process->confine->launcher;
+
+	(void)coop_err_field(err, COOP_INVALID_INPUT, "cwd",
+			     "cwd %.300s cannot be entered by uid %u, whom the command runs as%s",
+			     process->labels.cwd, launcher->other_ids ? launcher->uid : geteuid(),
+			     launcher->other_ids ? "; name it as the workspace (--workspace DIR)"
+						 : "");
+}
+
 /* What a mount was for, in words: which operation of the plan it was, and where. */
 static void name_operation(const struct coop_spawn *spawn, struct coop_err *err)
 {
@@ -61,11 +75,18 @@ static void name_operation(const struct coop_spawn *spawn, struct coop_err *err)
 	const char *path = (const char *)coop_buf_front(&layout->text) + op->path;
 	coop_err_detail(err, "path", path);
 	if (spawn->failure.error == EACCES && !strcmp(path, spawn->process->labels.cwd))
-		(void)coop_err_field(
-			err, COOP_INVALID_INPUT, "cwd",
-			"cwd %.300s cannot be entered by uid %u, whom the command runs "
-			"as; name it as the workspace (--workspace DIR)",
-			path, spawn->process->confine->launcher.uid);
+		refuse_cwd(spawn->process, err);
+}
+
+/* The program alone: it is not its arguments that cannot be executed. */
+static void name_program(const struct coop_process *process, int error, struct coop_err *err)
+{
+	json_t *argv = json_loads(process->labels.argv_json, JSON_ALLOW_NUL, NULL);
+	const char *program = json_string_value(json_array_get(argv, 0));
+
+	(void)snprintf(err->message, sizeof err->message, "cannot execute %.300s: %s",
+		       program ? program : process->labels.command, strerror(error));
+	json_decref(argv);
 }
 
 void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
@@ -92,17 +113,11 @@ void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
 		name_operation(spawn, err);
 	}
 	if (step == COOP_STEP_CHDIR && error == EACCES) {
-		const struct coop_launcher_class *launcher = &process->confine->launcher;
-		(void)coop_err_field(
-			err, COOP_INVALID_INPUT, "cwd",
-			"cwd %.300s cannot be entered by uid %u, whom the command runs "
-			"as; name it as the workspace (--workspace DIR)",
-			process->labels.cwd, launcher->other_ids ? launcher->uid : geteuid());
+		refuse_cwd(process, err);
 		coop_err_detail(err, "errno", coop_err_errno_name(error));
 	}
 	if (step == COOP_STEP_EXEC)
-		(void)snprintf(err->message, sizeof err->message, "cannot execute %.300s: %s",
-			       process->labels.command, strerror(error));
+		name_program(process, error, err);
 	if (error == E2BIG)
 		(void)coop_err_field(err, COOP_TOO_LARGE, "argv",
 				     "argv and env are larger than the kernel takes");

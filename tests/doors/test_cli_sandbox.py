@@ -227,7 +227,7 @@ class RequestTest(FakeCase):
         """Refused before anybody is asked, in the words that were typed."""
         (self.work / "big").write_bytes(b"x" * ((8 << 20) + 1))
         cases = [
-            (("--net", "allowlist"), "expected one of none|loopback|host"), (("--home", "x"), "cow|read-only|hidden"),
+            (("--net", "x"), "expected one of none|loopback|allowlist|host"), (("--home", "x"), "cow|read-only|hidden"),
             (("--root", "x"), "host|minimal"), (("--mem", "much"), "--mem much: expected a size"), (("--mem", "0"), "--mem 0: must be more than 0"),
             (("--mem", "99999999T"), "too large"), (("--cpus", "0"), "--cpus 0"), (("--cpus", "x"), "--cpus x: expected a number"),
             (("--pids", "1.5"), "--pids 1.5"), (("--cpu-time", "10ms"), "whole seconds"), (("--files", "0"), "--files 0"),
@@ -248,17 +248,39 @@ class RequestTest(FakeCase):
 class AnswerTest(FakeCase):
     def test_b106_unavailable(self):
         """What cannot be held is named with the reason and the way out; a limit with its option."""
-        self.answers["spawn"] = self.unavailable(protection="files", reason="mounting proc", step="proc", errno="EPERM")
+        self.answers["spawn"] = self.unavailable(protection="files", reason="no mounts", tolerable=True)
         self.assertEqual(self.refusal("run", "--", "true", code=125, cwd=self.work),
-                         "coop: sandbox: files cannot be enforced: mounting proc (coop doctor says what to change; --tolerate files runs without)\n")
+                         "coop: sandbox: files cannot be enforced: no mounts (coop doctor says what to change; --tolerate files runs without)\n")
         out, _ = self.coop("run", "--json", "--", "true", code=125, cwd=self.work)
         self.assertEqual(json.loads(out)["error"]["details"]["protection"], "files")
-        self.answers["spawn"] = self.unavailable(protection="memory_bytes", reason="no cgroup")
-        self.assertIn("memory_bytes (--mem) cannot be enforced: no cgroup", self.refusal("run", "-d", "--", "true", code=125, cwd=self.work))
+        self.answers["spawn"] = self.unavailable(protection="memory_bytes", reason="no cgroup", tolerable=True)
+        self.assertIn("memory_bytes (--mem) cannot be enforced: no cgroup", self.refusal("run", "-d", "--mem", "1M", "--", "true", code=125, cwd=self.work))
         self.answers["freeze"] = self.unavailable(protection="freezer", reason="no cgroup")
         text = self.refusal("freeze", "x", code=1)
-        self.assertIn("no cgroup", text)
+        self.assertIn("no cgroup (coop doctor says what to change)", text)
         self.assertNotIn("--tolerate", text)
+
+    def test_b106_no_advice_that_does_not_help(self):
+        """--tolerate only where it helps, doctor only where it knows more, an option only if somebody typed it."""
+        start = "coop: sandbox: files cannot be enforced: "
+        above = "coop: sandbox: memory_bytes cannot be enforced: no cgroup (coop doctor says what to change; it is required from above)\n"
+        cases = [
+            (dict(protection="files", reason="Input/output error", step="mounts", errno="EIO"), start + "Input/output error, at mounts: EIO\n"),
+            (dict(protection="files", reason="profile full", tolerable=True), start + "profile full (--tolerate files runs without)\n"),
+            (dict(protection="files", reason="a confined profile is needed", tolerable=False), start + "a confined profile is needed\n"),
+            (dict(protection="memory_bytes", reason="no cgroup", tolerable=False), above),
+        ]
+        for details, wanted in cases:
+            self.answers["spawn"] = self.unavailable(**details)
+            for options in ((), ("--tolerate", "files")):
+                with self.subTest(details=details, options=options):
+                    self.assertEqual(self.refusal("run", *options, "--", "true", code=125, cwd=self.work), wanted)
+
+    def test_b108_one_way_out_for_an_agent_without_folders(self):
+        """The keeper's own, and no second one that does not help it."""
+        said = "sandbox.workspace /w: this agent has no workspace (coop agent set main/a --workspace DIR gives it one)"
+        self.answers["spawn"] = lambda args: {"error": {"code": "boundary_escape", "message": said, "details": {"field": "sandbox.workspace"}}}
+        self.assertEqual(self.refusal("run", "--workspace", ".", "true", code=125, cwd=self.work), f"coop: --workspace: {said[18:]}\n")
 
     def test_b108_refused_workspace(self):
         """The way out is named; where none was typed the current folder is meant."""
@@ -303,7 +325,7 @@ class AnswerTest(FakeCase):
     def doctor(self, **others):
         protections = {name: {**state, "fix": f"mend {name}" if state["reason"] else None} for name, state in held(**others).items()}
         answer = {"protections": protections, "identity": {"uid": 61000, "gid": 61000, "how": "a range"},
-                  "cgroup": {"freezer": {"version": 0, "reason": "not mounted"}}, "slots": {"enabled": True, "idle": 3, "memory_bytes": 1 << 20}}
+                  "cgroup": {"freezer": {"version": 0, "reason": "not mounted", "fix": "mount it"}}, "slots": {"enabled": True, "idle": 3, "memory_bytes": 1 << 20}}
         self.answers["doctor"] = lambda args: {"result": answer}
         return answer
 
@@ -316,8 +338,14 @@ class AnswerTest(FakeCase):
         self.assertRegex(text, r"(?m)^warn +sandbox .*memory_bytes$")
         self.assertRegex(text, r"(?m)^ +files +enforced +mounts$")
         self.assertRegex(text, r"(?m)^ +memory_bytes +none +no cgroup\n +-> mend memory_bytes$")
-        self.assertRegex(text, r"(?m)^ +freezer +none; not mounted$")
+        self.assertRegex(text, r"(?m)^ +freezer +none; not mounted\n +-> mount it$")
+        self.assertNotIn("agent's pids", text)
         self.assertIn("uid 61000", text)
+        # Of what counts the processes of several commands the limit of one says nothing.
+        answer = self.doctor()
+        answer["protections"]["max_pids"] = {"state": "enforced", "mechanism": "rlimit", "reason": None, "fix": None}
+        answer["cgroup"]["pids"] = {"version": 0, "reason": "read-only", "fix": "let it write"}
+        self.assertRegex(self.coop("doctor", code=None)[0].decode(), r"(?m)^ +agent's pids +none; read-only\n +-> let it write$")
         answer = self.doctor(files=("partial", "no mounts"))
         text = self.coop("doctor", code=1)[0].decode()
         self.assertRegex(text, r"(?m)^fail +sandbox +a plain coop run is refused.*: files$")
@@ -434,7 +462,7 @@ class HoldsTest(CliCase):
                      b"--profile full runs as root without protection)")
         else:
             self.assertEqual(out, b"file\nsub\n")
-            note %= b" (--workspace DIR makes one writable)"
+            note %= b": what the command writes in it vanishes with it (--workspace DIR makes one writable)"
         self.assertEqual(err, note)
         # What the note advises.
         self.assertEqual(self.coop("run", "--workspace", "sub", "--", "ls", cwd=home, env=env), (b"seen\n", b""))
@@ -509,6 +537,53 @@ class HoldsTest(CliCase):
         # Somewhere that anybody may enter: to stand in a folder gives an agent no right to it.
         self.coop("run", "--", "sh", "-c", "! touch x", env=env, cwd="/usr")
 
+    def test_b105_sizes_as_they_were_typed(self):
+        """What is refused of a limit is told in the units of the option."""
+        self.coop("agent", "add", "a", "--tmp-size", "128M", "--workspace", self.work)
+        env = {**self.env, "COOP_TOKEN": self.out("token", "new", "a").decode().strip()}
+        refused = self.refusal("run", "--tmp-size", "1G", "--", "true", code=126, env=env, cwd=self.work)
+        self.assertEqual(refused, "coop: --tmp-size: 1G is more than is allowed here: 128M\n")
+        self.assertEqual(self.refusal("run", "--mem", "512", "--", "true", code=125, cwd=self.work), "coop: --mem: at least 1M\n")
+
+    def test_b110_no_allowlist(self):
+        """Refused by the keeper as what cannot be had, in its words, for commands and for agents."""
+        text = "sandbox: network cannot be enforced: there are no allow-lists of domains yet (network none, loopback or host)\n"
+        self.assertEqual(self.refusal("run", "--net", "allowlist", "--", "true", code=125, cwd=self.work), "coop: " + text)
+        self.assertEqual(self.refusal("agent", "add", "a", "--net", "allowlist", code=1), "coop: a: " + text)
+
+    def test_s124_the_workspace_is_blamed(self):
+        """For an agent that named a folder outside of its own, and stands where it may."""
+        inside, outside = self.work / "inside", self.work / "outside"
+        inside.mkdir()
+        outside.mkdir()
+        self.coop("agent", "add", "a", "--workspace", inside)
+        env = {**self.env, "COOP_TOKEN": self.out("token", "new", "a").decode().strip()}
+        refused = self.refusal("run", "--workspace", outside, "--", "true", code=125, env=env, cwd=inside)
+        self.assertRegex(refused, rf"^coop: --workspace {re.escape(str(outside))}: leads out ")
+
+    def test_b093_refused_files_are_named(self):
+        """Which one of them, and why; a path that is not there must lie where the command can write."""
+        (self.work / "f").write_text("x")
+        refused = self.refusal("run", "--inject", "B=f", "--inject", "/etc/coop-test-key=f", "--", "true", code=125, cwd=self.work)
+        self.assertRegex(refused, "^coop: --inject /etc/coop-test-key=f: is not there, and its folder ")
+        refused = self.refusal("run", "-e", "A=1", "--inject", "A=f", "--", "true", code=125, cwd=self.work)
+        self.assertEqual(refused, "coop: --inject A=f: A is set by env, too\n")
+        refused = self.refusal("run", "--profile", "full", "--inject", "/run/x=f", "--", "true", code=125, cwd=self.work)
+        self.assertEqual(refused, "coop: sandbox: files: a file at a fixed path needs a confined profile, and this is full\n")
+
+    def test_b105_read_needs_the_minimal_root(self):
+        self.assertEqual(self.refusal("run", "--read", "/usr", "--", "true", code=125, cwd=self.work), "coop: --read: needs --root minimal\n")
+
+    def test_the_program_that_cannot_be_executed_is_named(self):
+        """Without its arguments."""
+        refused = self.refusal("run", "--", "coop-no-such-program", "ps", code=127, cwd=self.work)
+        self.assertEqual(refused, "coop: cannot execute coop-no-such-program: No such file or directory\n")
+
+    def test_b107_home_that_was_not_given(self):
+        """status says so: root's home is hidden, whatever was asked for."""
+        process = self.out("run", "-d", "--home", "cow", "--", "sleep", "300", cwd=self.work).decode().strip()
+        self.assertEqual(", home hidden (asked: cow)" in self.out("status", process).decode(), os.geteuid() == 0)
+
     def test_doctor(self):
         """Without a keeper one is started for it; every protection is told."""
         value = json.loads(self.coop("doctor", "--json", code=None)[0])
@@ -523,7 +598,7 @@ class CompletionTest(CliCase):
         """bash offers the options, their values, and the operator's own profiles."""
         self.place.conf.write_text("[profile build]\nbase = workspace-write\n")
         self.assertEqual(self.offered("run", "--work"), ["--workspace"])
-        self.assertEqual(self.offered("run", "--net", ""), ["none", "loopback", "host"])
+        self.assertEqual(self.offered("run", "--net", ""), ["none", "loopback", "allowlist", "host"])
         self.assertEqual(self.offered("run", "--home", "r"), ["read-only"])
         self.assertEqual(self.offered("run", "--profile", ""), ["read-only", "workspace-write", "full", "build"])
         self.assertEqual(self.offered("run", "--tolerate", "max_p"), ["max_pids"])

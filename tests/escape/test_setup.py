@@ -44,6 +44,8 @@ STEPS = (
 CALLS_MAX = 200
 # What the other root does differently.
 OF_MINIMAL = ("pivot_root", "umount2", "ioctl", "fsmount", "chdir")
+# Some of each kind, for whoever has a control group of its own.
+IN_A_GROUP = ("open_tree", "move_mount", "landlock_restrict_self", "seccomp", "capset", "execve", "dup")
 # A call may fail and be made good: by another launcher, by another way. Then all of these must still be as ever.
 LOOKS = """S-001 S-002 S-005 S-013 S-014 S-029 S-033 S-044 S-045 S-050 S-052 S-064 S-082 S-098 S-099 S-101 S-126 S-127
 S-127.bounding S-128 S-132 S-010 S-020 S-026 S-056 S-057""".split()
@@ -73,6 +75,7 @@ class Trace:
 @unittest.skipUnless(ROOT, "needs root to run keepers of root and of another user")
 class SetupFailureTest(ConfinedCase):
     uid = None
+    slots = 0
 
     def setUp(self):
         super().setUp()
@@ -81,7 +84,7 @@ class SetupFailureTest(ConfinedCase):
         self.flag.parent.mkdir()
         self.flag.parent.chmod(0o777)
         rules = without(*[rule for rule, _, _ in STEPS], when=self.flag)
-        self.keeper = self.confined_keeper(self.around, self.uid, "[sandbox]\nslots = 0\n", wrap=rules)
+        self.keeper = self.confined_keeper(self.around, self.uid, f"[sandbox]\nslots = {self.slots}\n", wrap=rules)
         self.client = self.keeper.clients[0]
 
     def request(self, root, kind):
@@ -172,6 +175,42 @@ class SetupFailureTest(ConfinedCase):
         self.assertEqual([rule for rule, count in seen.items() if not count], [], "calls that the set-up does not make")
         self.assertEqual(self.client.call("list")["processes"], [])
         self.assertEqual(os.listdir(self.around.out), ["file"])
+
+    def test_b106_b113_in_a_control_group(self):
+        """With a limit that a group holds: the group goes with the attempt."""
+        args = self.request("host", "pipe")
+        args["limits"] = args["limits"] | {"memory_bytes": 256 << 20}
+        doctor = self.client.call("doctor")
+        if doctor["protections"]["memory_bytes"]["state"] != "enforced":
+            self.assertEqual(self.client.answer("spawn", args)["error"]["code"], "sandbox_unavailable")
+            return
+        self.assertEqual(self.looks(self.client.call("spawn", **args)["process"]), [], "the control: nothing fails")
+        faults, failed, first = [], 0, 0
+        for number, (rule, steps, protections) in enumerate(STEPS):
+            if not rule.startswith(IN_A_GROUP):
+                continue
+            # In version 1 every command leaves a group with a launcher in it, which waits for the next.
+            self.client.call("wait", id=self.client.call("spawn", **args | {"argv": ["true"]})["process"]["id"])
+            waiting = doctor["cgroup"]["memory"]["version"] == 1
+            procs.wait_until(lambda: len(procs.descendants(self.keeper.pid)) == 1 + waiting, "only launchers to be there")
+            procs.wait_until(lambda: not self.around.ghosts(), "placeholders are taken away")
+            before = Trace(self.keeper, self.around)
+            # A launcher that has just started hands over one a moment later; what is left each time is seen in the end.
+            first = first or len(before.fds)
+            before.fds += ["more"]
+            self.inject(number, 1)
+            answer = self.client.answer("spawn", args)
+            failed += not self.flag.exists()
+            self.flag.unlink(missing_ok=True)
+            if "result" in answer:
+                faults += [f"{rule}: {fault}" for fault in self.looks(answer["result"]["process"])]
+            else:
+                faults += self.judge_error(rule, KeeperError(answer["error"]), steps, protections)
+            if left := self.left_over(before):
+                faults.append(f"{rule} leaves: {left}")
+        self.assertEqual(faults, [], "\n".join(faults))
+        self.assertGreater(failed, 3, "the control: something failed")
+        self.assertLessEqual(len(Trace(self.keeper, self.around).fds), first + 2)
 
 
 class UserSetupFailureTest(SetupFailureTest):

@@ -74,6 +74,7 @@ class DoctorTest(ReportsCase):
         for held in answer["cgroup"].values():
             self.assertIn(held["version"], (0, 1, 2))
             self.assertTrue(held["version"] or held["reason"], held)
+            self.assertEqual(bool(held["version"]), held["fix"] is None, held)
         self.assertLessEqual({"enabled", "idle", "kinds", "memory_bytes", "filled", "taken", "failed"}, set(answer["slots"]))
         self.assertTrue(answer["identity"]["how"])
         self.assertEqual(answer["keeper"], "root" if ROOT else "user")
@@ -117,6 +118,24 @@ class RemedyTest(ConfinedCase):
         answer = self.remedies(maxima={"net": 0})
         self.assertIn("user.max_net_namespaces", answer["protections"]["network"]["fix"])
         self.assertEqual(answer["protections"]["kill"], {"state": "enforced", "mechanism": "pid namespace", "reason": None, "fix": None})
+
+    def test_b107_control_groups_for_a_user(self):
+        """He is told what helps a user, not what would open the container to its root."""
+        answer = self.remedies()
+        for told in [*answer["cgroup"].values(), answer["protections"]["memory_bytes"]]:
+            self.assertNotIn("docker", told["fix"] or "", told)
+
+    def test_b107_folder_that_cannot_be_entered(self):
+        """A user's keeper has no more rights than the command: naming the folder as the workspace would not help, and is not advised."""
+        world = self.world(owner=USER)
+        client = self.confined_keeper(world, USER, "[sandbox]\nslots = 0\n").clients[0]
+        shut = world.workspace / "shut"
+        shut.mkdir(mode=0o700)
+        for sandbox in ({"profile": "read-only"}, {"profile": "full"}, {"workspace": str(world.workspace)}):
+            with self.subTest(sandbox=sandbox), self.assertRaises(KeeperError) as caught:
+                client.call("spawn", argv=["true"], cwd=str(shut), sandbox=sandbox)
+            print(caught.exception.message)
+            self.assertNotIn("--workspace", caught.exception.message)
 
     def test_b107_no_second_wall(self):
         """Files are protected by mounts alone: enforced, and still told what would make it better."""

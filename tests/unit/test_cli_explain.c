@@ -14,11 +14,13 @@
 
 struct settings {
 	const char *cwd;
+	struct cli_list inject;
 	struct cli_sandbox sandbox;
 };
 
 static const struct cli_option options[] = {
 	{"cwd", 0, CLI_TEXT, offsetof(struct settings, cwd), "cwd", "FOLDER", ""},
+	{"inject", 0, CLI_LIST, offsetof(struct settings, inject), "file_injections", "FILE", ""},
 	CLI_SANDBOX_ROWS(struct settings),
 	{0},
 };
@@ -56,7 +58,22 @@ static void options_are_named(void **state)
 						   .cpu_time = {true, 100000000}}};
 	assert_said(&verb, &given, "invalid_input",
 		    "limits.memory_bytes: must be between 1048576 and 1099511627776",
-		    "{\"field\":\"limits.memory_bytes\"}", "--mem: at least 1.0M");
+		    "{\"field\":\"limits.memory_bytes\"}", "--mem: at least 1M");
+	assert_said(&verb, &given, "invalid_input",
+		    "limits.memory_bytes must be an integer between 1048576 and 1125899906842624",
+		    "{\"field\":\"limits.memory_bytes\"}", "--mem: at least 1M");
+	assert_said(&verb, &given, "permission_denied",
+		    "limits.memory_bytes 1073741824 is more than is allowed here: 134217728",
+		    "{\"field\":\"limits.memory_bytes\"}",
+		    "--mem: 1G is more than is allowed here: 128M");
+	assert_said(&verb, &given, "permission_denied",
+		    "limits.memory_bytes 1500000000 is more than is allowed here: 1499999999",
+		    "{\"field\":\"limits.memory_bytes\"}",
+		    "--mem: 1500000000 is more than is allowed here: 1499999999");
+	assert_said(&verb, &given, "permission_denied",
+		    "limits.max_cpu_secs 7200 is more than is allowed here: 90",
+		    "{\"field\":\"limits.max_cpu_secs\"}",
+		    "--cpu-time: 2h is more than is allowed here: 90s");
 	assert_said(&verb, &given, "invalid_input",
 		    "limits.max_cpu_secs: must be between 1 and 86400",
 		    "{\"field\":\"limits.max_cpu_secs\"}", "--cpu-time: at most 1d");
@@ -64,6 +81,22 @@ static void options_are_named(void **state)
 		    "{\"field\":\"sandbox.allow_write[1]\"}", "--write b: is no folder");
 	assert_said(&verb, &given, "permission_denied", "sandbox.profile: wider than allowed",
 		    "{\"field\":\"sandbox.profile\"}", "--profile: wider than allowed");
+}
+
+/* Of several files the one that is meant, and another argument by its option. */
+static void subjects(void **state)
+{
+	const char *files[] = {"A=f", "/etc/key=f"}, *read[] = {"/srv"};
+	const struct settings given = {.inject = {files, 2}, .sandbox = {.read = {read, 1}}};
+	assert_said(&verb, &given, "invalid_input", "file_injections[0].name A is set by env, too",
+		    "{\"field\":\"file_injections[0].name\"}",
+		    "--inject A=f: A is set by env, too");
+	assert_said(&verb, &given, "invalid_input",
+		    "file_injections[1].path is not there: /etc/key",
+		    "{\"field\":\"file_injections[1].path\"}",
+		    "--inject /etc/key=f: is not there: /etc/key");
+	assert_said(&verb, &given, "invalid_input", "sandbox.allow_read needs sandbox.root minimal",
+		    "{\"field\":\"sandbox.allow_read\"}", "--read: needs --root minimal");
 }
 
 /* Nobody typed --workspace: the keeper was told where we are. */
@@ -77,9 +110,24 @@ static void workspace(void **state)
 		    "{\"field\":\"sandbox.workspace\"}", "--workspace: holds the keeper's state");
 }
 
+/* Nor --cwd: it runs in the workspace that was named, else where we are. */
+static void working_folder(void **state)
+{
+	const struct settings none = {0}, named = {.sandbox = {.workspace = "/w"}},
+			      given = {.cwd = "/c", .sandbox = {.workspace = "/w"}};
+	const char *const said = "cwd leads out of the workspace of this agent";
+	const char *const details = "{\"field\":\"cwd\"}";
+	assert_said(&verb, &none, "boundary_escape", said, details,
+		    "the current folder leads out of the workspace of this agent");
+	assert_said(&verb, &named, "boundary_escape", said, details,
+		    "--workspace /w: leads out of the workspace of this agent");
+	assert_said(&verb, &given, "boundary_escape", said, details,
+		    "--cwd: leads out of the workspace of this agent");
+}
+
 static void unavailable(void **state)
 {
-	const struct settings none = {0};
+	const struct settings none = {0}, given = {.sandbox = {.memory = {true, 1}}};
 	const char *const code = "sandbox_unavailable", *const long_text =
 								"sandbox: (see coop doctor)";
 	assert_said(&verb, &none, code, long_text,
@@ -90,9 +138,16 @@ static void unavailable(void **state)
 		    "{\"protection\":\"files\",\"reason\":\"mount_proc: EPERM\",\"step\":"
 		    "\"mount_proc\"}",
 		    "sandbox: files cannot be enforced: mount_proc: EPERM");
-	assert_said(&verb, &none, code, long_text,
+	assert_said(&verb, &given, code, long_text,
 		    "{\"protection\":\"memory_bytes\",\"reason\":\"no cgroup\"}",
 		    "sandbox: memory_bytes (--mem) cannot be enforced: no cgroup");
+	/* Somebody above set it. */
+	assert_said(&verb, &none, code, long_text,
+		    "{\"protection\":\"memory_bytes\",\"reason\":\"no cgroup\"}",
+		    "sandbox: memory_bytes cannot be enforced: no cgroup");
+	assert_said(&verb, &none, code, "sandbox: none yet (network none will do)",
+		    "{\"protection\":\"network\",\"reason\":\"none yet\"}",
+		    "sandbox: none yet (network none will do)");
 	assert_said(&bare, NULL, code, long_text,
 		    "{\"protection\":\"freezer\",\"reason\":\"no cgroup\"}",
 		    "freezer: cannot be had here: no cgroup");
@@ -103,8 +158,8 @@ static void unavailable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_are_named),
-		cmocka_unit_test(workspace),
+		cmocka_unit_test(options_are_named), cmocka_unit_test(subjects),
+		cmocka_unit_test(workspace),         cmocka_unit_test(working_folder),
 		cmocka_unit_test(unavailable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,7 @@ static void refused(void **state)
 	static const struct {
 		const char *name, *value, *says;
 	} rows[] = {
-		{"--net", "allowlist", "--net allowlist: expected one of none|loopback|host"},
+		{"--net", "lo", "--net lo: expected one of none|loopback|allowlist|host"},
 		{"--home", "ro", "--home ro"},
 		{"--root", "", "host|minimal"},
 		{"--mem", "much", "--mem much: expected a size"},

@@ -39,6 +39,17 @@ static void sandboxes(void **state)
 		"workspace-write /w, network loopback: files, network enforced");
 	assert_line(
 		cli_sandbox_line,
+		"{\"profile\":\"read-only\",\"network\":\"none\",\"home\":\"hidden\",\"asked\":{"
+		"\"home\":\"cow\"}}",
+		"read-only, network none, home hidden (asked: cow)");
+	assert_line(
+		cli_sandbox_line,
+		"{\"profile\":\"read-only\",\"home\":\"hidden\",\"asked\":{\"home\":\"hidden\"}}",
+		"read-only");
+	assert_line(cli_sandbox_line,
+		    "{\"profile\":\"read-only\",\"home\":\"hidden\",\"asked\":{}}", "read-only");
+	assert_line(
+		cli_sandbox_line,
 		"{\"profile\":\"read-only\",\"workspace\":null,\"network\":\"none\","
 		"\"protections\":{\"files\":{\"state\":\"enforced\"},\"ipc\":{\"state\":"
 		"\"partial\","

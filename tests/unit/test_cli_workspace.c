@@ -99,9 +99,16 @@ static void read_only(void **state)
 				    "and makes it writable, --profile full runs as root without "
 				    "protection)");
 	else
-		assert_non_null(strstr(said, hint));
+		assert_string_equal(said,
+				    "read-only here: the home folder itself is no workspace: what "
+				    "the command writes in it vanishes with it (--workspace DIR "
+				    "makes one writable)");
+	const struct cli_sandbox sealed = {.home = "read-only"};
+	assert_string_equal(sent(&sealed, folder_path("home"), NULL), wanted);
+	assert_null(strstr(said, "vanishes"));
 	assert_string_equal(sent(&none, "/", NULL), wanted);
 	assert_non_null(strstr(said, "/ itself"));
+	assert_null(strstr(said, "vanishes"));
 	assert_non_null(strstr(said, hint));
 	assert_string_equal(sent(&none, folder_path("keeper"), NULL), wanted);
 	assert_non_null(strstr(said, "the keeper's own files"));

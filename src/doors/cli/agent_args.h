@@ -62,7 +62,8 @@ struct cli_agent {
 		 offsetof(struct cli_agent, workspace),                                          \
 		 "workspace",                                                                    \
 		 "FOLDER",                                                                       \
-		 "its commands start in this folder or below it; may be repeated"},              \
+		 "its commands start in this folder or below it and may change that; without "   \
+		 "one they change nothing; may be repeated"},                                    \
 		{"deny-command",                                                                 \
 		 0,                                                                              \
 		 CLI_LIST,                                                                       \

@@ -192,7 +192,9 @@ static void look_spawn(struct cli *cli, struct cli_finding *finding)
 			     &waited, &error);
 	if (r < 0) {
 		found(finding, CLI_BAD, "a command cannot be run: %.400s", error.message);
-		advise(finding, "see the lines above; coop keeper shows the keeper's own log");
+		advise(finding, "see the %s; coop keeper shows the keeper's own log",
+		       strcmp(error.code, "sandbox_unavailable") == 0 ? "protections below"
+								      : "other lines");
 	} else {
 		char state[CLI_TEXT_MAX];
 		const json_t *record = json_object_get(waited, "process");

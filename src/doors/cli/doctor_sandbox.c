@@ -86,7 +86,6 @@ static void print_protection(const char *name, const json_t *protection)
 		(void)printf("                -> %s\n", fix);
 }
 
-/* The identity of commands and the sandboxes kept ready, where there is something to say. */
 /* What the operator lets nobody go beyond. */
 static void print_ceilings(const json_t *at_most)
 {
@@ -110,21 +109,42 @@ static void print_ceilings(const json_t *at_most)
 			     json_string_value(json_array_get(always, i)));
 }
 
+/* What a control group alone can do; the name says what it is for. */
+static void print_group(const char *name, const json_t *group)
+{
+	const char *reason = cli_text(group, "reason"), *fix = cli_text(group, "fix");
+	(void)printf("      %-14s  %s%s%s\n", name, cli_number(group, "version") ? "works" : "none",
+		     *reason ? "; " : "", reason);
+	if (*fix)
+		(void)printf("                -> %s\n", fix);
+}
+
+/* The freezer always. What counts the processes of several commands together only where it is missing and the limit of one holds, which
+ * says nothing of it. */
+static void print_groups(const json_t *answer)
+{
+	const json_t *freezer = cli_member(answer, "cgroup", "freezer"),
+		     *pids = cli_member(answer, "cgroup", "pids");
+	const json_t *held = cli_member(answer, "protections", "max_pids");
+	if (json_is_object(freezer))
+		print_group("freezer", freezer);
+	if (json_is_object(pids) && !cli_number(pids, "version") &&
+	    strcmp(cli_text(held, "state"), "enforced") == 0)
+		print_group("agent's pids", pids);
+}
+
+/* The identity of commands and the sandboxes kept ready, where there is something to say. */
 static void print_rest(const json_t *answer)
 {
 	const json_t *identity = json_object_get(answer, "identity"),
-		     *slots = json_object_get(answer, "slots"),
-		     *freezer = cli_member(answer, "cgroup", "freezer");
+		     *slots = json_object_get(answer, "slots");
 	char memory[CLI_TEXT_MAX];
 	if (json_is_integer(json_object_get(identity, "uid")))
 		(void)printf("      %-14s  uid %lld, gid %lld%s%s\n", "commands run as",
 			     (long long)cli_number(identity, "uid"),
 			     (long long)cli_number(identity, "gid"),
 			     *cli_text(identity, "how") ? ": " : "", cli_text(identity, "how"));
-	if (json_is_object(freezer))
-		(void)printf("      %-14s  %s%s%s\n", "freezer",
-			     cli_number(freezer, "version") ? "works" : "none",
-			     *cli_text(freezer, "reason") ? "; " : "", cli_text(freezer, "reason"));
+	print_groups(answer);
 	if (!json_is_object(slots))
 		return;
 	cli_format_bytes_or_dash(json_object_get(slots, "memory_bytes"), memory);

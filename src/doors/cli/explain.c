@@ -9,8 +9,10 @@
 /* Where the keeper's sentence makes no sense on a command line. */
 static const struct {
 	const char *field, *sentence;
+	const char *when; /* only if it has this; NULL: always */
 } sentences[] = {
 	{"shell", "there is no such shell here (coop shells lists them)"},
+	{"sandbox.allow_read", "needs --root minimal", "needs sandbox.root minimal"},
 };
 
 #define SANDBOX "sandbox."
@@ -39,10 +41,17 @@ static void format_limit(const struct cli_option *option, int64_t value,
 		cli_format_exact_duration(value, ret_text);
 	else if (option->kind == CLI_SECONDS)
 		cli_format_exact_duration(value * 1000, ret_text);
-	else if (option->kind == CLI_SIZE && value >= 1024)
-		cli_format_bytes(value, ret_text);
+	else if (option->kind == CLI_SIZE)
+		cli_format_exact_bytes(value, ret_text);
 	else
 		(void)snprintf(ret_text, CLI_TEXT_MAX, "%lld", (long long)value);
+}
+
+/* Either of the two forms in which the keeper names bounds. */
+static bool read_bounds(const char *said, long long *ret_low, long long *ret_high)
+{
+	return sscanf(said, "must be between %lld and %lld", ret_low, ret_high) == 2 ||
+	       sscanf(said, "must be an integer between %lld and %lld", ret_low, ret_high) == 2;
 }
 
 /* What is wrong with the value: one bound, not both, in the unit of the option. */
@@ -50,13 +59,20 @@ static void describe(const struct cli *cli, const struct cli_option *option, con
 		     char *ret_text, size_t size)
 {
 	long long low, high;
-	char limit[CLI_TEXT_MAX];
+	char limit[CLI_TEXT_MAX], asked[CLI_TEXT_MAX];
 	/* A share is counted in other units here than there. */
 	const bool number = cli_option_is_number(option) && option->kind != CLI_SHARE;
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
-		if (strcmp(option->field, sentences[i].field) == 0)
+		if (strcmp(option->field, sentences[i].field) == 0 &&
+		    (!sentences[i].when || strstr(rest, sentences[i].when)))
 			rest = sentences[i].sentence;
-	if (!number || sscanf(rest, "must be between %lld and %lld", &low, &high) != 2) {
+	if (number && sscanf(rest, "%lld is more than is allowed here: %lld", &low, &high) == 2) {
+		format_limit(option, low, asked);
+		format_limit(option, high, limit);
+		(void)snprintf(ret_text, size, "%s is more than is allowed here: %s", asked, limit);
+		return;
+	}
+	if (!number || !read_bounds(rest, &low, &high)) {
 		(void)snprintf(ret_text, size, "%s", rest);
 		return;
 	}
@@ -86,7 +102,9 @@ static const char *find_value(const struct cli *cli, const struct cli_option *op
 	unsigned index;
 	if (*rest == '.')
 		return rest + 1;
-	if (option->kind == CLI_LIST && strncmp(option->field, SANDBOX, strlen(SANDBOX)) == 0 &&
+	if (option->kind == CLI_LIST &&
+	    (strncmp(option->field, SANDBOX, strlen(SANDBOX)) == 0 ||
+	     strcmp(option->field, "file_injections") == 0) &&
 	    sscanf(rest, "[%u]", &index) == 1 && index < ((const struct cli_list *)place)->count)
 		return ((const struct cli_list *)place)->items[index];
 	if (option->kind == CLI_TEXT && cli_option_given(option, cli->settings) &&
@@ -95,7 +113,8 @@ static const char *find_value(const struct cli *cli, const struct cli_option *op
 	return "";
 }
 
-/* What the keeper says in parts is put together from them, with the option of a limit that cannot be held. */
+/* What the keeper says in parts is put together from them, with the option of a limit if somebody typed it. A sentence that names another
+ * way out than doctor stays. */
 static void translate_sandbox(const struct cli *cli, const json_t *details,
 			      struct coop_error *error)
 {
@@ -103,18 +122,21 @@ static void translate_sandbox(const struct cli *cli, const json_t *details,
 		   *step = cli_text(details, "step"), *number = cli_text(details, "errno");
 	char field[64], how[160] = "", what[96];
 	const char *rest = "";
-	if (!*name || !*reason)
+	const bool freezer = strcmp(name, "freezer") == 0;
+	if (!*name || !*reason || !(freezer || *step || strstr(error->message, "coop doctor")))
 		return;
 	(void)snprintf(field, sizeof(field), "limits.%.40s", name);
 	const struct cli_option *option = find_option(cli, field, &rest);
+	if (option && !(cli->settings && cli_option_given(option, cli->settings)))
+		option = NULL;
 	(void)snprintf(what, sizeof(what), "%.40s%s%s%s", name, option ? " (--" : "",
 		       option ? option->name : "", option ? ")" : "");
 	if (*step && !strstr(reason, step))
 		(void)snprintf(how, sizeof(how), ", at %.60s%s%.40s", step, *number ? ": " : "",
 			       number);
 	(void)snprintf(error->message, sizeof(error->message),
-		       strcmp(name, "freezer") == 0 ? "%s: cannot be had here: %.250s%s"
-						    : "sandbox: %s cannot be enforced: %.250s%s",
+		       freezer ? "%s: cannot be had here: %.250s%s"
+			       : "sandbox: %s cannot be enforced: %.250s%s",
 		       what, reason, how);
 }
 
@@ -123,9 +145,18 @@ static void name_place(const struct cli *cli, const struct cli_option *option, c
 		       char *ret_text, size_t size)
 {
 	ret_text[0] = '\0';
+	const char *rest = "";
 	if (cli_option_given(option, cli->settings))
 		return;
-	if (strcmp(option->field, "cwd") == 0)
+	const struct cli_option *workspace = find_option(cli, SANDBOX "workspace", &rest);
+	const bool cwd = strcmp(option->field, "cwd") == 0;
+	/* A command that stands outside of the workspace that was named runs in there. */
+	if (cwd && workspace && cli_option_given(workspace, cli->settings))
+		(void)snprintf(ret_text, size, "--workspace %.150s: %.300s",
+			       *(const char *const *)(const void *)((const char *)cli->settings +
+								    workspace->offset),
+			       what);
+	else if (cwd)
 		(void)snprintf(ret_text, size, "the current folder %.300s", what);
 	else if (strcmp(option->field, SANDBOX "workspace") == 0)
 		(void)snprintf(ret_text, size, "the current folder as workspace: %.300s", what);

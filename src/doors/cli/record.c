@@ -120,6 +120,18 @@ void cli_format_exact_duration(int64_t ms, char ret_text[CLI_TEXT_MAX])
 		       units[unit].name);
 }
 
+void cli_format_exact_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX])
+{
+	static const char units[] = "KMGT";
+	size_t unit = 0;
+	while (units[unit] && bytes != 0 && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	(void)snprintf(ret_text, CLI_TEXT_MAX, unit ? "%lld%c" : "%lld", (long long)bytes,
+		       unit ? units[unit - 1] : 0);
+}
+
 void cli_format_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX])
 {
 	static const char units[] = " KMGTPE";

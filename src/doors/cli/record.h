@@ -37,6 +37,8 @@ void cli_record_state(const json_t *record, char ret_text[CLI_TEXT_MAX]);
 void cli_format_duration(int64_t ms, char ret_text[CLI_TEXT_MAX]);
 /* The same without loss, in one unit, as it can be typed: "90s", "3650d". */
 void cli_format_exact_duration(int64_t ms, char ret_text[CLI_TEXT_MAX]);
+/* A size in the same way: "512M", "1000". */
+void cli_format_exact_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX]);
 /* "512", "1.5K", "20M". */
 void cli_format_bytes(int64_t bytes, char ret_text[CLI_TEXT_MAX]);
 /* The same of a value that may be null: "-". */

@@ -21,7 +21,6 @@ static const struct {
 	{"quota", "coop ps lists what runs, coop kill ID ends one"},
 	{"closed", "coop run -i or -t leaves it open"},
 	{"unavailable", "try again", "stopping"},
-	{"sandbox_unavailable", "coop doctor says what to change"},
 	{"persist_unsupported", "coop agent set AGENT --persistent grants it, from an agent above"},
 	{"boundary_escape", "coop agent show AGENT lists the folders that it is bound to"},
 };
@@ -48,17 +47,38 @@ static bool takes(const struct cli *cli, const char *field)
 	return false;
 }
 
+/* Whether doctor knows what to change: of what the host cannot do. It says nothing of what a profile does not have, of a step that
+ * failed although it works as a rule, or of what coop itself cannot do. */
+static bool doctor_knows(const json_t *details)
+{
+	if (strcmp(cli_text(details, "protection"), "freezer") == 0)
+		return true;
+	return json_is_boolean(json_object_get(details, "tolerable")) &&
+	       !*cli_text(details, "step") && !strstr(cli_text(details, "reason"), "profile");
+}
+
+/* What helps against a protection that cannot be had. Writes "" if nothing does. */
+static void protection_hint(const struct cli *cli, const json_t *details,
+			    char ret_text[CLI_VERDICT_MAX])
+{
+	const char *doctor = doctor_knows(details) ? "coop doctor says what to change" : "";
+	const json_t *tolerable = json_object_get(details, "tolerable");
+	char way[96] = "";
+	if (json_is_true(tolerable) && takes(cli, "sandbox.tolerate"))
+		(void)snprintf(way, sizeof(way), "--tolerate %.40s runs without",
+			       cli_text(details, "protection"));
+	else if (json_is_false(tolerable) && *doctor)
+		(void)snprintf(way, sizeof(way), "it is required from above");
+	(void)snprintf(ret_text, CLI_VERDICT_MAX, "%s%s%s", doctor, *doctor && *way ? "; " : "",
+		       way);
+}
+
 /* What helps against a sandbox that cannot be had as it was asked for. Writes "" if it is about no such thing. */
 static void sandbox_hint(const struct cli *cli, const struct coop_error *error,
 			 const json_t *details, char ret_text[CLI_VERDICT_MAX])
 {
-	const char *protection = cli_text(details, "protection");
-	if (strcmp(error->code, "sandbox_unavailable") == 0 && *protection &&
-	    strcmp(protection, "freezer") != 0 && takes(cli, "sandbox.tolerate") &&
-	    !json_is_false(json_object_get(details, "tolerable")))
-		(void)snprintf(ret_text, CLI_VERDICT_MAX,
-			       "coop doctor says what to change; --tolerate %.40s runs without",
-			       protection);
+	if (strcmp(error->code, "sandbox_unavailable") == 0)
+		protection_hint(cli, details, ret_text);
 	else if (strcmp(cli_text(details, "field"), "sandbox.workspace") == 0 &&
 		 takes(cli, "sandbox.workspace") && !strstr(error->message, "read-only"))
 		(void)snprintf(ret_text, CLI_VERDICT_MAX,
@@ -79,6 +99,11 @@ static const char *find_hint(const struct cli *cli, const struct coop_error *err
 		if (strcmp(hints[i].code, error->code) == 0 &&
 		    (!hints[i].when || strstr(error->message, hints[i].when)))
 			hint = hints[i].hint;
+	/* An agent without folders was told already how it gets one, which is all that helps. */
+	if (strstr(error->message, "--workspace DIR")) {
+		*ret_text = '\0';
+		hint = NULL;
+	}
 	for (size_t i = 0; scope && i < sizeof(scopes) / sizeof(scopes[0]); i++)
 		if (strcmp(scopes[i].scope, scope) == 0)
 			hint = scopes[i].hint;

@@ -21,9 +21,9 @@ struct cli_sandbox {
 	CLI_SANDBOX_ROW(T, "profile", CLI_TEXT, profile, "sandbox.profile", "PROFILE",           \
 			LEAD "read-only, workspace-write (usual), full, or one of coop.conf"),   \
 		CLI_SANDBOX_ROW(T, "net", CLI_CHOICE, network, "sandbox.network",                \
-				"none|loopback|host",                                            \
+				"none|loopback|allowlist|host",                                  \
 				LEAD "no network, one shared by the session alone (usual), or "  \
-				     "that of the host"),                                        \
+				     "that of the host; allowlist cannot be had yet"),           \
 		CLI_SANDBOX_ROW(T, "home", CLI_CHOICE, home, "sandbox.home",                     \
 				"cow|read-only|hidden",                                          \
 				LEAD "the home folder: writes vanish with the command (cow, "    \

@@ -60,7 +60,8 @@ void cli_sandbox_line(const json_t *sandbox, char *ret_text, size_t size)
 {
 	const json_t *protections = json_object_get(sandbox, "protections");
 	const char *workspace = cli_text(sandbox, "workspace"),
-		   *network = cli_text(sandbox, "network");
+		   *network = cli_text(sandbox, "network"), *home = cli_text(sandbox, "home"),
+		   *asked = cli_text(json_object_get(sandbox, "asked"), "home");
 	char names[512] = "";
 	ret_text[0] = '\0';
 	if (!json_is_object(sandbox))
@@ -69,6 +70,9 @@ void cli_sandbox_line(const json_t *sandbox, char *ret_text, size_t size)
 	    workspace);
 	if (*network)
 		add(ret_text, size, ", network %s", network);
+	/* Root's commands are somebody else and get no layer on his home. */
+	if (*home && *asked && strcmp(home, asked) != 0)
+		add(ret_text, size, ", home %s (asked: %s)", home, asked);
 	const size_t held = list_names(protections, "enforced", true, names, sizeof(names));
 	if (held)
 		add(ret_text, size, ": %s enforced", names);

@@ -46,16 +46,19 @@ static bool in_repository(const char *folder)
 	return false;
 }
 
-/* Of root's home commands see nothing: they run as somebody else. */
-static void say_read_only(const char *folder, const char *why)
+/* Of root's home commands see nothing: they run as somebody else. Other homes take writes, which go to a layer. */
+static void say_read_only(const char *folder, const char *why, const char *home)
 {
-	if (geteuid() == 0 && same_folder(folder, home_folder()))
+	const bool at_home = same_folder(folder, home_folder());
+	const bool layer = at_home && (!home || strcmp(home, "cow") == 0);
+	if (geteuid() == 0 && at_home)
 		cli_say("read-only here: %s, and root's is hidden: it looks empty (--workspace DIR "
 			"shows one and makes it writable, --profile full runs as root without "
 			"protection)",
 			why);
 	else
-		cli_say("read-only here: %s (--workspace DIR makes one writable)", why);
+		cli_say("read-only here: %s%s (--workspace DIR makes one writable)", why,
+			layer ? ": what the command writes in it vanishes with it" : "");
 }
 
 const char *cli_workspace_refused(const char *folder)
@@ -162,6 +165,6 @@ void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const
 		set(args, "workspace", folder);
 	} else if (!profile) {
 		set(args, "profile", "read-only");
-		say_read_only(folder, why);
+		say_read_only(folder, why, sandbox->home);
 	}
 }
