@@ -2,6 +2,7 @@
 S-117, S-119, S-122 to S-124, S-134)."""
 
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -262,7 +263,7 @@ class EntriesTest(AsksCase):
         return record, lines_of(self.output(record["id"], stream, client=client))
 
     def test_s122_every_entry(self):
-        """Pipe, terminal, shell, merged, spooled, an agent's, one behind another: the same report and the same outcomes."""
+        """Pipe, terminal, shell, input, merged, spooled, leased, an agent's: the same report and the same outcomes."""
         agent = self.keeper.agent("main/a", workspace=[self.ws])
         entries = {
             "pipe": (self.client, {}),
@@ -271,6 +272,7 @@ class EntriesTest(AsksCase):
             "login shell": (self.client, {"mode": "shell", "login": True}),
             "stdin": (self.client, {"stdin": "pipe"}),
             "merged": (self.client, {"stderr": "merged"}),
+            "spooled": (self.client, {"overflow": "spool"}),
             "ephemeral": (self.client, {"lease": "ephemeral"}),
             "agent": (agent, {}),
         }
@@ -290,13 +292,22 @@ class EntriesTest(AsksCase):
             self.assertEqual(report, reports["pipe"], name)
 
     def test_s122_command_line(self):
-        """`coop run`, detached and in the foreground: as the socket."""
-        env = self.keeper.place.env()
-        for words in (["run"], ["run", "--net", "none"]):
-            argv = [str(COOP), *words, "--workspace", self.ws, "--net", "none", "--", *self.around.argv("S-001")]
-            done = subprocess.run(argv, env=env, cwd=self.ws, capture_output=True, timeout=60, check=False)
-            lines = lines_of(done.stdout)
-            self.assertEqual(Expected("full", {"root", "pipe", "host", "none"}).wrong(lines, ["S-001"]), [], done)
+        """`coop run` in the foreground, detached, and by `coop op`: as the socket."""
+
+        def coop(*words):
+            argv = [str(COOP), *words]
+            return subprocess.run(argv, env=self.keeper.place.env(), cwd=self.ws, capture_output=True, timeout=60, check=True).stdout
+
+        command = self.around.argv("S-001")
+        spawn = {"argv": command, "cwd": self.ws, "sandbox": {"workspace": self.ws, "network": "none"}}
+        options = ["--workspace", self.ws, "--net", "none", "--"]
+        started = (coop("run", "-d", *options, *command).split()[0].decode(), json.loads(coop("op", "spawn", json.dumps(spawn)))["process"]["id"])
+        texts = [coop("run", *options, *command)]
+        for process in started:
+            coop("wait", process)
+            texts.append(coop("logs", process))
+        for text in texts:
+            self.assertEqual(Expected("full", {"root", "pipe", "host", "none"}).wrong(lines_of(text), ["S-001"]), [], text)
         self.assertEqual(os.listdir(self.around.out), ["file"])
 
 

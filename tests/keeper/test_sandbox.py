@@ -276,7 +276,7 @@ class ReportTest(SandboxCase):
         self.assertEqual((record["limits"]["max_open_files"], record["limits"]["memory_bytes"]), (77, None))
 
     def test_b107_death_by_the_filter(self):
-        """SIGSYS by the filter is `sandbox_denied`; the same signal sent by somebody, or words about it, are not."""
+        """SIGSYS by the filter is `sandbox_denied`, told with what else it may have been; words about it are not."""
         script = "import ctypes, mmap\n" \
                  "m = mmap.mmap(-1, 4096, prot=7)\n" \
                  "m.write(b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3')\n" \
