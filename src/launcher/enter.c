@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox/namespaces.h"
+#include "sandbox/identity.h"
 
 int coop_enter_parse(char *const *argv, struct coop_enter *ret)
 {
@@ -68,5 +68,5 @@ int coop_enter_namespaces(const struct coop_enter *enter)
 		return setns(COOP_LAUNCHER_FD_USERNS, CLONE_NEWUSER) < 0 ? -errno : 0;
 	if (unshare(CLONE_NEWUSER) < 0)
 		r = -errno;
-	return r < 0 ? r : coop_namespaces_map(uid, uid, gid, gid);
+	return r < 0 ? r : coop_identity_map(uid, uid, gid, gid);
 }

@@ -13,6 +13,7 @@
 
 #include "sandbox/filter.h"
 #include "sandbox/host.h"
+#include "sandbox/identity.h"
 #include "sandbox/kernel.h"
 #include "sandbox/landlock.h"
 #include "sandbox/namespaces.h"
@@ -25,7 +26,7 @@ static int enter(int namespaces)
 	uint32_t uid = geteuid(), gid = getegid();
 	int r = unshare(CLONE_NEWUSER | namespaces) < 0 ? -errno : 0;
 
-	return r < 0 ? r : coop_namespaces_map(uid, uid, gid, gid);
+	return r < 0 ? r : coop_identity_map(uid, uid, gid, gid);
 }
 
 static int try_userns(void)

@@ -5,8 +5,9 @@
 
 #include "sandbox/body.h"
 #include "sandbox/channel.h"
+#include "sandbox/identity.h"
 #include "sandbox/init.h"
-#include "sandbox/namespaces.h"
+#include "sandbox/rlimits.h"
 #include "sandbox/view.h"
 
 static _Noreturn void fail(int channel, enum coop_plan_step step, int error)
@@ -59,12 +60,12 @@ _Noreturn void coop_apply(const struct coop_plan *plan, const char *body, const 
 	if (r < 0)
 		fail(channel, COOP_STEP_BODY, -r);
 	if (plan->flags & COOP_PLAN_MAP_SELF)
-		r = coop_namespaces_map(plan->uid, plan->outer_uid, plan->gid, plan->outer_gid);
+		r = coop_identity_map(plan->uid, plan->outer_uid, plan->gid, plan->outer_gid);
 	if (r < 0)
 		fail(channel, COOP_STEP_IDENTITY, -r);
 	coop_channel_die_with_keeper(channel);
 	/* Before it leaves the keeper's session, so that it is known at every moment. */
-	coop_payload_mark(plan->mark);
+	coop_rlimits_mark(plan->mark);
 	if (setsid() < 0)
 		fail(channel, COOP_STEP_SESSION, errno);
 	make_view(&payload, parts.ops, channel, &view);

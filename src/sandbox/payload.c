@@ -6,7 +6,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "sandbox/capabilities.h"
 #include "sandbox/channel.h"
 #include "sandbox/landlock.h"
+#include "sandbox/rlimits.h"
 
 _Noreturn static void fail(const struct coop_payload *payload, enum coop_plan_step step, int error)
 {
@@ -68,35 +68,6 @@ void coop_payload_restrict(struct coop_payload *payload)
 	if (r < 0)
 		fail(payload, COOP_STEP_SECCOMP, (int)-r);
 	payload->restricted = true;
-}
-
-/* Where the hard limit is too low it goes without, and is known by its session alone. */
-void coop_payload_mark(uint64_t mark)
-{
-	struct rlimit limit;
-
-	if (!mark || getrlimit(RLIMIT_LOCKS, &limit) < 0)
-		return;
-	limit.rlim_cur = mark;
-	(void)setrlimit(RLIMIT_LOCKS, &limit);
-}
-
-/* A limit can be lowered by anybody; one that stands lower already stays. */
-static int set_limits(const struct coop_payload *payload)
-{
-	for (uint32_t i = 0; i < payload->plan->limit_count; i++) {
-		const struct coop_plan_limit *wanted = &payload->limits[i];
-		struct rlimit now, limit = {.rlim_cur = wanted->soft, .rlim_max = wanted->hard};
-		if (getrlimit((__rlimit_resource_t)wanted->resource, &now) < 0)
-			return -errno;
-		if (limit.rlim_max > now.rlim_max)
-			limit.rlim_max = now.rlim_max;
-		if (limit.rlim_cur > limit.rlim_max)
-			limit.rlim_cur = limit.rlim_max;
-		if (setrlimit((__rlimit_resource_t)wanted->resource, &limit) < 0)
-			return -errno;
-	}
-	return 0;
 }
 
 int coop_payload_begin_landlock(struct coop_payload *payload)
@@ -157,7 +128,7 @@ _Noreturn void coop_payload_run(struct coop_payload *payload)
 		fail(payload, COOP_STEP_CLOSE_FDS, errno);
 	take_stdio(payload);
 	enter_folder(payload);
-	coop_payload_mark(plan->mark);
+	coop_rlimits_mark(plan->mark);
 	/* Not closed at once: the channel must be able to tell of a failure, and the ruleset is still needed. */
 	if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		fail(payload, COOP_STEP_CLOSE_FDS, errno);
@@ -167,7 +138,7 @@ _Noreturn void coop_payload_run(struct coop_payload *payload)
 	if (plan->landlock && (r = landlock(payload)) < 0)
 		fail(payload, COOP_STEP_LANDLOCK, -r);
 	/* After all that needs descriptors or memory of its own. */
-	if ((r = set_limits(payload)) < 0)
+	if ((r = coop_rlimits_set(payload->limits, plan->limit_count)) < 0)
 		fail(payload, COOP_STEP_LIMITS, -r);
 	if (!payload->restricted)
 		coop_payload_restrict(payload);

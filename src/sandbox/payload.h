@@ -36,9 +36,6 @@ int coop_payload_unpack(struct coop_payload *payload, const char *body, struct c
 /* Begins the Landlock ruleset with the rules that are known; more may follow. 0 or -errno. */
 int coop_payload_begin_landlock(struct coop_payload *payload);
 
-/* Marks this process and all that it starts as the record's, see plan.h. */
-void coop_payload_mark(uint64_t mark);
-
 /* What can be done before the command is known. On shared memory too: it leaves errno alone. */
 void coop_payload_restrict(struct coop_payload *payload);
 
