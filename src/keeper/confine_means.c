@@ -72,6 +72,8 @@ static void choose_network(struct coop_confine *confine, const struct coop_host 
 	if (network == COOP_NET_HOST) {
 		coop_held_set(&confine->achieved, COOP_PROTECT_NETWORK, COOP_NONE, NULL,
 			      "the host's network was asked for");
+		/* Who asks for it goes without; where it is required from above that is nobody's to choose. */
+		confine->achieved.asked |= confine->policy.insisted & BIT(COOP_PROTECT_NETWORK);
 		return;
 	}
 	if (own_net) {
@@ -248,7 +250,11 @@ static void choose_limits(const struct coop_keeper *keeper, struct coop_confine 
 	}
 	if (limits->tmp_bytes)
 		hold(confine, COOP_PROTECT_TMP, view ? COOP_ENFORCED : COOP_NONE,
-		     view ? "tmpfs" : NULL, view ? NULL : "no private /tmp");
+		     view ? "tmpfs" : NULL,
+		     view ? NULL
+		     : confine->policy.profile == COOP_PROFILE_FULL
+			     ? "profile full: no private /tmp"
+			     : "no private /tmp");
 }
 
 /* Without mounts the namespaces of users, processes, networks and so on are as good as with them; files are Landlock's then. */

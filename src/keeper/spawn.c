@@ -51,6 +51,10 @@ static void fail_spawn(struct coop_spawn *spawn)
 		coop_spawn_explain(spawn, &err);
 	if (error == EAGAIN || error == ENOMEM)
 		coop_slots_pressed(process->keeper);
+	/* A network that cannot be entered is of no use to the next either. */
+	if (spawn->reply_error && spawn->reply_step == COOP_STEP_NETWORK && process->confine->net &&
+	    process->confine->net->home)
+		coop_net_orphan(process->confine->net->home);
 	/* Only what a user could have meant as a command leaves a record; want of resources does not. */
 	bool keep =
 		process->record_failure && !spawn->refusal && !spawn->reply_error &&
@@ -87,7 +91,8 @@ static void succeed(struct coop_spawn *spawn)
 	struct rusage usage = spawn->usage;
 
 	coop_registry_name(process, spawn->program_pid ? spawn->program_pid : process->root_pid);
-	if (coop_process_boxed(process)) {
+	/* One that has ended by now has nothing more to say, and nobody would close it before the record goes. */
+	if (coop_process_boxed(process) && !spawn->wire->over) {
 		process->wire = spawn->wire;
 		spawn->wire = NULL;
 		process->wire->user = process;
@@ -342,7 +347,7 @@ void coop_spawn_unanswered(struct coop_spawn *spawn)
 	spawn->unanswered = true;
 	if (spawn->cloned_pid)
 		adopt(spawn);
-	else if (spawn->refusal)
+	else if (spawn->refusal || spawn->failure.event)
 		coop_spawn_refused(spawn, EIO, COOP_STEP_CLONE);
 	else if (spawn->heard)
 		repeat(spawn);

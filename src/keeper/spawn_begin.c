@@ -166,6 +166,11 @@ static int begin_in_steps(struct coop_spawn *spawn, const struct coop_spawn_comm
 	pid_t pid = 0;
 	int r = coop_spawn_plan_sandbox(spawn);
 
+	/* What all commands of a kind have in common mostly is small: the masks of the home may not be. */
+	if (r == -E2BIG) {
+		coop_buf_clear(&spawn->message);
+		return begin_whole(spawn, command, err);
+	}
 	if (r < 0)
 		return coop_spawn_failed_at(err, "pipe", -r);
 	return coop_slots_take(spawn->process, &spawn->message, &wire, &pid)

@@ -149,7 +149,7 @@ static int put_name(int parent, const char *from, const char *name)
 	return r;
 }
 
-/* Nobody outside must see it half written. */
+/* Nobody outside must see it half written. An fd of it, or -errno. */
 static int make_plain(int parent, const char *name, const char *content)
 {
 	char other[NAME_MAX + 1];
@@ -167,20 +167,37 @@ static int make_plain(int parent, const char *name, const char *content)
 		(void)unlinkat(parent, other, 0);
 		return -ENOSPC;
 	}
-	return put_name(parent, other, name);
+	int r = put_name(parent, other, name);
+	return r < 0 ? r : COOP_TAKE_FD(fd);
 }
 
+/* Opens what was just made without asking what it is. The owner of the folder may have put something else there since: what belongs to us
+ * by its owner alone may be a file that somebody left in that folder, and must not be given away. An fd, or -errno. */
+static int open_made(int parent, const char *name, mode_t mode)
+{
+	struct stat st;
+	COOP_AUTO_FD int own = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (own < 0 || fstat(own, &st) < 0)
+		return -errno;
+	bool same = st.st_uid == geteuid() && (st.st_mode & S_IFMT) == (mode & S_IFMT) &&
+		    !(st.st_mode & 0777 & ~mode) &&
+		    (S_ISDIR(mode) ? is_empty(own, ".") : st.st_nlink == 1);
+	return same ? COOP_TAKE_FD(own) : -EEXIST;
+}
+
+/* An fd, or -errno. */
 static int make_one(int parent, const struct coop_ghost *ghost, const char *name)
 {
 	if (!ghost->folder && ghost->content)
 		return make_plain(parent, name, ghost->content);
 	if (!ghost->folder) {
 		if (mknodat(parent, name, S_IFSOCK | 0444, 0) == 0)
-			return 0;
+			return open_made(parent, name, S_IFSOCK | 0444);
 		if (errno != EPERM && errno != EOPNOTSUPP)
 			return -errno;
 	}
-	return mkdirat(parent, name, 0755) < 0 ? -errno : 0;
+	return mkdirat(parent, name, 0755) < 0 ? -errno : open_made(parent, name, S_IFDIR | 0755);
 }
 
 /* All sockets of a folder are one with many names: file systems take their time to find and to free an inode. 0; -errno: it did not
@@ -202,24 +219,20 @@ static void give_away(int parent, int own, const struct stat *st)
 		(void)!fchownat(own, "", around.st_uid, around.st_gid, AT_EMPTY_PATH);
 }
 
-/* What was just made, by a descriptor: the name may be somebody else's by the next call. An fd, or -errno. */
-static int identify(int parent, const char *name, struct coop_ghost_mark *ret_mark)
+/* By a descriptor: the name may be somebody else's by the next call. */
+static int identify(int parent, int own, struct coop_ghost_mark *ret_mark)
 {
-	uid_t self = geteuid();
 	struct stat st;
-	COOP_AUTO_FD int own = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-	if (own < 0 || fstat(own, &st) < 0)
+	if (fstat(own, &st) < 0)
 		return -errno;
-	if (st.st_uid != self || S_ISLNK(st.st_mode))
-		return -EEXIST;
-	if (self == 0)
+	if (geteuid() == 0)
 		give_away(parent, own, &st);
 	*ret_mark = (struct coop_ghost_mark){.dev = st.st_dev,
 					     .ino = st.st_ino,
 					     .type = st.st_mode & S_IFMT,
 					     .size = S_ISREG(st.st_mode) ? st.st_size : 0};
-	return COOP_TAKE_FD(own);
+	return 0;
 }
 
 int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *ghost,
@@ -234,12 +247,10 @@ int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *g
 		*ret_mark = parent->socket_mark;
 		return 0;
 	}
-	int r = make_one(fd, ghost, name);
+	COOP_AUTO_FD int own = make_one(fd, ghost, name);
+	int r = own < 0 ? own : identify(fd, own, ret_mark);
 	if (r < 0)
 		return r;
-	COOP_AUTO_FD int own = identify(fd, name, ret_mark);
-	if (own < 0)
-		return own;
 	if (ret_mark->type == S_IFSOCK && parent->socket < 0) {
 		parent->socket = COOP_TAKE_FD(own);
 		parent->socket_mark = *ret_mark;
@@ -258,7 +269,7 @@ int coop_ghost_list_add(struct coop_buf *text, const char *path, const struct co
 }
 
 /* In place, over what was there, which mostly is as long: to free and find room on disk again costs more than all the rest. A keeper that
- * is killed in between leaves a list whose last entry is cut, and that is told by its missing NUL. */
+ * is killed in between leaves the front of one and the rest of another list: every line is checked before anything is removed by it. */
 int coop_ghost_list_write(int fd, struct coop_buf *text)
 {
 	int r = coop_buf_append(text, "", 1);

@@ -150,6 +150,8 @@ _Noreturn void coop_init_run(struct coop_payload *payload, int channel)
 
 /* Words between us and the parked child, on the memory that both share. */
 static volatile int go_on, still_here;
+static const struct coop_plan
+	*parked_plan; /* what made the sandbox: payload->plan becomes another one meanwhile */
 
 static void futex(volatile int *word, int operation, int value)
 {
@@ -162,8 +164,9 @@ static int park(void *user)
 	struct coop_payload *payload = user;
 
 	begin_session();
-	coop_payload_restrict(payload);
-	while (!go_on)
+	coop_payload_restrict(payload, parked_plan);
+	/* What the first process wrote before it said so is there, on every machine. */
+	while (!__atomic_load_n(&go_on, __ATOMIC_ACQUIRE))
 		futex(&go_on, FUTEX_WAIT, 0);
 	coop_payload_run(payload);
 }
@@ -223,6 +226,7 @@ _Noreturn void coop_init_wait(struct coop_payload *payload, struct coop_view *vi
 	}
 	payload->shared_failure = &failure;
 	payload->shared = true;
+	parked_plan = payload->plan;
 	still_here = 1;
 	close_up(channel);
 	pid_t program = clone(park, stack + sizeof stack,
@@ -233,7 +237,7 @@ _Noreturn void coop_init_wait(struct coop_payload *payload, struct coop_view *vi
 	if (coop_channel_send(channel, &ready, 0) < 0)
 		_exit(0);
 	receive_rest(payload, view, channel);
-	go_on = 1;
+	__atomic_store_n(&go_on, 1, __ATOMIC_RELEASE);
 	futex(&go_on, FUTEX_WAKE, 1);
 	/* The kernel clears the word when the child leaves our memory: it has executed, or is gone. */
 	while (still_here)

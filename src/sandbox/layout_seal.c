@@ -32,13 +32,16 @@ static void hold_missing(struct way *way, const char *path, bool folder)
 	struct coop_builder *b = way->b;
 	const char *content = folder || way->kind == COOP_SEAL_COVER ? NULL : plain_content(path);
 	enum coop_seal_kind kind = way->kind;
+	uint32_t flags = COOP_OP_OPTIONAL;
 
 	coop_builder_ghost(b, path, folder);
 	if (content)
 		coop_builder_ghost_content(b, path, content);
 	else if (!folder && !b->degraded)
 		kind = COOP_SEAL_COVER;
-	coop_builder_seal(b, path, kind, COOP_OP_OPTIONAL);
+	if (kind == COOP_SEAL_COVER)
+		flags |= COOP_OP_ABSENT;
+	coop_builder_seal(b, path, kind, flags);
 }
 
 /* Where the way ends. Outside of what can be written only reading matters. */

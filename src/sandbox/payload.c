@@ -48,10 +48,8 @@ int coop_payload_unpack(struct coop_payload *payload, const char *body, struct c
 				   &payload->program);
 }
 
-void coop_payload_restrict(struct coop_payload *payload)
+void coop_payload_restrict(struct coop_payload *payload, const struct coop_plan *plan)
 {
-	const struct coop_plan *plan = payload->plan;
-
 	long r = plan->flags & COOP_PLAN_NO_NEW_PRIVS
 			 ? coop_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 			 : 0;
@@ -141,7 +139,7 @@ _Noreturn void coop_payload_run(struct coop_payload *payload)
 	if ((r = coop_rlimits_set(payload->limits, plan->limit_count)) < 0)
 		fail(payload, COOP_STEP_LIMITS, -r);
 	if (!payload->restricted)
-		coop_payload_restrict(payload);
+		coop_payload_restrict(payload, plan);
 	coop_program_execute(&payload->program);
 	fail(payload, COOP_STEP_EXEC, errno);
 }

@@ -36,8 +36,8 @@ int coop_payload_unpack(struct coop_payload *payload, const char *body, struct c
 /* Begins the Landlock ruleset with the rules that are known; more may follow. 0 or -errno. */
 int coop_payload_begin_landlock(struct coop_payload *payload);
 
-/* What can be done before the command is known. On shared memory too: it leaves errno alone. */
-void coop_payload_restrict(struct coop_payload *payload);
+/* What can be done before the command is known, as `plan` says. On shared memory too: it leaves errno alone. */
+void coop_payload_restrict(struct coop_payload *payload, const struct coop_plan *plan);
 
 /* All the rest. Never returns. */
 _Noreturn void coop_payload_run(struct coop_payload *payload);

@@ -142,6 +142,8 @@ enum coop_plan_op_flag {
 	COOP_OP_OPTIONAL = 2, /* a path that is not there is no failure */
 	COOP_OP_NOEXEC = 4,
 	COOP_OP_DEVICES = 8, /* TREE: device files work */
+	COOP_OP_ABSENT =
+		16, /* COVER: of what is only not to be made, and so its own mode is in nobody's way */
 };
 
 struct coop_plan_op {

@@ -17,7 +17,7 @@ struct coop_view {
 	int root;     /* in which targets lie */
 	int old_root; /* in which sources lie */
 	int makeable; /* the root once more, writable, to make mount points in; -1: `root` itself */
-	int covers; /* a small file system with an empty "file", an empty "folder", and "files" to mount on; -1: not there yet */
+	int covers; /* a small file system with an empty "file", "absent" and "folder", and "files" to mount on; -1: not there yet */
 	int files;  /* what was injected; -1: nothing yet */
 	unsigned file_count;
 	bool empty_root;

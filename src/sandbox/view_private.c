@@ -64,6 +64,7 @@ static int make_covers(struct coop_view *view, const char *path)
 		return tree;
 	int folder = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = folder < 0 || mknodat(tree, "file", S_IFREG | 0444, 0) < 0 ||
+				mknodat(tree, "absent", S_IFREG | 0644, 0) < 0 ||
 				mkdirat(tree, "folder", 0555) < 0 ||
 				mkdirat(tree, "files", 0755) < 0
 			? -errno
@@ -225,8 +226,10 @@ int coop_view_cover(struct coop_view *view, const struct coop_plan_op *op)
 		(void)close(target);
 		return -EPROTO;
 	}
-	int tree = coop_open_tree(view->covers, S_ISDIR(status.st_mode) ? "folder" : "file",
-				  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	const char *cover = S_ISDIR(status.st_mode)      ? "folder"
+			    : op->flags & COOP_OP_ABSENT ? "absent"
+							 : "file";
+	int tree = coop_open_tree(view->covers, cover, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	return coop_view_put(view, tree < 0 ? -errno : tree, target);
 }
 

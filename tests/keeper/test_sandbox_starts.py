@@ -43,6 +43,34 @@ class StartsTest(KeeperCase):
         procs.wait_until(lambda: procs.fd_count(keeper) <= before, "no descriptor to be left")
         self.assertEqual(client.call("list")["processes"], [])
 
+    @unittest.skipUnless(ROOT, "needs root to run a keeper as another user")
+    def test_a_large_view(self):
+        """What is denied in the home belongs to what all commands of a kind share, and may be more than one message holds."""
+        place = Place(owner=OTHER_UID)
+        home = place.dir / "home"
+        folders = [home / ("a" * 200) / (f"{number:03}" + "b" * 200) for number in range(200)]
+        for folder in folders:
+            folder.mkdir(parents=True)
+        for path in (home, *home.rglob("*")):
+            os.chown(path, OTHER_UID, OTHER_UID)
+        client = self.start_keeper(place=place, before_exec=place.become_owner, env={"HOME": str(home)}).clients[0]
+        sandbox = {"workspace": str(place.work), "deny_read": [str(folder) for folder in folders]}
+        args = {"argv": ["ls", str(folders[0].parent)], "cwd": str(place.work), "env": {"HOME": str(home)}, "sandbox": sandbox}
+        record = client.call("wait", id=client.call("spawn", **args)["process"]["id"])["process"]
+        self.assertEqual((record["exit"]["code"], record["start"]), (0, "launched"))
+
+    def test_b105_a_required_network_cannot_be_named_away(self):
+        """Who asks for the host's network goes without that protection; where the operator always requires it nobody may."""
+        place = Place()
+        place.conf.write_text("[sandbox]\nalways_require = network\n")
+        client = self.start_keeper(place=place).clients[0]
+        with self.assertRaises(KeeperError) as caught:
+            client.call("spawn", argv=["true"], cwd="/", sandbox={"network": "host"})
+        details = caught.exception.details
+        self.assertEqual((caught.exception.code, details["protection"], details["tolerable"]), ("sandbox_unavailable", "network", False))
+        record = client.call("spawn", argv=["true"], cwd="/")["process"]
+        self.assertEqual(record["sandbox"]["protections"]["network"]["state"], "enforced")
+
 
 if __name__ == "__main__":
     unittest.main()
