@@ -18,6 +18,7 @@
 #include "keeper/net.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
+#include "keeper/reports.h"
 #include "keeper/session.h"
 #include "sandbox/filter.h"
 
@@ -119,10 +120,10 @@ static size_t name_user(struct coop_keeper *keeper, const struct coop_confine *c
 /* Where files are held at all, the layout knows what of them is not. */
 static void note_files(struct coop_confine *confine)
 {
-	const struct coop_held held = confine->achieved.held[COOP_PROTECT_FILES];
+	const struct coop_held held = confine->achieved->held[COOP_PROTECT_FILES];
 
 	if (*confine->layout.note && held.strength != COOP_NONE)
-		coop_held_set(&confine->achieved, COOP_PROTECT_FILES, COOP_PARTIAL, held.mechanism,
+		coop_held_set(confine->achieved, COOP_PROTECT_FILES, COOP_PARTIAL, held.mechanism,
 			      "%s", confine->layout.note);
 }
 
@@ -250,7 +251,8 @@ int coop_confine_make(struct coop_draft *draft)
 	coop_sandbox_policy_init(&confine->policy);
 	confine->group.fd = confine->freezer.fd = -1;
 	draft->process->confine = confine;
-	return decide(draft, confine);
+	confine->achieved = coop_reports_new();
+	return confine->achieved ? decide(draft, confine) : coop_err_no_memory(draft->err);
 }
 
 int coop_confine_hold(struct coop_process *process, struct coop_err *err)
@@ -278,6 +280,8 @@ void coop_confine_started(struct coop_process *process)
 	for (uint32_t i = 0; i < confine->tree_count; i++)
 		(void)close(confine->trees[i]);
 	confine->tree_count = 0;
+	if (confine->achieved)
+		confine->achieved = coop_reports_share(process->keeper, confine->achieved);
 	/* Of what it was given nothing stays in our memory. */
 	coop_buf_clear(&confine->layout.ops);
 	coop_buf_clear(&confine->layout.rules);
@@ -311,6 +315,7 @@ void coop_confine_free(struct coop_process *process)
 	coop_confine_over(process);
 	coop_groups_leave(process);
 	coop_sandbox_policy_clear(&confine->policy);
+	coop_reports_drop(confine->achieved);
 	free(confine->asked);
 	free(confine);
 	process->confine = NULL;
@@ -375,7 +380,7 @@ void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w
 	coop_jsonw_string(w, "kind", kinds[confine->kind]);
 	coop_jsonw_bool(w, "enforced",
 			policy->profile != COOP_PROFILE_FULL &&
-				coop_achieved_enforced(&confine->achieved));
+				coop_achieved_enforced(confine->achieved));
 	coop_jsonw_string(w, "workspace", policy->workspace);
 	coop_jsonw_string(w, "network", coop_network_name((enum coop_network)policy->network));
 	coop_jsonw_string(w, "home", coop_home_name((enum coop_home)confine->home));
@@ -391,7 +396,7 @@ void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w
 			coop_jsonw_string(w, NULL, coop_protection_name((enum coop_protection)i));
 	}
 	coop_jsonw_array_end(w);
-	coop_achieved_write(&confine->achieved, w, "protections");
+	coop_achieved_write(confine->achieved, w, "protections");
 	if (*confine->globs)
 		coop_jsonw_string(w, "globs", confine->globs);
 	coop_jsonw_end(w);

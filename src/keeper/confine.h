@@ -23,8 +23,8 @@ enum coop_confine_kind { COOP_CONFINE_NONE, COOP_CONFINE_LANDLOCK, COOP_CONFINE_
 
 struct coop_confine {
 	struct coop_sandbox_policy policy; /* in force */
-	struct coop_achieved achieved;
-	char *asked; /* as the request had it: JSON text; NULL: nothing */
+	struct coop_achieved *achieved;    /* see reports.h */
+	char *asked;                       /* as the request had it: JSON text; NULL: nothing */
 	enum coop_confine_kind kind;
 	bool init; /* has a first process of its own, which ends with all of its tree */
 	bool pooled;

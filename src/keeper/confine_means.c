@@ -18,8 +18,8 @@
 static void hold(struct coop_confine *confine, enum coop_protection what,
 		 enum coop_strength strength, const char *mechanism, const char *reason)
 {
-	confine->achieved.asked |= BIT(what);
-	coop_held_set(&confine->achieved, what, strength, mechanism, reason ? "%s" : NULL, reason);
+	confine->achieved->asked |= BIT(what);
+	coop_held_set(confine->achieved, what, strength, mechanism, reason ? "%s" : NULL, reason);
 }
 
 static bool can(const struct coop_host *host, enum coop_facility what)
@@ -70,10 +70,10 @@ static void choose_network(struct coop_confine *confine, const struct coop_host 
 	const char *denied = "seccomp";
 
 	if (network == COOP_NET_HOST) {
-		coop_held_set(&confine->achieved, COOP_PROTECT_NETWORK, COOP_NONE, NULL,
+		coop_held_set(confine->achieved, COOP_PROTECT_NETWORK, COOP_NONE, NULL,
 			      "the host's network was asked for");
 		/* Who asks for it goes without; where it is required from above that is nobody's to choose. */
-		confine->achieved.asked |= confine->policy.insisted & BIT(COOP_PROTECT_NETWORK);
+		confine->achieved->asked |= confine->policy.insisted & BIT(COOP_PROTECT_NETWORK);
 		return;
 	}
 	if (own_net) {
@@ -147,7 +147,7 @@ static void choose_rest(struct coop_confine *confine, const struct coop_host *ho
 
 static void choose_full(struct coop_confine *confine)
 {
-	struct coop_achieved *achieved = &confine->achieved;
+	struct coop_achieved *achieved = confine->achieved;
 	bool privileges = confine->policy.new_privileges;
 
 	confine->kind = COOP_CONFINE_NONE;
@@ -185,7 +185,7 @@ static void choose_scopes(struct coop_confine *confine, const struct coop_host *
 		       confine->policy.network != COOP_NET_HOST;
 
 	if (confine->landlock < SINCE_ABI) {
-		if (!own_net && confine->achieved.held[COOP_PROTECT_IPC].strength == COOP_ENFORCED)
+		if (!own_net && confine->achieved->held[COOP_PROTECT_IPC].strength == COOP_ENFORCED)
 			hold(confine, COOP_PROTECT_IPC, COOP_PARTIAL, "ipc namespace",
 			     "abstract sockets of the host can be reached");
 		return;
@@ -305,22 +305,22 @@ void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *co
 /* Landlock can take nothing back that lies in what may be written. Who denied something there is told that by its name. */
 static void tell_denied(struct coop_confine *confine)
 {
-	const struct coop_held held = confine->achieved.held[COOP_PROTECT_FILES];
+	const struct coop_held held = confine->achieved->held[COOP_PROTECT_FILES];
 
 	if (confine->kind == COOP_CONFINE_LANDLOCK &&
 	    coop_pathlist_count(confine->policy.deny_write))
-		coop_held_set(&confine->achieved, COOP_PROTECT_FILES, held.strength, held.mechanism,
+		coop_held_set(confine->achieved, COOP_PROTECT_FILES, held.strength, held.mechanism,
 			      "deny_write does not hold; %s", held.reason);
 }
 
 int coop_means_check(struct coop_confine *confine, struct coop_err *err)
 {
-	uint32_t required = confine->policy.require & confine->achieved.asked;
+	uint32_t required = confine->policy.require & confine->achieved->asked;
 
 	tell_denied(confine);
 	required |= confine->policy.limits_asked & ~confine->policy.tolerate;
 	for (int i = 0; i < COOP_PROTECT_COUNT; i++) {
-		const struct coop_held *held = &confine->achieved.held[i];
+		const struct coop_held *held = &confine->achieved->held[i];
 		const char *name = coop_protection_name((enum coop_protection)i);
 		if (!(required & BIT(i)) || held->strength == COOP_ENFORCED)
 			continue;

@@ -104,8 +104,8 @@ static void hold(struct coop_keeper *keeper, struct coop_confine *confine,
 	const struct coop_cgroups *host = coop_groups_host(keeper);
 	bool there = host->version[controller] != 0;
 
-	confine->achieved.asked |= COOP_PROTECT_BIT(what);
-	coop_held_set(&confine->achieved, what, there ? COOP_ENFORCED : COOP_NONE,
+	confine->achieved->asked |= COOP_PROTECT_BIT(what);
+	coop_held_set(confine->achieved, what, there ? COOP_ENFORCED : COOP_NONE,
 		      there ? coop_cgroup_mechanism(host, controller) : NULL, there ? NULL : "%s",
 		      host->why[controller]);
 }
@@ -135,13 +135,13 @@ static void hold_processes(struct coop_keeper *keeper, const struct coop_agent *
 			   struct coop_confine *confine)
 {
 	const struct coop_cgroups *host = coop_groups_host(keeper);
-	const struct coop_held held = confine->achieved.held[COOP_PROTECT_PIDS];
+	const struct coop_held held = confine->achieved->held[COOP_PROTECT_PIDS];
 
 	if (host->version[COOP_CG_PIDS]) {
 		hold(keeper, confine, COOP_PROTECT_PIDS, COOP_CG_PIDS);
 		step_back(confine);
 	} else if (counts_together(agent)) {
-		coop_held_set(&confine->achieved, COOP_PROTECT_PIDS,
+		coop_held_set(confine->achieved, COOP_PROTECT_PIDS,
 			      held.strength == COOP_NONE ? COOP_NONE : COOP_PARTIAL, held.mechanism,
 			      "each command is held by itself, all of an agent's only by a control "
 			      "group: %s",

@@ -341,6 +341,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	if (!keeper->ghosts)
 		return coop_err_no_memory(err);
 	coop_nets_init(keeper);
+	coop_list_init(&keeper->reports);
 	coop_slots_init(keeper);
 	coop_groups_init(keeper);
 	warm_launcher(keeper);

@@ -50,6 +50,7 @@ struct coop_keeper {
 	struct coop_slots slots;
 	struct coop_groups groups;
 	struct coop_nets nets;
+	struct coop_link reports; /* see reports.h */
 	struct coop_tree tree;
 
 	char socket_path[4096]; /* "" for a private keeper */

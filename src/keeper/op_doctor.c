@@ -7,6 +7,7 @@
 #include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/remedies.h"
+#include "keeper/reports.h"
 #include "keeper/request.h"
 #include "sandbox/limits.h"
 #include "sandbox/members.h"
@@ -39,7 +40,7 @@ static void write_protections(const struct coop_keeper *keeper, const struct coo
 
 	coop_jsonw_begin(w, "protections");
 	for (int i = 0; i < COOP_PROTECT_COUNT; i++) {
-		const struct coop_held *held = &confine->achieved.held[i];
+		const struct coop_held *held = &confine->achieved->held[i];
 		bool enforced = held->strength == COOP_ENFORCED;
 		coop_remedy(keeper, (enum coop_protection)i, held->strength, fix);
 		coop_jsonw_begin(w, coop_protection_name((enum coop_protection)i));
@@ -156,14 +157,16 @@ static void hold_groups(struct coop_keeper *keeper, struct coop_confine *confine
 void coop_op_doctor(struct coop_request *request)
 {
 	struct coop_confine *confine = coop_mem_zalloc(sizeof *confine);
+	struct coop_achieved *report = coop_reports_new();
 	struct coop_err err;
 	struct coop_jsonw w;
-	int r = confine ? ask_for_all(request->keeper, &confine->policy, &err)
-			: coop_err_no_memory(&err);
+	int r = confine && report ? ask_for_all(request->keeper, &confine->policy, &err)
+				  : coop_err_no_memory(&err);
 
 	if (r < 0) {
 		coop_request_fail(request, &err);
 	} else {
+		confine->achieved = report;
 		coop_means_choose(request->keeper, confine);
 		hold_groups(request->keeper, confine);
 		coop_request_result(request, &w);
@@ -171,5 +174,6 @@ void coop_op_doctor(struct coop_request *request)
 		coop_request_end(request, &w);
 		coop_sandbox_policy_clear(&confine->policy);
 	}
+	coop_reports_drop(report);
 	free(confine);
 }
