@@ -63,8 +63,8 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 				 : coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
 						   keeper->host.can.gid);
 		if (fd >= 0) {
-			confine->trees[confine->tree_count] = fd;
-			ret_fds[i] = (int)confine->tree_count++;
+			confine->start->trees[confine->start->tree_count] = fd;
+			ret_fds[i] = (int)confine->start->tree_count++;
 			continue;
 		}
 		if (grant->uid == 0 || grant->gid == 0 || i > 0) {
@@ -94,8 +94,8 @@ static int show(struct coop_keeper *keeper, struct coop_confine *confine,
 				 keeper->host.can.gid);
 	if (fd < 0)
 		return -1;
-	confine->trees[confine->tree_count] = fd;
-	return (int)confine->tree_count++;
+	confine->start->trees[confine->start->tree_count] = fd;
+	return (int)confine->start->tree_count++;
 }
 
 static void fill_root(const struct coop_grant *grant, int tree, struct coop_layout_root *ret)
@@ -122,9 +122,9 @@ static void note_files(struct coop_confine *confine)
 {
 	const struct coop_held held = confine->achieved->held[COOP_PROTECT_FILES];
 
-	if (*confine->layout.note && held.strength != COOP_NONE)
+	if (*confine->start->layout.note && held.strength != COOP_NONE)
 		coop_held_set(confine->achieved, COOP_PROTECT_FILES, COOP_PARTIAL, held.mechanism,
-			      "%s", confine->layout.note);
+			      "%s", confine->start->layout.note);
 }
 
 static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
@@ -177,11 +177,11 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 			  &readable[i]);
 	input.replaced_count = name_user(keeper, confine, users);
 	if (r == 0)
-		r = coop_layout_build(&input, &confine->layout, draft->err);
+		r = coop_layout_build(&input, &confine->start->layout, draft->err);
 	if (r < 0)
 		return r;
-	confine->home = confine->layout.home;
-	(void)snprintf(confine->globs, sizeof confine->globs, "%s", confine->layout.globs);
+	confine->home = confine->start->layout.home;
+	(void)snprintf(confine->globs, sizeof confine->globs, "%s", confine->start->layout.globs);
 	note_files(confine);
 	return 0;
 }
@@ -242,22 +242,64 @@ static int decide(struct coop_draft *draft, struct coop_confine *confine)
 	return r < 0 ? r : coop_groups_place(draft, confine);
 }
 
-int coop_confine_make(struct coop_draft *draft)
+struct coop_confine *coop_confine_new(void)
 {
 	struct coop_confine *confine = coop_mem_zalloc(sizeof *confine);
 
 	if (!confine)
-		return coop_err_no_memory(draft->err);
+		return NULL;
 	coop_sandbox_policy_init(&confine->policy);
 	confine->group.fd = confine->freezer.fd = -1;
-	draft->process->confine = confine;
 	confine->achieved = coop_reports_new();
-	return confine->achieved ? decide(draft, confine) : coop_err_no_memory(draft->err);
+	confine->start = coop_mem_zalloc(sizeof *confine->start);
+	if (confine->achieved && confine->start)
+		return confine;
+	coop_confine_discard(confine);
+	return NULL;
+}
+
+/* Of what it was given nothing stays in our memory. */
+static void end_start(struct coop_confine *confine)
+{
+	struct coop_confine_start *start = confine->start;
+
+	if (!start)
+		return;
+	confine->start = NULL;
+	for (uint32_t i = 0; i < start->tree_count; i++)
+		(void)close(start->trees[i]);
+	if (confine->ghosts_held) {
+		confine->ghosts = start->layout.ghosts;
+		confine->ghost_count = start->layout.ghost_count;
+		start->layout.ghosts = NULL;
+		start->layout.ghost_count = 0;
+	}
+	coop_layout_clear(&start->layout);
+	free(start);
+}
+
+void coop_confine_discard(struct coop_confine *confine)
+{
+	if (!confine)
+		return;
+	end_start(confine);
+	coop_sandbox_policy_clear(&confine->policy);
+	coop_reports_drop(confine->achieved);
+	free(confine->asked);
+	free(confine);
+}
+
+int coop_confine_make(struct coop_draft *draft)
+{
+	struct coop_confine *confine = coop_confine_new();
+
+	draft->process->confine = confine;
+	return confine ? decide(draft, confine) : coop_err_no_memory(draft->err);
 }
 
 int coop_confine_hold(struct coop_process *process, struct coop_err *err)
 {
-	struct coop_layout *layout = &process->confine->layout;
+	struct coop_layout *layout = &process->confine->start->layout;
 	int r = coop_ghosts_take(process->keeper->ghosts, layout->ghosts, layout->ghost_count);
 
 	process->confine->ghosts_held = r == 0 && layout->ghost_count > 0;
@@ -277,17 +319,8 @@ void coop_confine_started(struct coop_process *process)
 {
 	struct coop_confine *confine = process->confine;
 
-	for (uint32_t i = 0; i < confine->tree_count; i++)
-		(void)close(confine->trees[i]);
-	confine->tree_count = 0;
-	if (confine->achieved)
-		confine->achieved = coop_reports_share(process->keeper, confine->achieved);
-	/* Of what it was given nothing stays in our memory. */
-	coop_buf_clear(&confine->layout.ops);
-	coop_buf_clear(&confine->layout.rules);
-	coop_buf_clear(&confine->layout.text);
-	if (!confine->ghosts_held)
-		coop_layout_clear(&confine->layout);
+	confine->achieved = coop_reports_share(process->keeper, confine->achieved);
+	end_start(confine);
 }
 
 void coop_confine_over(struct coop_process *process)
@@ -296,28 +329,25 @@ void coop_confine_over(struct coop_process *process)
 
 	if (!confine)
 		return;
+	coop_confine_started(process);
 	if (confine->ghosts_held)
-		coop_ghosts_drop(process->keeper->ghosts, confine->layout.ghosts,
-				 confine->layout.ghost_count);
+		coop_ghosts_drop(process->keeper->ghosts, confine->ghosts, confine->ghost_count);
+	coop_ghosts_free_list(confine->ghosts, confine->ghost_count);
+	confine->ghosts = NULL;
+	confine->ghost_count = 0;
 	confine->ghosts_held = false;
 	coop_net_drop(confine->net);
 	confine->net = NULL;
 	coop_private_files_remove(process);
-	coop_confine_started(process);
 }
 
 void coop_confine_free(struct coop_process *process)
 {
-	struct coop_confine *confine = process->confine;
-
-	if (!confine)
+	if (!process->confine)
 		return;
 	coop_confine_over(process);
 	coop_groups_leave(process);
-	coop_sandbox_policy_clear(&confine->policy);
-	coop_reports_drop(confine->achieved);
-	free(confine->asked);
-	free(confine);
+	coop_confine_discard(process->confine);
 	process->confine = NULL;
 }
 

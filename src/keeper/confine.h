@@ -21,7 +21,17 @@ struct coop_process;
 
 enum coop_confine_kind { COOP_CONFINE_NONE, COOP_CONFINE_LANDLOCK, COOP_CONFINE_NAMESPACES };
 
+/* What is needed to start it, and not afterwards. */
+struct coop_confine_start {
+	struct coop_layout layout;
+	struct coop_plan_limit limits[COOP_CONFINE_LIMITS_MAX];
+	uint32_t limit_count;
+	int trees[COOP_PLAN_EXTRA_FDS_MAX]; /* what the layout's operations name */
+	uint32_t tree_count;
+};
+
 struct coop_confine {
+	struct coop_confine_start *start;  /* NULL once it was started, or will not be */
 	struct coop_sandbox_policy policy; /* in force */
 	struct coop_achieved *achieved;    /* see reports.h */
 	char *asked;                       /* as the request had it: JSON text; NULL: nothing */
@@ -32,17 +42,14 @@ struct coop_confine {
 	uint64_t namespaces;
 	uint32_t flags; /* of the plan */
 	uint32_t filter, landlock, scopes;
-	struct coop_plan_limit limits[COOP_CONFINE_LIMITS_MAX];
-	struct coop_layout layout;
-	uint32_t limit_count;
-	int home;       /* enum coop_home as achieved */
-	char globs[96]; /* how many matches globs had; "": there were none */
+	int home;                  /* enum coop_home as achieved */
+	char globs[96];            /* how many matches globs had; "": there were none */
+	struct coop_ghost *ghosts; /* placeholders that it holds */
+	size_t ghost_count;
 	bool ghosts_held;
 	bool no_tmpdir; /* what the door calls TMPDIR is not to be had in its view */
 	bool grouped, launched;
 	bool frozen, freezing;
-	int trees[COOP_PLAN_EXTRA_FDS_MAX]; /* what the layout's operations name */
-	uint32_t tree_count;
 	struct coop_net *net; /* the session's; NULL: none */
 	char *files; /* folder with the files that it was given; NULL: none, or its view has them */
 	struct coop_cgroup group;
@@ -51,6 +58,10 @@ struct coop_confine {
 		unreachable; /* attempts to reach other hosts that the kernel counted, when it has ended badly */
 	struct coop_cgroup_facts counted; /* by its group, when it has ended; zeroes: nothing */
 };
+
+/* An empty one, to be decided on; NULL without memory. And its end, where no process has it. */
+struct coop_confine *coop_confine_new(void);
+void coop_confine_discard(struct coop_confine *confine);
 
 /* Decides. The draft's cwd is open. 0 with draft->process->confine set, or the error filled. */
 int coop_confine_make(struct coop_draft *draft);

@@ -344,7 +344,7 @@ bool coop_grants_show_tmpdir(const struct coop_draft *draft, const struct coop_c
 		return false;
 	return !strcmp(path.text, "/tmp") || !strcmp(path.text, "/dev/shm") ||
 	       within_any(grants->writable, grants->writable_count, path.text) ||
-	       (confine->layout.home == COOP_HOME_COW && access(path.text, F_OK) == 0 &&
+	       (confine->start->layout.home == COOP_HOME_COW && access(path.text, F_OK) == 0 &&
 		coop_path_within(path.text, coop_homes_first(&grants->homes)));
 }
 

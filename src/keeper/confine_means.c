@@ -196,7 +196,7 @@ static void choose_scopes(struct coop_confine *confine, const struct coop_host *
 
 static void add_limit(struct coop_confine *confine, int resource, uint64_t soft, uint64_t hard)
 {
-	confine->limits[confine->limit_count++] = (struct coop_plan_limit){
+	confine->start->limits[confine->start->limit_count++] = (struct coop_plan_limit){
 		.resource = (uint32_t)resource, .soft = soft, .hard = hard};
 }
 

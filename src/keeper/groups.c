@@ -124,8 +124,8 @@ static bool counts_together(const struct coop_agent *agent)
  * behind it. */
 static void step_back(struct coop_confine *confine)
 {
-	for (uint32_t i = 0; i < confine->limit_count; i++) {
-		struct coop_plan_limit *limit = &confine->limits[i];
+	for (uint32_t i = 0; i < confine->start->limit_count; i++) {
+		struct coop_plan_limit *limit = &confine->start->limits[i];
 		if (limit->resource == RLIMIT_NPROC)
 			limit->soft = limit->hard = limit->hard + SECOND_WALL;
 	}

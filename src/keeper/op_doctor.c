@@ -7,7 +7,6 @@
 #include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/remedies.h"
-#include "keeper/reports.h"
 #include "keeper/request.h"
 #include "sandbox/limits.h"
 #include "sandbox/members.h"
@@ -156,24 +155,20 @@ static void hold_groups(struct coop_keeper *keeper, struct coop_confine *confine
 
 void coop_op_doctor(struct coop_request *request)
 {
-	struct coop_confine *confine = coop_mem_zalloc(sizeof *confine);
-	struct coop_achieved *report = coop_reports_new();
+	struct coop_confine *confine = coop_confine_new();
 	struct coop_err err;
 	struct coop_jsonw w;
-	int r = confine && report ? ask_for_all(request->keeper, &confine->policy, &err)
-				  : coop_err_no_memory(&err);
+	int r = confine ? ask_for_all(request->keeper, &confine->policy, &err)
+			: coop_err_no_memory(&err);
 
 	if (r < 0) {
 		coop_request_fail(request, &err);
 	} else {
-		confine->achieved = report;
 		coop_means_choose(request->keeper, confine);
 		hold_groups(request->keeper, confine);
 		coop_request_result(request, &w);
 		write_all(request->keeper, confine, &w);
 		coop_request_end(request, &w);
-		coop_sandbox_policy_clear(&confine->policy);
 	}
-	coop_reports_drop(report);
-	free(confine);
+	coop_confine_discard(confine);
 }

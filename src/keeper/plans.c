@@ -34,8 +34,8 @@ static void set_plan(const struct coop_process *process, enum coop_plan_kind kin
 	plan->flags |= (process->pty ? COOP_PLAN_TERMINAL : 0u) |
 		       (process->on_exit == COOP_ON_EXIT_KILL ? COOP_PLAN_KILL_REST : 0u);
 	plan->mark = process->keeper->mark | process->n;
-	plan->extra_fds = confine->tree_count;
-	plan->op_first = kind == COOP_PLAN_GO ? confine->layout.base_ops : 0;
+	plan->extra_fds = confine->start->tree_count;
+	plan->op_first = kind == COOP_PLAN_GO ? confine->start->layout.base_ops : 0;
 }
 
 int coop_plans_make(const struct coop_process *process, enum coop_plan_kind kind,
@@ -49,9 +49,9 @@ int coop_plans_make(const struct coop_process *process, enum coop_plan_kind kind
 	bool seen = confine->kind == COOP_CONFINE_NAMESPACES;
 	struct coop_body parts = {
 		.part = parts_of[kind],
-		.layout = confine->kind == COOP_CONFINE_NONE ? NULL : &confine->layout,
-		.limits = command ? confine->limits : NULL,
-		.limit_count = command ? confine->limit_count : 0,
+		.layout = confine->kind == COOP_CONFINE_NONE ? NULL : &confine->start->layout,
+		.limits = command ? confine->start->limits : NULL,
+		.limit_count = command ? confine->start->limit_count : 0,
 		.argv = command ? (const char *const *)command->argv : NULL,
 		.envp = command ? (const char *const *)command->envp : NULL,
 		.cwd = seen && command ? process->labels.cwd : NULL,

@@ -48,8 +48,8 @@ static int add_trees(struct coop_spawn *spawn)
 {
 	const struct coop_confine *confine = spawn->process->confine;
 
-	for (uint32_t i = 0; i < confine->tree_count; i++) {
-		int fd = fcntl(confine->trees[i], F_DUPFD_CLOEXEC, 3);
+	for (uint32_t i = 0; i < confine->start->tree_count; i++) {
+		int fd = fcntl(confine->start->trees[i], F_DUPFD_CLOEXEC, 3);
 		if (fd < 0)
 			return -errno;
 		spawn->fds[COOP_PLAN_FD_COUNT + i] = fd;

@@ -62,7 +62,7 @@ static void refuse_cwd(const struct coop_process *process, struct coop_err *err)
 /* What a mount was for, in words: which operation of the plan it was, and where. */
 static void name_operation(const struct coop_spawn *spawn, struct coop_err *err)
 {
-	const struct coop_layout *layout = &spawn->process->confine->layout;
+	const struct coop_layout *layout = &spawn->process->confine->start->layout;
 	size_t count = coop_buf_size(&layout->ops) / sizeof(struct coop_plan_op);
 	uint32_t which = spawn->failure.op;
 
