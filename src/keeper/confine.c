@@ -268,12 +268,6 @@ static void end_start(struct coop_confine *confine)
 	confine->start = NULL;
 	for (uint32_t i = 0; i < start->tree_count; i++)
 		(void)close(start->trees[i]);
-	if (confine->ghosts_held) {
-		confine->ghosts = start->layout.ghosts;
-		confine->ghost_count = start->layout.ghost_count;
-		start->layout.ghosts = NULL;
-		start->layout.ghost_count = 0;
-	}
 	coop_layout_clear(&start->layout);
 	free(start);
 }
@@ -302,9 +296,12 @@ int coop_confine_hold(struct coop_process *process, struct coop_err *err)
 	struct coop_layout *layout = &process->confine->start->layout;
 	int r = coop_ghosts_take(process->keeper->ghosts, layout->ghosts, layout->ghost_count);
 
-	process->confine->ghosts_held = r == 0 && layout->ghost_count > 0;
 	if (r == 0) {
 		coop_layout_insist(layout);
+		process->confine->ghosts = layout->ghosts;
+		process->confine->ghost_count = layout->ghost_count;
+		layout->ghosts = NULL;
+		layout->ghost_count = 0;
 		return 0;
 	}
 	r = coop_err_set(
@@ -330,12 +327,11 @@ void coop_confine_over(struct coop_process *process)
 	if (!confine)
 		return;
 	coop_confine_started(process);
-	if (confine->ghosts_held)
+	if (confine->ghost_count)
 		coop_ghosts_drop(process->keeper->ghosts, confine->ghosts, confine->ghost_count);
 	coop_ghosts_free_list(confine->ghosts, confine->ghost_count);
 	confine->ghosts = NULL;
 	confine->ghost_count = 0;
-	confine->ghosts_held = false;
 	coop_net_drop(confine->net);
 	confine->net = NULL;
 	coop_private_files_remove(process);

@@ -46,7 +46,6 @@ struct coop_confine {
 	char globs[96];            /* how many matches globs had; "": there were none */
 	struct coop_ghost *ghosts; /* placeholders that it holds */
 	size_t ghost_count;
-	bool ghosts_held;
 	bool no_tmpdir; /* what the door calls TMPDIR is not to be had in its view */
 	bool grouped, launched;
 	bool frozen, freezing;

@@ -34,10 +34,7 @@ int coop_spawn_submit(struct coop_spawn *spawn)
 	if (!spawn->wire)
 		return -r;
 	coop_spawn_listen(spawn, spawn->wire);
-	if (coop_buf_size(&spawn->rest))
-		r = coop_spawn_send_rest(spawn, spawn->wire);
-	else
-		r = 0;
+	r = coop_buf_size(&spawn->rest) ? coop_spawn_send_rest(spawn, spawn->wire) : 0;
 	if (r == 0)
 		coop_launcher_submit(spawn->launcher, spawn);
 	return r;

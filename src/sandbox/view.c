@@ -132,9 +132,8 @@ int coop_view_save(struct coop_view *view, const char *path)
 	return 0;
 }
 
-int coop_view_put(const struct coop_view *view, int tree, int target)
+int coop_view_put(int tree, int target)
 {
-	(void)view;
 	int r = tree < 0 ? tree : target < 0 ? target : 0;
 
 	if (r == 0 && coop_move_mount(tree, target) < 0)
@@ -166,7 +165,7 @@ static int root_empty(struct coop_view *view, const struct coop_plan_op *op)
 	int r = coop_view_save(view, "/tmp");
 	int tree = r < 0 ? r : coop_view_fs("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	int root = tree < 0 ? -1 : openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = coop_view_put(view, tree, coop_view_target(view, "/tmp"));
+	r = coop_view_put(tree, coop_view_target(view, "/tmp"));
 	if (r < 0)
 		return r;
 	view->root = root;
@@ -245,7 +244,7 @@ static int tree(struct coop_view *view, const struct coop_plan_op *op)
 		return r;
 	}
 	bool folder = S_ISDIR(status.st_mode);
-	return coop_view_put(view, held, coop_view_make(view, path, folder, folder ? 0755 : 0644));
+	return coop_view_put(held, coop_view_make(view, path, folder, folder ? 0755 : 0644));
 }
 
 /* Mounts a path on itself. */
@@ -260,7 +259,7 @@ static int rebind(const struct coop_view *view, const struct coop_plan_op *op, u
 		(void)close(target);
 		return r;
 	}
-	return coop_view_put(view, tree, target);
+	return coop_view_put(tree, target);
 }
 
 static int readonly(struct coop_view *view, const struct coop_plan_op *op)
@@ -328,7 +327,7 @@ static int cover_with_way(const struct coop_view *view, const char *top, const c
 		return r;
 	}
 	(void)close(end);
-	return coop_view_put(view, cover, coop_view_target(view, top));
+	return coop_view_put(cover, coop_view_target(view, top));
 }
 
 static int way(struct coop_view *view, const struct coop_plan_op *op)

@@ -48,7 +48,7 @@ int coop_view_save(struct coop_view *view, const char *path);
 /* A file system of that kind, detached: pairs of keys and values, NULL-ended; a NULL value is a flag. An fd or -errno. */
 int coop_view_fs(const char *kind, const char *const *options, uint64_t attributes);
 /* Puts `tree` there, and closes it. */
-int coop_view_put(const struct coop_view *view, int tree, int target);
+int coop_view_put(int tree, int target);
 
 /* Shows the terminal as /dev/console, where there is a DEV. */
 int coop_view_console(struct coop_view *view);

@@ -71,7 +71,7 @@ static int stack(const struct coop_view *view, int lower, int layer, const char 
 	int tree = coop_view_fs("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (tree < 0)
 		return tree;
-	return coop_view_put(view, tree, coop_view_target(view, path));
+	return coop_view_put(tree, coop_view_target(view, path));
 }
 
 int coop_view_layer(struct coop_view *view, const struct coop_plan_op *op)
@@ -92,7 +92,7 @@ int coop_view_layer(struct coop_view *view, const struct coop_plan_op *op)
 		return tree < 0 ? tree : -errno;
 	int layer = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* The layer stands on the folder itself, beneath what is made of both. */
-	r = coop_view_put(view, tree, coop_view_make(view, path, true, 0755));
+	r = coop_view_put(tree, coop_view_make(view, path, true, 0755));
 	if (r == 0 && (mkdirat(layer, "upper", status.st_mode & 0777) < 0 ||
 		       mkdirat(layer, "work", 0700) < 0))
 		r = -errno;

@@ -51,7 +51,7 @@ static int put_new(const struct coop_view *view, int tree, const char *path)
 {
 	if (tree < 0)
 		return tree;
-	return coop_view_put(view, tree, coop_view_make(view, path, true, 0755));
+	return coop_view_put(tree, coop_view_make(view, path, true, 0755));
 }
 
 /* The covers must be attached somewhere, as older kernels clone nothing from a detached mount; beneath the first private file system
@@ -124,7 +124,7 @@ static int mount_in(int folder, const char *name, int tree)
 
 	if (tree < 0)
 		return tree;
-	return coop_view_put(NULL, tree, target < 0 ? -errno : target);
+	return coop_view_put(tree, target < 0 ? -errno : target);
 }
 
 static int fill_dev(int host, int folder)
@@ -212,7 +212,7 @@ int coop_view_console(struct coop_view *view)
 	}
 	(void)coop_mount_setattr(tree, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MOUNT_ATTR_RDONLY,
 				 0);
-	return coop_view_put(view, tree, target);
+	return coop_view_put(tree, target);
 }
 
 int coop_view_cover(struct coop_view *view, const struct coop_plan_op *op)
@@ -230,7 +230,7 @@ int coop_view_cover(struct coop_view *view, const struct coop_plan_op *op)
 			    : op->flags & COOP_OP_ABSENT ? "absent"
 							 : "file";
 	int tree = coop_open_tree(view->covers, cover, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	return coop_view_put(view, tree < 0 ? -errno : tree, target);
+	return coop_view_put(tree < 0 ? -errno : tree, target);
 }
 
 /* Where the files of this plan are: a part of the covers that can be written, under the same roof. All are injected one after the other,
@@ -243,7 +243,7 @@ static int open_files(struct coop_view *view)
 		return -errno;
 	int folder = openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int target = coop_look(view->covers, "files");
-	int r = coop_view_put(view, tree, target < 0 ? -errno : target);
+	int r = coop_view_put(tree, target < 0 ? -errno : target);
 	view->files = folder;
 	return r < 0 ? r : folder < 0 ? -EMFILE : 0;
 }
@@ -280,5 +280,5 @@ int coop_view_file(struct coop_view *view, const struct coop_plan_op *op)
 		r = -errno;
 	if (r < 0)
 		return r;
-	return coop_view_put(view, tree, coop_view_make(view, view->text + op->path, false, 0444));
+	return coop_view_put(tree, coop_view_make(view, view->text + op->path, false, 0444));
 }

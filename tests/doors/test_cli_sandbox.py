@@ -175,7 +175,7 @@ class RequestTest(FakeCase):
             (outside + "/home/own", ("--workspace=~/own",), outside + "/home/own"),
             (work + "/sub", ("--workspace", work), work + "/sub"),
             (outside + "/link/sub", ("--workspace", work), work + "/sub"),
-            (outside, ("--workspace", "work", "--cwd", "work/sub"), outside + "/work/sub"),
+            (outside, ("--workspace", "work", "--cwd", "work/sub"), work + "/sub"),
             (outside, ("--workspace", "work", "--cwd", "."), outside + "/."),
             (outside, ("--workspace", "work", "--profile", "full"), outside),
         ]

@@ -75,7 +75,6 @@ class Trace:
 @unittest.skipUnless(ROOT, "needs root to run keepers of root and of another user")
 class SetupFailureTest(ConfinedCase):
     uid = None
-    slots = 0
 
     def setUp(self):
         super().setUp()
@@ -84,7 +83,7 @@ class SetupFailureTest(ConfinedCase):
         self.flag.parent.mkdir()
         self.flag.parent.chmod(0o777)
         rules = without(*[rule for rule, _, _ in STEPS], when=self.flag)
-        self.keeper = self.confined_keeper(self.around, self.uid, f"[sandbox]\nslots = {self.slots}\n", wrap=rules)
+        self.keeper = self.confined_keeper(self.around, self.uid, "[sandbox]\nslots = 0\n", wrap=rules)
         self.client = self.keeper.clients[0]
 
     def request(self, root, kind):

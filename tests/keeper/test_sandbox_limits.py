@@ -339,9 +339,12 @@ class AgentTotalsTest(AgentCase, LimitsCase):
         self.assertEqual(ends, ["self_exit"] * 2)
 
     def test_b083_processes_count_for_those_above(self):
-        if not self.doctor["cgroup"]["pids"]["version"]:
-            return  # refused then: UnheldTest
         above = self.keeper.agent("main/a", limits={"max_pids": 40})
+        if not self.doctor["cgroup"]["pids"]["version"]:
+            with self.assertRaises(KeeperError) as caught:
+                self.begin(above, FORKS, 1, 0, 0)
+            self.assertEqual(caught.exception.details["protection"], "max_pids")
+            return
         below = self.keeper.agent("main/a/x", limits={"max_pids": 30})
         first = self.begin(below, FORKS, 25, 300, 0)
         self.assertEqual(self.line(below, first["id"]), "25 enough")
