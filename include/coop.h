@@ -88,6 +88,11 @@ int coop_open(const struct coop_options *options, struct coop **ret, struct coop
 int coop_open_private(const struct coop_options *options, struct coop **ret,
 		      struct coop_error *error);
 
+/* A connection over a socket that somebody else has connected to a keeper; it is the connection's from
+ * now on. Nothing is waited for and no token is looked at: who acts as an agent submits the
+ * operation login first. */
+int coop_open_fd(int fd, struct coop **ret, struct coop_error *error);
+
 /* Ends the connection. Requests still open are dropped without their callbacks being called.
  * NULL is fine. A private keeper is waited for: when this returns, it and all it owned are gone
  * (it is killed if it takes more than 15 s). In a forked copy of the program that opened it,

@@ -7,7 +7,7 @@
 /* Length of the text for `size` bytes, without a NUL. */
 size_t coop_base64_length(size_t size);
 
-/* Writes exactly coop_base64_length(size) characters, and no NUL. */
+/* Writes exactly coop_base64_length(size) characters, and no NUL, with the fastest instructions that this processor has. `data` may be NULL if there are none. */
 void coop_base64_encode(const void *data, size_t size, char *text);
 
 /* Room that the bytes of a text of that length need at most. */

@@ -15,6 +15,18 @@ void coop_buf_clear(struct coop_buf *buf)
 	*buf = (struct coop_buf){0};
 }
 
+/* Its bytes at the start of new memory. */
+static uint8_t *moved(struct coop_buf *buf, size_t capacity)
+{
+	uint8_t *grown = coop_mem_alloc(capacity);
+
+	if (grown) {
+		memcpy(grown, buf->data + buf->head, coop_buf_size(buf));
+		free(buf->data);
+	}
+	return grown;
+}
+
 uint8_t *coop_buf_reserve(struct coop_buf *buf, size_t size)
 {
 	size_t used = coop_buf_size(buf);
@@ -29,12 +41,9 @@ uint8_t *coop_buf_reserve(struct coop_buf *buf, size_t size)
 		size_t want = buf->capacity ? buf->capacity : 256;
 		while (want < used + size)
 			want *= 2;
-		uint8_t *grown = coop_mem_alloc(want);
+		uint8_t *grown = buf->head ? moved(buf, want) : coop_mem_realloc(buf->data, want);
 		if (!grown)
 			return NULL;
-		if (used)
-			memcpy(grown, buf->data + buf->head, used);
-		free(buf->data);
 		buf->data = grown;
 		buf->capacity = want;
 	}

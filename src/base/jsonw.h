@@ -5,6 +5,7 @@
 #ifndef COOP_BASE_JSONW_H
 #define COOP_BASE_JSONW_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +32,10 @@ void coop_jsonw_null(struct coop_jsonw *w, const char *name);
 void coop_jsonw_fixed(struct coop_jsonw *w, const char *name, double value);
 /* `json` is JSON text of its own. */
 void coop_jsonw_raw(struct coop_jsonw *w, const char *name, const char *json);
+/* As coop_jsonw_string(), of `size` bytes, among which may be a NUL. */
+void coop_jsonw_text(struct coop_jsonw *w, const char *name, const char *text, size_t size);
+/* A tree as it is; several times as fast as json_dumps() where strings are long. */
+void coop_jsonw_value(struct coop_jsonw *w, const char *name, const json_t *value);
 /* A moment as RFC 3339 text; 0 is null. */
 void coop_jsonw_time(struct coop_jsonw *w, const char *name, int64_t wall_ms);
 

@@ -43,11 +43,20 @@ int coop_paths_socket(char *ret_path, size_t size)
 	return fits(n, size);
 }
 
+static const char *home_of_user(void)
+{
+	const char *home = set_variable("HOME");
+	const struct passwd *entry = home ? NULL : getpwuid(geteuid());
+
+	if (home)
+		return home;
+	return entry && entry->pw_dir ? entry->pw_dir : "/nonexistent";
+}
+
 int coop_paths_state(char *ret_path, size_t size)
 {
 	const char *given = set_variable("COOP_STATE");
 	const char *xdg = set_variable("XDG_STATE_HOME");
-	const char *home = set_variable("HOME");
 
 	if (given)
 		return fits(snprintf(ret_path, size, "%s", given), size);
@@ -55,11 +64,21 @@ int coop_paths_state(char *ret_path, size_t size)
 		return fits(snprintf(ret_path, size, "%s/coop", xdg), size);
 	if (geteuid() == 0)
 		return fits(snprintf(ret_path, size, "/var/lib/coop"), size);
-	if (!home) {
-		const struct passwd *entry = getpwuid(geteuid());
-		home = entry && entry->pw_dir ? entry->pw_dir : "/nonexistent";
-	}
-	return fits(snprintf(ret_path, size, "%s/.local/state/coop", home), size);
+	return fits(snprintf(ret_path, size, "%s/.local/state/coop", home_of_user()), size);
+}
+
+int coop_paths_data(char *ret_path, size_t size)
+{
+	const char *given = set_variable("COOP_DATA");
+	const char *xdg = set_variable("XDG_DATA_HOME");
+
+	if (given)
+		return fits(snprintf(ret_path, size, "%s", given), size);
+	if (geteuid() == 0)
+		return fits(snprintf(ret_path, size, "/srv/coop"), size);
+	if (xdg)
+		return fits(snprintf(ret_path, size, "%s/coop", xdg), size);
+	return fits(snprintf(ret_path, size, "%s/.local/share/coop", home_of_user()), size);
 }
 
 static int check_owned(const char *path)

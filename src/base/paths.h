@@ -1,4 +1,4 @@
-/* Where coop's socket and state are for this user (docs/PROTOCOL.md section 1). */
+/* Where coop's socket, state and data are for this user (docs/PROTOCOL.md section 1). */
 #ifndef COOP_BASE_PATHS_H
 #define COOP_BASE_PATHS_H
 
@@ -12,6 +12,9 @@ int coop_paths_socket(char *ret_path, size_t size);
 
 /* Writes the state folder's path: COOP_STATE, XDG_STATE_HOME/coop, root: /var/lib/coop, else ~/.local/state/coop. */
 int coop_paths_state(char *ret_path, size_t size);
+
+/* Writes the path of the folder for agents' own folders: COOP_DATA, root: /srv/coop, else XDG_DATA_HOME/coop or ~/.local/share/coop. */
+int coop_paths_data(char *ret_path, size_t size);
 
 /* Makes the folder that `path` lies in, mode 0700, parents as needed. If it exists it must be a folder of this user (or root's)
  * that no other user can write to. 0; -EPERM: it belongs to somebody else or others may write there; other -errno. */

@@ -163,6 +163,15 @@ static int check_signal(const struct place *at, const json_t *value)
 	return 0;
 }
 
+static int check_id(const struct place *at, const json_t *value)
+{
+	if (json_is_string(value))
+		return check_text(at, value, at->field->max);
+	if (json_is_integer(value) && json_integer_value(value) > 0)
+		return 0;
+	return wrong(at, "must be a pid (an integer) or an id (a string)");
+}
+
 static int check_value(const struct place *at, const json_t *value)
 {
 	switch (at->field->type) {
@@ -184,6 +193,8 @@ static int check_value(const struct place *at, const json_t *value)
 		return check_map(at, value);
 	case COOP_FIELD_SIGNAL:
 		return check_signal(at, value);
+	case COOP_FIELD_ID:
+		return check_id(at, value);
 	case COOP_FIELD_OBJECT:
 		return json_is_object(value) ? 0 : wrong(at, "must be an object");
 	case COOP_FIELD_OBJECTS:
@@ -249,7 +260,7 @@ static void write_choices(struct coop_jsonw *w, const struct coop_field *field)
 	coop_jsonw_array_end(w);
 }
 
-static void write_type(struct coop_jsonw *w, const struct coop_field *field)
+const char *coop_schema_type(enum coop_field_type type)
 {
 	static const char *const types[] = {
 		[COOP_FIELD_STRING] = "string",  [COOP_FIELD_INT] = "integer",
@@ -259,9 +270,16 @@ static void write_type(struct coop_jsonw *w, const struct coop_field *field)
 		[COOP_FIELD_OFFSETS] = "object", [COOP_FIELD_OBJECT] = "object",
 		[COOP_FIELD_OBJECTS] = "array",
 	};
-	const char *type = types[field->type];
 
-	if (field->type == COOP_FIELD_SIGNAL || field->nullable) {
+	return types[type];
+}
+
+static void write_type(struct coop_jsonw *w, const struct coop_field *field)
+{
+	const char *type = coop_schema_type(field->type);
+
+	/* Without a type here: what may be a string or an integer. */
+	if (!type || field->nullable) {
 		coop_jsonw_array(w, "type");
 		coop_jsonw_string(w, NULL, type ? type : "string");
 		coop_jsonw_string(w, NULL, type ? "null" : "integer");

@@ -23,6 +23,7 @@ enum coop_field_type {
 	COOP_FIELD_MAP,     /* {name: string}; max: their number */
 	COOP_FIELD_OFFSETS, /* {choice: integer >= 0} */
 	COOP_FIELD_SIGNAL,  /* a signal's name or number */
+	COOP_FIELD_ID,      /* a number of the system's, or a name: an integer > 0 or a string */
 	COOP_FIELD_OBJECT,  /* fields; NULL: any */
 	COOP_FIELD_OBJECTS, /* a list of such */
 };
@@ -42,6 +43,8 @@ struct coop_field {
  * the field's name. A value's content is never repeated in the message, as it may be secret. */
 int coop_schema_check(const struct coop_field *fields, const json_t *args, struct coop_err *err);
 
+/* "string", "integer", …; NULL for what is a string or an integer. */
+const char *coop_schema_type(enum coop_field_type type);
 /* Writes the table as a JSON schema. */
 void coop_schema_write(struct coop_jsonw *w, const char *name, const struct coop_field *fields);
 

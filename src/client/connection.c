@@ -170,6 +170,16 @@ COOP_PUBLIC int coop_open(const struct coop_options *options, struct coop **ret,
 	return r;
 }
 
+COOP_PUBLIC int coop_open_fd(int fd, struct coop **ret, struct coop_error *error)
+{
+	struct coop *coop = coop_client_new(fd);
+
+	if (!coop)
+		return coop_client_fail(error, -ENOMEM, "internal", "out of memory");
+	*ret = coop;
+	return 0;
+}
+
 COOP_PUBLIC void coop_close(struct coop *coop)
 {
 	if (!coop)

@@ -87,6 +87,7 @@ struct coop_agent *coop_agent_make(struct coop_keeper *keeper, const char *princ
 	coop_list_init(&agent->children);
 	coop_list_init(&agent->told);
 	coop_list_init(&agent->untold);
+	coop_completions_init(&agent->completions);
 	coop_list_init(&agent->sessions);
 	coop_list_init(&agent->tokens);
 	agent->principal->agents++;
@@ -135,6 +136,8 @@ void coop_agent_detach(struct coop_agent *agent)
 			COOP_LIST_ITEM(agent->children.next, struct coop_agent, in_parent));
 	agent->removed = true;
 	/* Not with the last reference: finished records hold one for a long time. */
+	json_decref(agent->settings.extras.env);
+	agent->settings.extras.env = NULL;
 	coop_net_orphan(&agent->net);
 	coop_groups_agent_removed(agent);
 	agent->keeper->agent_count--;

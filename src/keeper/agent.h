@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "keeper/agent_settings.h"
+#include "keeper/completions.h"
 #include "keeper/list.h"
 #include "sandbox/cgroup.h"
 
@@ -46,6 +47,8 @@ struct coop_agent {
 	const char *name; /* the path's last part */
 	int64_t created_at;
 	bool removed;
+	bool expiring;     /* its removal is under way */
+	bool expiry_tried; /* and did not come about */
 	struct coop_agent_settings settings;
 
 	/* What it and all below it use. */
@@ -60,6 +63,7 @@ struct coop_agent {
 
 	struct coop_net *net;     /* of its default session; NULL: none */
 	struct coop_cgroup group; /* of it and all below it, if it has limits; path NULL: none */
+	struct coop_completions completions; /* of its default session */
 	struct coop_link sessions, tokens;
 	unsigned session_count, token_count;
 };

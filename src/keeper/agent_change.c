@@ -6,21 +6,21 @@
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/agent_folder.h"
 #include "keeper/change.h"
 #include "keeper/connection.h"
 #include "keeper/eviction.h"
+#include "keeper/expiry.h"
 #include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/op_agent.h"
-#include "keeper/party.h"
-#include "keeper/process.h"
 #include "keeper/request.h"
-#include "keeper/session.h"
-#include "keeper/token.h"
+#include "keeper/trash.h"
+#include "records/store.h"
 
 #define SETTINGS_MAX 65536u /* bytes as JSON, workspace roots and policy included */
 
-/* What the three kinds have in common. The arguments live as long as the request; the rest is the change's own. */
+/* What the two kinds have in common. The arguments live as long as the request; the rest is the change's own. */
 struct agent_change {
 	struct coop_change change;
 	struct coop_agent
@@ -30,16 +30,28 @@ struct agent_change {
 	struct coop_agent_settings settings;
 	char *settings_text; /* the same as JSON */
 	int64_t id, at;
-	int64_t *ids; /* to be removed */
-	size_t id_count;
-	uint64_t grace_ms;
-	struct coop_party *party; /* of a removal: made before anything is written */
+	bool folder_made; /* of a new one */
 };
+
+static void discard_folder(const struct agent_change *mine)
+{
+	struct coop_keeper *keeper = mine->change.job.keeper;
+	struct coop_trash *trash = coop_trash_new();
+
+	/* Without memory it is left to the next keeper. */
+	if (trash && coop_agent_folder_discard(mine->fresh, trash) == 0)
+		coop_trash_empty(keeper, trash);
+	else
+		coop_trash_free(trash);
+}
 
 static void drop(struct coop_change *change)
 {
 	struct agent_change *mine = (struct agent_change *)change;
 
+	/* It came to nothing after all. */
+	if (mine->fresh && mine->folder_made)
+		discard_folder(mine);
 	coop_agent_unref(mine->fresh);
 	coop_agent_unref(mine->agent);
 	coop_agent_settings_clear(&mine->settings);
@@ -47,8 +59,6 @@ static void drop(struct coop_change *change)
 	free(mine->name);
 	free(mine->principal);
 	free(mine->path);
-	free(mine->ids);
-	free(mine->party);
 	free(mine);
 }
 
@@ -74,11 +84,17 @@ static int settings_to_text(struct agent_change *mine, struct coop_err *err)
 	struct coop_jsonw w = {.out = &out};
 
 	coop_agent_settings_write(&mine->settings, &w, NULL);
-	if (w.failed || coop_buf_append(&out, "", 1) < 0) {
+	size_t size = coop_buf_size(&out);
+	bool failed = w.failed;
+	coop_buf_clear(&out);
+	/* What comes to them has bounds of its own. */
+	w = (struct coop_jsonw){.out = &out};
+	coop_agent_settings_store(&mine->settings, &w);
+	if (failed || w.failed || coop_buf_append(&out, "", 1) < 0) {
 		coop_buf_clear(&out);
 		return coop_err_no_memory(err);
 	}
-	if (coop_buf_size(&out) > SETTINGS_MAX) {
+	if (size > SETTINGS_MAX) {
 		coop_buf_clear(&out);
 		return coop_err_field(err, COOP_TOO_LARGE, "policy",
 				      "the settings of an agent have at most %u bytes",
@@ -127,12 +143,17 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 		coop_err_detail_int(err, "limit", limit);
 		return r;
 	}
-	r = coop_agent_settings_read(args, NULL, mine->path, &keeper->conf.profiles,
-				     &mine->settings, err);
+	r = coop_op_agent_room(change->job.request, mine->agent, false,
+			       keeper->conf.settings.max_agents, err);
+	if (r == 0)
+		r = coop_agent_settings_read(args, NULL, mine->path, &keeper->conf.profiles,
+					     &mine->settings, err);
 	if (r == 0)
 		r = check_gift(change->job.request, err);
 	if (r == 0 && mine->agent)
 		r = coop_agent_settings_narrow(&mine->settings, args, mine->agent, err);
+	if (r == 0 && coop_arg_bool(args, "folder", false))
+		r = coop_agent_folder_choose(keeper, &mine->settings, err);
 	if (r == 0)
 		r = settings_to_text(mine, err);
 	if (r < 0)
@@ -155,7 +176,13 @@ static int write_add(struct coop_change *change, struct coop_store *store, struc
 		.created_at = mine->at,
 	};
 
-	return coop_store_add_agent(store, &row, &mine->id, err);
+	int r = coop_store_add_agent(store, &row, &mine->id, err);
+	if (r < 0 || !mine->fresh->settings.extras.folder_in)
+		return r;
+	coop_agent_folder_name(&mine->fresh->settings, mine->id);
+	r = coop_agent_folder_make(&mine->fresh->settings);
+	mine->folder_made = r == 0;
+	return r;
 }
 
 static int make_add(struct coop_change *change, struct coop_err *err)
@@ -168,6 +195,8 @@ static int make_add(struct coop_change *change, struct coop_err *err)
 	agent->id = keeper->store ? mine->id : ++keeper->last_row;
 	agent->created_at = mine->at;
 	coop_agent_enter(agent);
+	if (agent->settings.extras.expires_at)
+		coop_expiry_look(keeper);
 	struct coop_request *request = coop_job_release(&change->job);
 	if (request)
 		coop_op_agent_answer(request, agent);
@@ -263,145 +292,25 @@ static int make_set(struct coop_change *change, struct coop_err *err)
 	(void)err;
 	mine->agent->settings = mine->settings;
 	coop_groups_agent_changed(mine->agent);
+	mine->agent->expiry_tried = false;
 	mine->settings = old;
 	coop_eviction_recount(mine->agent->keeper);
+	coop_expiry_look(mine->agent->keeper);
 	struct coop_request *request = coop_job_release(&change->job);
 	if (request)
 		coop_op_agent_answer(request, mine->agent);
 	return 0;
 }
 
-/* An agent changes what is below it, never itself; the operator also other principals' first. */
-static int may_change(const struct coop_request *request, const struct coop_agent *agent,
-		      struct coop_err *err)
-{
-	if (agent != request->conn->agent)
-		return 0;
-	return coop_err_set(err, COOP_PERMISSION_DENIED,
-			    request->conn->is_operator
-				    ? "the settings of main are in coop.conf, and it stays"
-				    : "an agent cannot change or remove itself");
-}
-
-/* Begins a change of that kind of the agent that the request names. */
-static void change_named(struct coop_request *request, const struct coop_change *kind)
-{
-	struct coop_err err;
-	struct coop_agent *agent = coop_op_agent_named(request, &err);
-
-	if (!agent || may_change(request, agent, &err) < 0) {
-		coop_request_fail(request, &err);
-		return;
-	}
-	struct agent_change *mine = new_change(request, kind);
-	if (!mine)
-		return;
-	mine->agent = coop_agent_ref(agent);
-	coop_change_begin(request->keeper, &mine->change);
-}
-
 void coop_op_agent_set(struct coop_request *request)
 {
 	static const struct coop_change kind = {
 		.check = check_set, .write = write_set, .make = make_set};
+	struct coop_agent *agent = coop_op_agent_changeable(request);
+	struct agent_change *mine = agent ? new_change(request, &kind) : NULL;
 
-	change_named(request, &kind);
-}
-
-static void answer_removed(struct coop_party *party)
-{
-	struct coop_jsonw w;
-
-	if (!party->request)
+	if (!mine)
 		return;
-	coop_request_result(party->request, &w);
-	coop_jsonw_uint(&w, "agents", party->agents);
-	coop_jsonw_uint(&w, "ended", party->ended);
-	coop_jsonw_uint(&w, "survivors", party->survivors);
-	coop_request_end(party->request, &w);
-}
-
-static int check_remove(struct coop_change *change, struct coop_err *err)
-{
-	struct agent_change *mine = (struct agent_change *)change;
-	size_t count = 0;
-	int r = still_there(mine, err);
-
-	if (r < 0)
-		return r;
-	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(mine->agent, agent));)
-		count++;
-	mine->ids = coop_mem_alloc(count * sizeof *mine->ids);
-	mine->grace_ms = (uint64_t)coop_arg_int(change->job.request->args, "grace_ms", 0);
-	mine->party = coop_party_new(NULL, answer_removed);
-	if (!mine->ids || !mine->party)
-		return coop_err_no_memory(err);
-	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(mine->agent, agent));)
-		mine->ids[mine->id_count++] = agent->id;
-	return 0;
-}
-
-static int write_remove(struct coop_change *change, struct coop_store *store, struct coop_err *err)
-{
-	struct agent_change *mine = (struct agent_change *)change;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < mine->id_count; i++)
-		r = coop_store_remove_agent(store, mine->ids[i], coop_clock_wall_ms(), err);
-	return r;
-}
-
-/* Everything of theirs that could start or hold something. */
-static void retire(struct coop_agent *top)
-{
-	struct coop_keeper *keeper = top->keeper;
-
-	COOP_LIST_EACH(&keeper->connections, link)
-	{
-		struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
-		if (conn->agent && coop_agent_sees(top, conn->agent))
-			coop_conn_retire(conn, "the agent has been removed");
-	}
-	for (struct coop_agent *agent = NULL; (agent = coop_agent_next(top, agent));) {
-		coop_token_drop_all(agent);
-		coop_session_drop_all(agent);
-	}
-}
-
-static int make_remove(struct coop_change *change, struct coop_err *err)
-{
-	struct agent_change *mine = (struct agent_change *)change;
-	struct coop_keeper *keeper = change->job.keeper;
-	struct coop_request *request = coop_job_release(&change->job);
-	struct coop_kill_order order = {
-		.cause = COOP_CAUSE_OWNER_RETIRED,
-		.evidence = {.request = "agent_remove"},
-		.grace_ms = mine->grace_ms,
-	};
-	struct coop_party *party = COOP_TAKE_PTR(mine->party);
-
-	(void)err;
-	coop_party_for(party, request);
-	party->agents = (unsigned)mine->id_count;
-	if (request)
-		order.evidence.agent = request->conn->agent->path;
-	/* First: that is why they end, not that their connections do. */
-	COOP_LIST_EACH(&keeper->registry.all, link)
-	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (!process->receipt && coop_agent_sees(mine->agent, process->agent))
-			coop_party_add(party, process, &order);
-	}
-	retire(mine->agent);
-	coop_agent_detach(mine->agent);
-	coop_party_wait(party);
-	return 0;
-}
-
-void coop_op_agent_remove(struct coop_request *request)
-{
-	static const struct coop_change kind = {
-		.check = check_remove, .write = write_remove, .make = make_remove};
-
-	change_named(request, &kind);
+	mine->agent = coop_agent_ref(agent);
+	coop_change_begin(request->keeper, &mine->change);
 }

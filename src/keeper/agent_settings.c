@@ -36,6 +36,7 @@ void coop_agent_settings_clear(struct coop_agent_settings *settings)
 	free_list(settings->workspace);
 	coop_policy_free(settings->policy);
 	coop_sandbox_policy_clear(&settings->sandbox);
+	coop_agent_extras_clear(&settings->extras);
 	coop_agent_settings_init(settings);
 }
 
@@ -110,6 +111,8 @@ static int copy(const struct coop_agent_settings *from, const char *path,
 	to->workspace = NULL;
 	to->policy = NULL;
 	coop_sandbox_policy_init(&to->sandbox);
+	if (coop_agent_extras_copy(&from->extras, &to->extras) < 0)
+		return coop_err_no_memory(err);
 	while (from->workspace && from->workspace[count])
 		count++;
 	if (from->workspace && !(to->workspace = coop_mem_zalloc((count + 1) * sizeof(char *))))
@@ -154,6 +157,9 @@ static int read_lists(const json_t *args, const char *path, bool resolved,
 	char source[SOURCE_MAX];
 	int r = 0;
 
+	if (json_object_get(args, "workspace") && settings->extras.folder_in)
+		return coop_err_field(err, COOP_INVALID_INPUT, "workspace",
+				      "workspace is the folder of this agent's own, and stays");
 	if (json_object_get(args, "workspace")) {
 		free_list(settings->workspace);
 		settings->workspace = NULL;
@@ -190,6 +196,9 @@ static int read_settings(const json_t *args, const struct coop_agent_settings *b
 		r = read_lists(args, path, resolved, &settings, err);
 	if (r == 0)
 		r = coop_agent_sandbox_read(args, profiles, resolved, &settings.sandbox, err);
+	if (r == 0)
+		r = resolved ? coop_agent_extras_restore(args, &settings.extras)
+			     : coop_agent_extras_read(args, &settings.extras, err);
 	if (r < 0) {
 		coop_agent_settings_clear(&settings);
 		return r;
@@ -233,6 +242,8 @@ static int narrow_workspace(char *const *roots, const struct coop_agent *parent,
 						      "workspace %.300s is not inside the parent's",
 						      *root);
 		}
+		if (level->settings.extras.folder_in)
+			break; /* what is above does not bind it */
 	}
 	return 0;
 }
@@ -257,6 +268,8 @@ int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const
 		return coop_err_field(err, COOP_INVALID_INPUT, "restricted",
 				      "restricted cannot be taken away: the parent is restricted");
 	int r = coop_agent_sandbox_narrow(&settings->sandbox, args, parent, err);
+	if (r == 0)
+		r = coop_agent_extras_narrow(settings, args, parent, err);
 	return r == 0 && coop_arg(args, "workspace")
 		       ? narrow_workspace(settings->workspace, parent, err)
 		       : r;
@@ -282,21 +295,35 @@ void coop_workspace_write(char *const *roots, struct coop_jsonw *w, const char *
 	coop_jsonw_array_end(w);
 }
 
-void coop_agent_settings_write(const struct coop_agent_settings *settings, struct coop_jsonw *w,
-			       const char *name)
+static void write_members(const struct coop_agent_settings *settings, char *const *roots,
+			  struct coop_jsonw *w)
 {
-	coop_jsonw_begin(w, name);
 	write_number(w, "max_running", settings->max_running);
 	write_number(w, "max_buffer_bytes", settings->max_buffer_bytes);
 	write_number(w, "max_finished", settings->max_finished);
 	coop_jsonw_bool(w, "persistent", settings->persistent);
 	coop_jsonw_bool(w, "restricted", settings->restricted);
-	coop_workspace_write(settings->workspace, w, "workspace");
+	coop_workspace_write(roots, w, "workspace");
 	if (settings->policy)
 		coop_policy_write(settings->policy, w, "policy");
 	else
 		coop_jsonw_null(w, "policy");
 	coop_sandbox_policy_write(&settings->sandbox, w, "sandbox");
 	coop_sandbox_limits_write(&settings->sandbox.limits, w, "limits");
+}
+
+void coop_agent_settings_write(const struct coop_agent_settings *settings, struct coop_jsonw *w,
+			       const char *name)
+{
+	coop_jsonw_begin(w, name);
+	write_members(settings, settings->workspace, w);
+	coop_jsonw_end(w);
+}
+
+void coop_agent_settings_store(const struct coop_agent_settings *settings, struct coop_jsonw *w)
+{
+	coop_jsonw_begin(w, NULL);
+	write_members(settings, settings->extras.folder_in ? NULL : settings->workspace, w);
+	coop_agent_extras_store(&settings->extras, w);
 	coop_jsonw_end(w);
 }

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "keeper/agent_extras.h"
 #include "sandbox/policy.h"
 
 struct coop_agent;
@@ -26,6 +27,7 @@ struct coop_agent_settings {
 	struct coop_policy *policy; /* NULL: none */
 	struct coop_sandbox_policy
 		sandbox; /* ceilings; its limits are totals of the agent and all below it */
+	struct coop_agent_extras extras;
 };
 
 void coop_agent_settings_init(struct coop_agent_settings *settings);
@@ -46,7 +48,11 @@ int coop_agent_settings_restore(const json_t *json, const char *path,
 int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const json_t *args,
 			       const struct coop_agent *parent, struct coop_err *err);
 
-/* The same shape as the arguments. */
+/* What the database keeps, for coop_agent_settings_restore: also what is never shown. The workspace of an agent with a folder of its own
+ * follows from that. */
+void coop_agent_settings_store(const struct coop_agent_settings *settings, struct coop_jsonw *w);
+
+/* The same shape as the arguments, without the extras. */
 void coop_agent_settings_write(const struct coop_agent_settings *settings, struct coop_jsonw *w,
 			       const char *name);
 

@@ -30,5 +30,6 @@ void coop_agent_write(const struct coop_agent *agent, struct coop_jsonw *w, cons
 	coop_jsonw_uint(w, "sessions", agent->session_count);
 	coop_jsonw_end(w);
 	coop_jsonw_uint(w, "tokens", agent->token_count);
+	coop_agent_extras_write(agent, w);
 	coop_jsonw_end(w);
 }

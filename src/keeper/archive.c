@@ -10,6 +10,7 @@
 #include "base/schema.h"
 #include "keeper/agent.h"
 #include "keeper/choices.h"
+#include "keeper/digest.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/record.h"
@@ -20,7 +21,7 @@
 #define RUNNING                                                                         \
 	"{\"state\":\"running\",\"duration_ms\":null,\"exit\":null,\"end_cause\":null," \
 	"\"end_evidence\":null,\"bytes\":null,\"events\":null,\"cpu_usage_ns\":null,"   \
-	"\"memory_peak_bytes\":null}"
+	"\"memory_peak_bytes\":null,\"digest\":null}"
 
 static char *text_of(struct coop_buf *out, const struct coop_jsonw *w)
 {
@@ -80,6 +81,7 @@ char *coop_archive_outcome(const struct coop_process *process)
 	coop_jsonw_uint(&w, "events", process->exit_cursor);
 	coop_jsonw_uint(&w, "cpu_usage_ns", process->usage.cpu_ns);
 	coop_jsonw_uint(&w, "memory_peak_bytes", process->usage.peak_bytes);
+	coop_digest_write(process, &w, "digest");
 	coop_jsonw_end(&w);
 	return text_of(&out, &w);
 }
@@ -157,6 +159,9 @@ static void restore_end(struct coop_process *process, const json_t *outcome, int
 	process->archived_evidence = json_dumps(evidence, JSON_COMPACT | JSON_ENCODE_ANY);
 	process->exit_cursor = (uint64_t)number(outcome, "events");
 	process->index.first = process->index.next = process->exit_cursor;
+	for (int i = 0; i < process->stream_count; i++)
+		process->index.bytes += process->streams[i].ring.end;
+	process->index.forgotten_bytes = process->index.bytes;
 	process->usage.cpu_ns = (uint64_t)number(outcome, "cpu_usage_ns");
 	process->usage.peak_bytes = (uint64_t)number(outcome, "memory_peak_bytes");
 	process->reaped = process->told = process->receipt = process->childless = true;
@@ -182,6 +187,9 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 	memcpy(process->id, row->id, strlen(row->id) + 1);
 	restore_streams(process, json_object_get(outcome, "bytes"));
 	restore_end(process, outcome, row->ended_at);
+	const json_t *digest = json_object_get(outcome, "digest");
+	if (json_is_object(digest) && !(process->digest = coop_digest_restore(digest)))
+		return false;
 	return restore_labels(&process->labels, about);
 }
 

@@ -18,7 +18,7 @@ char *coop_archive_outcome(const struct coop_process *process);
 	"{\"state\":\"exited\",\"duration_ms\":null,\"exit\":{\"code\":null,\"signal\":null," \
 	"\"signal_name\":null,\"core_dumped\":false},\"end_cause\":\"lost\","                 \
 	"\"end_evidence\":{\"wait_status\":null},\"bytes\":null,\"events\":null,"             \
-	"\"cpu_usage_ns\":null,\"memory_peak_bytes\":null}"
+	"\"cpu_usage_ns\":null,\"memory_peak_bytes\":null,\"digest\":null}"
 
 /* Puts a row into the registry as a receipt. 0 or -ENOMEM; a row that cannot be read is left out, with a line in the log. */
 int coop_archive_restore(struct coop_agent *owner, const struct coop_store_process *row);

@@ -93,8 +93,20 @@ static void forget(struct coop_request *request)
 void coop_change_begin(struct coop_keeper *keeper, struct coop_change *change)
 {
 	change->job.keeper = keeper;
-	change->job.request->state = change;
-	change->job.request->on_drop = forget;
+	if (change->job.request) {
+		change->job.request->state = change;
+		change->job.request->on_drop = forget;
+	}
 	coop_list_add(&keeper->changes, &change->in_keeper);
 	go_on(keeper);
+}
+
+void coop_changes_drop(struct coop_keeper *keeper)
+{
+	while (!coop_list_empty(&keeper->changes)) {
+		struct coop_change *change =
+			COOP_LIST_ITEM(keeper->changes.next, struct coop_change, in_keeper);
+		coop_list_remove(&change->in_keeper);
+		change->drop(change);
+	}
 }

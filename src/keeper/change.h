@@ -23,6 +23,10 @@ struct coop_change {
 	void (*drop)(struct coop_change *change);
 };
 
+/* Its job may be without a request: then nobody hears of it. */
 void coop_change_begin(struct coop_keeper *keeper, struct coop_change *change);
+
+/* What has not had its turn is forgotten: the keeper has left. */
+void coop_changes_drop(struct coop_keeper *keeper);
 
 #endif

@@ -15,8 +15,9 @@ const char *const coop_choices_lease[] = {"ephemeral", "awaited", "persistent", 
 const char *const coop_choices_state[] = {"starting", "running",  "stopped", "stopping",
 					  "exited",   "signaled", NULL};
 const char *const coop_choices_stream[] = {"stdout", "stderr", "pty", NULL};
-const char *const coop_choices_read_stream[] = {"stdout", "stderr", "pty", "combined", NULL};
+const char *const coop_choices_read_stream[] = {"stdout",   "stderr", "pty",
+						"combined", "output", NULL};
 const char *const coop_choices_follow_mode[] = {"bytes", "events", NULL};
 const char *const coop_choices_until[] = {"exit", "eof", NULL};
-const char *const coop_choices_target[] = {"group", "process", "tree", NULL};
+const char *const coop_choices_target[] = {"group", "process", "tree", "foreground", NULL};
 const char *const coop_choices_if_running[] = {"kill", "refuse", NULL};

@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/agent_folder.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/confine_private.h"
+#include "keeper/folders.h"
 #include "keeper/groups.h"
 #include "keeper/injections.h"
 #include "keeper/keeper.h"
@@ -21,6 +24,8 @@
 #include "keeper/reports.h"
 #include "keeper/session.h"
 #include "sandbox/filter.h"
+
+#define HIDDEN_MAX 4u
 
 static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 {
@@ -104,6 +109,37 @@ static void fill_root(const struct coop_grant *grant, int tree, struct coop_layo
 		.path = grant->path, .fd = tree, .dev = grant->dev, .ino = grant->ino};
 }
 
+/* Where it is not to be seen as /tmp, programs are told of it. */
+static int tell_tmp(struct coop_draft *draft, struct coop_confine *confine, const char *path)
+{
+	confine->tmpdir = coop_mem_strdup(path);
+	return confine->tmpdir ? 0 : coop_err_no_memory(draft->err);
+}
+
+/* What it has as /tmp, if that is not its own alone. Where it cannot be shown with other owners to a command of root's keeper, it is its
+ * own. */
+static int share_tmp(struct coop_draft *draft, struct coop_confine *confine,
+		     const struct coop_grant *tmp, struct coop_layout_root *root,
+		     struct coop_layout_input *input)
+{
+	struct coop_keeper *keeper = draft->agent->keeper;
+	bool view = confine->kind == COOP_CONFINE_NAMESPACES;
+	int tree = -1;
+
+	if (!tmp->path)
+		return 0;
+	if (keeper->host.root_keeper) {
+		/* As of the workspace: only the filter keeps it from making files that anybody runs as their owner. */
+		tree = view && confine->filter != COOP_FILTER_NONE ? show(keeper, confine, tmp)
+								   : -1;
+		if (tree < 0)
+			return 0;
+	}
+	fill_root(tmp, tree, root);
+	input->tmp = root;
+	return view ? 0 : tell_tmp(draft, confine, tmp->path);
+}
+
 /* The process's user has a name in its view, whoever he is. */
 static size_t name_user(struct coop_keeper *keeper, const struct coop_confine *confine,
 			struct coop_injection ret[COOP_USERS_FILES])
@@ -127,12 +163,29 @@ static void note_files(struct coop_confine *confine)
 			      "%s", confine->start->layout.note);
 }
 
+/* What is the keeper's own. NULL-terminated. */
+static void list_hidden(const struct coop_keeper *keeper, const struct coop_confine *confine,
+			const char *ret[HIDDEN_MAX + 1])
+{
+	/* Without a view of its own the process's own files are in the folder of files. */
+	bool files = confine->kind == COOP_CONFINE_NAMESPACES;
+	const char *const own[HIDDEN_MAX] = {keeper->state_dir, keeper->socket_path,
+					     keeper->gate_path, files ? keeper->files_dir : ""};
+	size_t count = 0;
+
+	for (size_t i = 0; i < HIDDEN_MAX; i++) {
+		if (*own[i])
+			ret[count++] = own[i];
+	}
+	ret[count] = NULL;
+}
+
 static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		   const struct coop_grants *grants)
 {
 	struct coop_keeper *keeper = draft->agent->keeper;
-	const char *hidden[] = {keeper->state_dir, keeper->socket_path, keeper->files_dir, NULL};
-	struct coop_layout_root writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX];
+	const char *hidden[HIDDEN_MAX + 1];
+	struct coop_layout_root writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX], tmp;
 	const char *others[COOP_HOMES_MAX] = {NULL};
 	int trees[COOP_GRANTS_MAX] = {0};
 	int r = coop_homes_spread(&grants->homes, &confine->policy, draft->err);
@@ -144,7 +197,9 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		.home = coop_homes_first(&grants->homes),
 		.other_homes = others,
 		.cwd = draft->process->labels.cwd,
-		.hidden = *hidden[0] ? hidden : hidden + 1,
+		.hidden = hidden,
+		/* Agents' folders are not each other's business. */
+		.emptied = *keeper->data_dir ? keeper->data_dir : NULL,
 		.writable = writable,
 		.writable_count = grants->writable_count,
 		.readable = readable,
@@ -159,11 +214,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		.ghosts = keeper->ghosts,
 	};
 
-	if (!*hidden[1])
-		hidden[1] = NULL;
-	/* Without a view of its own the process's own files are there. */
-	if (!*hidden[2] || confine->kind != COOP_CONFINE_NAMESPACES)
-		hidden[2] = NULL;
+	list_hidden(keeper, confine, hidden);
 	for (size_t i = 0; i < grants->writable_count; i++)
 		trees[i] = -1;
 	for (size_t i = 1; i < grants->homes.count; i++)
@@ -175,6 +226,8 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 	for (size_t i = 0; i < grants->readable_count; i++)
 		fill_root(&grants->readable[i], show(keeper, confine, &grants->readable[i]),
 			  &readable[i]);
+	if (r == 0)
+		r = share_tmp(draft, confine, &grants->tmp, &tmp, &input);
 	input.replaced_count = name_user(keeper, confine, users);
 	if (r == 0)
 		r = coop_layout_build(&input, &confine->start->layout, draft->err);
@@ -227,10 +280,17 @@ static int decide(struct coop_draft *draft, struct coop_confine *confine)
 	if (r == 0 && confine->policy.profile != COOP_PROFILE_FULL) {
 		r = coop_grants_open(draft, confine, &grants);
 		if (r == 0)
+			r = coop_grants_tmp(draft, confine, &grants);
+		if (r == 0)
 			r = coop_grants_cwd(draft, confine, &grants);
 		if (r == 0)
 			r = lay_out(draft, confine, &grants);
 		confine->no_tmpdir = r == 0 && !coop_grants_show_tmpdir(draft, confine, &grants);
+	} else if (r == 0 && !confine->policy.limits.tmp_bytes) {
+		COOP_AUTO_FREE char *tmp = coop_agent_folder_tmp(draft->agent);
+		r = tmp               ? tell_tmp(draft, confine, tmp)
+		    : errno == ENOMEM ? coop_err_no_memory(draft->err)
+				      : 0;
 	}
 	coop_grants_close(&grants);
 	if (r == 0)
@@ -280,6 +340,7 @@ void coop_confine_discard(struct coop_confine *confine)
 	coop_sandbox_policy_clear(&confine->policy);
 	coop_reports_drop(confine->achieved);
 	free(confine->asked);
+	free(confine->tmpdir);
 	free(confine);
 }
 
@@ -304,6 +365,8 @@ int coop_confine_hold(struct coop_process *process, struct coop_err *err)
 		layout->ghost_count = 0;
 		return 0;
 	}
+	/* Those that had been made by then are removed again. */
+	coop_folders_free(process->keeper);
 	r = coop_err_set(
 		err, COOP_SANDBOX_UNAVAILABLE,
 		"sandbox: files: no placeholder can be put where a protected path is missing: %s",
@@ -327,8 +390,10 @@ void coop_confine_over(struct coop_process *process)
 	if (!confine)
 		return;
 	coop_confine_started(process);
-	if (confine->ghost_count)
+	if (confine->ghost_count) {
 		coop_ghosts_drop(process->keeper->ghosts, confine->ghosts, confine->ghost_count);
+		coop_folders_free(process->keeper);
+	}
 	coop_ghosts_free_list(confine->ghosts, confine->ghost_count);
 	confine->ghosts = NULL;
 	confine->ghost_count = 0;

@@ -46,6 +46,7 @@ struct coop_confine {
 	char globs[96];            /* how many matches globs had; "": there were none */
 	struct coop_ghost *ghosts; /* placeholders that it holds */
 	size_t ghost_count;
+	char *tmpdir;   /* the /tmp that it shares, where it is not seen as /tmp; NULL: none */
 	bool no_tmpdir; /* what the door calls TMPDIR is not to be had in its view */
 	bool grouped, launched;
 	bool frozen, freezing;

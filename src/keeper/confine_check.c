@@ -3,6 +3,7 @@
 
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/agent_folder.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/confine_private.h"
 #include "keeper/keeper.h"
@@ -28,8 +29,8 @@ static bool in_repository(const char *path)
 static int check_place(const struct coop_keeper *keeper, const struct coop_homes *homes,
 		       const char *field, const char *path, struct coop_err *err)
 {
-	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->spool_dir,
-				   keeper->files_dir};
+	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->gate_path,
+				   keeper->spool_dir, keeper->files_dir};
 	const char *why = NULL;
 
 	if (!strcmp(path, "/"))
@@ -74,6 +75,8 @@ static int check_roots(const struct coop_agent *agent, const char *field, const 
 			return coop_err_field(err, COOP_BOUNDARY_ESCAPE, field,
 					      "%s %.300s lies outside the workspace of this agent",
 					      field, path);
+		if (coop_agent_folder(agent))
+			break; /* its own, wherever those above it are bound to */
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/agent_folder.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/confine_private.h"
 #include "keeper/keeper.h"
@@ -235,6 +236,27 @@ int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 		     : add_list(draft, "allow_read", confine->policy.allow_read, add_readable, ret);
 }
 
+int coop_grants_tmp(struct coop_draft *draft, const struct coop_confine *confine,
+		    struct coop_grants *grants)
+{
+	struct coop_err why = {0};
+
+	if (confine->policy.limits.tmp_bytes)
+		return 0;
+	COOP_AUTO_FREE char *path = coop_agent_folder_tmp(draft->agent);
+	if (!path)
+		return errno == ENOMEM ? coop_err_no_memory(draft->err) : 0;
+	int r = open_grant("tmp", path, O_DIRECTORY | O_NOFOLLOW, &grants->tmp, &why);
+	grants->tmp.shown = true;
+	if (r == 0)
+		return 0;
+	r = coop_err_set(draft->err, COOP_SANDBOX_UNAVAILABLE,
+			 "sandbox: files: what this agent has as /tmp cannot be opened: %.300s",
+			 why.message);
+	coop_err_detail(draft->err, "protection", "files");
+	return r;
+}
+
 static bool within_any(const struct coop_grant *grants, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -288,6 +310,31 @@ static int keep_inside(struct coop_draft *draft, const char *workspace,
 			      cwd, workspace);
 }
 
+/* By its name in the view, if it has one. */
+static int name_in_tmp(struct coop_draft *draft, const struct coop_confine *confine,
+		       const struct coop_grant *tmp)
+{
+	char **cwd = &draft->process->labels.cwd;
+	char name[COOP_PATH_SIZE];
+
+	if (confine->kind != COOP_CONFINE_NAMESPACES)
+		return 0;
+	(void)snprintf(name, sizeof name, "/tmp%s", *cwd + strlen(tmp->path));
+	free(*cwd);
+	*cwd = coop_mem_strdup(name);
+	return *cwd ? 0 : coop_err_no_memory(draft->err);
+}
+
+/* Of a folder of the agent's own all is shown, not only where it stands. */
+static const char *to_be_shown(const struct coop_draft *draft)
+{
+	const char *cwd = draft->process->labels.cwd, *root = own_root(draft);
+	const char *data = draft->agent->keeper->data_dir;
+
+	return *data && root && coop_path_within(root, data) && coop_path_within(cwd, root) ? root
+											    : cwd;
+}
+
 int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine,
 		    struct coop_grants *grants)
 {
@@ -295,13 +342,16 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 	const char *workspace = confine->policy.profile == COOP_PROFILE_WORKSPACE_WRITE
 					? confine->policy.workspace
 					: NULL;
+	if (grants->tmp.path && coop_path_within(draft->process->labels.cwd, grants->tmp.path))
+		return name_in_tmp(draft, confine, &grants->tmp);
 	int r = workspace ? keep_inside(draft, workspace, grants) : 0;
 
 	if (r < 0)
 		return r;
-	const char *cwd = draft->process->labels.cwd;
+	const char *cwd = draft->process->labels.cwd, *data = draft->agent->keeper->data_dir;
 	bool hidden =
 		confine->policy.root == COOP_ROOT_MINIMAL ||
+		(*data && coop_path_within(cwd, data) && strcmp(cwd, data) != 0) ||
 		(draft->agent->keeper->host.root_keeper && coop_homes_hold(&grants->homes, cwd) &&
 		 !coop_homes_has(&grants->homes, cwd));
 
@@ -324,7 +374,7 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 			"it the workspace (--workspace DIR)",
 			cwd);
 	struct coop_grant *grant = &grants->readable[grants->readable_count];
-	r = open_grant("cwd", cwd, O_DIRECTORY, grant, draft->err);
+	r = open_grant("cwd", to_be_shown(draft), O_DIRECTORY, grant, draft->err);
 	grants->readable_count += r == 0;
 	grant->shown = true;
 	return r;
@@ -358,4 +408,7 @@ void coop_grants_close(struct coop_grants *grants)
 		free(grants->readable[i].path);
 		(void)close(grants->readable[i].fd);
 	}
+	if (grants->tmp.path)
+		(void)close(grants->tmp.fd);
+	free(grants->tmp.path);
 }

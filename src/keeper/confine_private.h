@@ -20,14 +20,19 @@ struct coop_grant {
 struct coop_grants {
 	struct coop_grant writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX];
 	size_t writable_count, readable_count;
+	struct coop_grant
+		tmp; /* what is /tmp for all commands of the agent; path NULL: each has its own */
 	struct coop_homes homes; /* of the command's user */
 };
 
 /* Opens workspace, allow_write and allow_read; refuses what nobody may get. 0, or the error filled. */
 int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 		     struct coop_grants *ret);
+/* Opens what the agent's commands share as /tmp, unless a limit asks for a private one. 0, or the error filled. */
+int coop_grants_tmp(struct coop_draft *draft, const struct coop_confine *confine,
+		    struct coop_grants *grants);
 /* The working directory lies in the workspace, if there is one; the workspace is also where a request begins that names none. Without
- * one it must be seen in the view; where it would be hidden it is shown read-only. */
+ * one it must be seen in the view; where it would be hidden it is shown read-only. In the shared /tmp it is named as it is seen. */
 int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine,
 		    struct coop_grants *grants);
 /* Whether what a door offers as TMPDIR is there, and writable, in the view that has been laid out. */

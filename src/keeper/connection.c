@@ -23,8 +23,13 @@
 #define RETIRE_MS 2000
 /* A follower adds frames while less than this waits to be sent. */
 #define FILL_TARGET (512u << 10)
+/* Sizes of an output buffer that is worth handing on. */
+#define SPARE_MIN (64u << 10)
+#define SPARE_MAX (2u << 20)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
+static void say_fatal(struct coop_conn *conn, const char *code, const char *why,
+		      const char *reason);
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -43,7 +48,7 @@ static void on_timer_closed(uv_handle_t *handle)
 
 static void on_expired(uv_timer_t *timer)
 {
-	coop_conn_retire(timer->data, "the token has expired");
+	coop_conn_retire(timer->data, "the token has expired", "token_expired");
 }
 
 static void on_overdue(uv_timer_t *timer)
@@ -97,6 +102,16 @@ int coop_conn_become(struct coop_conn *conn, const struct coop_token *token)
 	return 0;
 }
 
+void coop_conn_narrow(struct coop_conn *conn, struct coop_agent *agent)
+{
+	struct coop_agent *before = conn->agent;
+
+	conn->agent = coop_agent_ref(agent);
+	conn->is_operator = false;
+	conn->narrowed = true;
+	coop_agent_unref(before);
+}
+
 /* Clients that do not read what they are told are not waited for. */
 static void close_soon(struct coop_conn *conn)
 {
@@ -111,7 +126,7 @@ static void close_soon(struct coop_conn *conn)
 	(void)uv_timer_start(conn->expiry, on_overdue, RETIRE_MS, 0);
 }
 
-void coop_conn_retire(struct coop_conn *conn, const char *why)
+void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reason)
 {
 	if (conn->closing || conn->gone)
 		return;
@@ -121,7 +136,7 @@ void coop_conn_retire(struct coop_conn *conn, const char *why)
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
 	conn->collecting = NULL;
 	end_leases(conn);
-	coop_conn_fatal(conn, "permission_denied", why);
+	say_fatal(conn, "permission_denied", why, reason);
 	close_soon(conn);
 }
 
@@ -175,7 +190,7 @@ bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size
 	return true;
 }
 
-int coop_conn_open(struct coop_keeper *keeper, int fd)
+int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 {
 	struct coop_conn *conn = coop_mem_zalloc(sizeof *conn);
 	int r = conn ? uv_poll_init(&keeper->loop, &conn->poll, fd) : -ENOMEM;
@@ -186,8 +201,8 @@ int coop_conn_open(struct coop_keeper *keeper, int fd)
 		return r;
 	}
 	conn->keeper = keeper;
-	conn->agent = coop_agent_ref(keeper->main);
-	conn->is_operator = true;
+	conn->is_operator = as == COOP_CONN_OPERATOR;
+	conn->agent = conn->is_operator ? coop_agent_ref(keeper->main) : NULL;
 	conn->fd = fd;
 	conn->poll.data = conn;
 	coop_list_init(&conn->requests);
@@ -221,7 +236,7 @@ void coop_conn_touch(struct coop_conn *conn)
 		coop_list_add(&conn->keeper->dirty, &conn->in_dirty);
 }
 
-void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
+static void say_fatal(struct coop_conn *conn, const char *code, const char *why, const char *reason)
 {
 	struct coop_jsonw w;
 	size_t start = coop_conn_frame_begin(conn, &w);
@@ -229,11 +244,21 @@ void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
 	coop_jsonw_begin(&w, "error");
 	coop_jsonw_string(&w, "code", code);
 	coop_jsonw_string(&w, "message", why);
+	if (reason) {
+		coop_jsonw_begin(&w, "details");
+		coop_jsonw_string(&w, "reason", reason);
+		coop_jsonw_end(&w);
+	}
 	coop_jsonw_end(&w);
 	coop_jsonw_bool(&w, "fatal", true);
 	(void)coop_conn_frame_end(conn, &w, start); /* without memory it ends without a word */
 	conn->closing = true;
 	coop_conn_touch(conn);
+}
+
+void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
+{
+	say_fatal(conn, code, why, NULL);
 }
 
 void coop_conn_close(struct coop_conn *conn)
@@ -255,11 +280,39 @@ void coop_conn_close(struct coop_conn *conn)
 	coop_keeper_check_idle(conn->keeper);
 }
 
+/* A large output buffer goes from one busy connection to the next: growing a new one for each turn costs as much as the bytes that it
+ * carries, and keeping one in each connection too much. */
+static void take_buffer(struct coop_conn *conn)
+{
+	struct coop_buf *spare = &conn->keeper->spare_out;
+
+	if (conn->out.data || !spare->data)
+		return;
+	conn->out = *spare;
+	*spare = (struct coop_buf){0};
+}
+
+/* All of it has been sent. */
+static void leave_buffer(struct coop_conn *conn)
+{
+	struct coop_buf *spare = &conn->keeper->spare_out;
+
+	if (spare->data || conn->out.capacity < SPARE_MIN || conn->out.capacity > SPARE_MAX) {
+		coop_buf_consume(&conn->out, coop_buf_size(&conn->out));
+		return;
+	}
+	*spare = conn->out;
+	spare->head = spare->tail = 0;
+	conn->out = (struct coop_buf){0};
+}
+
 /* Followers take turns, so that a busy one cannot keep the others from the client. Returns whether any had something. */
 static bool serve_follows(struct coop_conn *conn)
 {
 	bool any = false;
 
+	if (!coop_list_empty(&conn->follows))
+		take_buffer(conn);
 	COOP_LIST_EACH(&conn->follows, link)
 	{
 		if (coop_buf_size(&conn->out) >= FILL_TARGET)
@@ -304,14 +357,20 @@ static bool serve_ready(struct coop_conn *conn)
 /* Returns false when the connection is broken. */
 static bool send_out(struct coop_conn *conn)
 {
-	while (coop_buf_size(&conn->out)) {
-		ssize_t n = send(conn->fd, coop_buf_front(&conn->out), coop_buf_size(&conn->out),
-				 MSG_NOSIGNAL);
+	size_t size;
+
+	while (!conn->full && (size = coop_buf_size(&conn->out)) > 0) {
+		ssize_t n = send(conn->fd, coop_buf_front(&conn->out), size, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		coop_buf_consume(&conn->out, (size_t)n);
+		if (n < 0 && errno != EAGAIN)
+			return false;
+		/* Until there is room another try would only say so again. */
+		conn->full = n < 0 || (size_t)n < size;
+		if (n > 0 && (size_t)n == size)
+			leave_buffer(conn);
+		if (n > 0 && (size_t)n < size)
+			coop_buf_consume(&conn->out, (size_t)n);
 	}
 	return true;
 }
@@ -340,6 +399,8 @@ void coop_conn_flush(struct coop_conn *conn)
 		coop_conn_close(conn);
 		return;
 	}
+	if (!coop_buf_size(&conn->out) && conn->out.capacity >= SPARE_MIN)
+		leave_buffer(conn); /* taken for followers that had nothing */
 	update_interest(conn);
 	/* There is room again, and what waited for it is here already: no event will tell of it. */
 	if (conn->held && coop_conn_wants_input(conn))
@@ -365,6 +426,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	struct coop_conn *conn = poll->data;
 
 	conn->keeper->wakeups++;
+	if (events & UV_WRITABLE)
+		conn->full = false;
 	if ((events & UV_READABLE) && !conn->closing) {
 		if (!receive(conn)) {
 			coop_conn_close(conn);

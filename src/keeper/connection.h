@@ -22,10 +22,11 @@ struct coop_token;
 struct coop_conn {
 	struct coop_keeper *keeper;
 	struct coop_link in_keeper;
-	struct coop_agent *agent; /* that it acts as, a reference; NULL: a token was refused */
+	struct coop_agent *agent; /* that it acts as, a reference; NULL: nobody */
 	int64_t token;            /* that it has logged in with; 0: none */
 	int64_t expires_at;       /* the token, by the wall clock; 0: never */
 	bool is_operator;         /* the user's own, who has shown no token */
+	bool narrowed;            /* it has logged in as an agent, by its name */
 	bool used;                /* it has done more than look */
 	uv_timer_t *expiry;       /* of the token, or NULL */
 	int fd;
@@ -43,18 +44,27 @@ struct coop_conn {
 	struct coop_link in_dirty;       /* has something to send before the loop sleeps */
 	bool taking;                     /* frames are being taken: not again from within */
 	bool held;                       /* frames are here that there was no room to answer */
+	bool full;                       /* the socket takes no more; an event tells when it does */
 	bool closing;                    /* nothing more is read; closes when everything is sent */
 	bool gone;
 };
 
+enum coop_conn_as {
+	COOP_CONN_OPERATOR, /* main of the user whose keeper it is */
+	COOP_CONN_NOBODY,   /* until it logs in */
+};
+
 /* Takes over an accepted socket of the user's own and greets. 0 or -errno; the fd is closed then. */
-int coop_conn_open(struct coop_keeper *keeper, int fd);
+int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as);
 
 /* From now on it acts as the token's agent; with NULL as nobody. 0 or -ENOMEM: then as nobody, too. */
 int coop_conn_become(struct coop_conn *conn, const struct coop_token *token);
 
-/* Whoever it acted as is no more: says so, and ends it. */
-void coop_conn_retire(struct coop_conn *conn, const char *why);
+/* From now on it acts as that agent, which is its own or one below it. What holds for its token holds on. */
+void coop_conn_narrow(struct coop_conn *conn, struct coop_agent *agent);
+
+/* Whoever it acted as is no more: says so, with a word for programs, and ends it. */
+void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reason);
 
 /* Whether something that need not be sent may be added to its output. */
 bool coop_conn_has_room(const struct coop_conn *conn);

@@ -2,11 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "keeper/agent.h"
+#include "keeper/agent_folder.h"
 #include "keeper/env.h"
 #include "policy/paths.h"
 
@@ -22,6 +26,8 @@ static bool inside(const struct coop_agent *agent, const char *path)
 		if (agent->settings.workspace &&
 		    !coop_workspace_holds(agent->settings.workspace, path))
 			return false;
+		if (coop_agent_folder(agent))
+			break; /* its own, wherever those above it are bound to */
 	}
 	return true;
 }
@@ -72,6 +78,26 @@ static int resolve(struct coop_cwd *cwd, struct coop_err *err)
 	return 0;
 }
 
+/* Its place in the /tmp that the agent's commands share: the descriptor or -errno. Links that lead out of it are not followed (-EXDEV).
+ * False: it has no such place. */
+static bool open_in_tmp(const struct coop_agent *agent, const char *path, int *ret_fd)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+
+	if (!coop_path_within(path, "/tmp") || inside(agent, path))
+		return false;
+	COOP_AUTO_FREE char *tmp = coop_agent_folder_tmp(agent);
+	COOP_AUTO_FD int top = tmp ? open(tmp, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	if (top < 0)
+		return false;
+	path += strlen("/tmp");
+	*ret_fd = (int)syscall(SYS_openat2, top, *path ? path + 1 : ".", &how, sizeof how);
+	if (*ret_fd < 0)
+		*ret_fd = -errno;
+	return true;
+}
+
 int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop_cwd *ret,
 		  struct coop_err *err)
 {
@@ -84,11 +110,18 @@ int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop
 		*ret->path = 0;
 		return r;
 	}
-	ret->fd = open(ret->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int error = errno;
+	bool known = coop_path_make(&plain, NULL, ret->path);
+	int fd = -1, error = 0;
+	bool tmp = known && open_in_tmp(agent, plain.text, &fd);
+	if (!tmp)
+		fd = open(ret->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		error = tmp ? -fd : errno;
+	else
+		ret->fd = fd;
 	/* Of what is outside by its words it is not said whether it is there. */
-	if (ret->fd < 0 && bound &&
-	    !(coop_path_make(&plain, NULL, ret->path) && inside(agent, plain.text))) {
+	if (ret->fd < 0 &&
+	    (tmp ? error == EXDEV : bound && !(known && inside(agent, plain.text)))) {
 		*ret->path = 0;
 		return escape(err);
 	}
@@ -96,7 +129,7 @@ int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop
 		return not_there(err, ret->path, error);
 	r = resolve(ret, err);
 	/* A link may lead out, and what was checked is what will be entered. */
-	if (r == 0 && bound && !inside(agent, ret->path)) {
+	if (r == 0 && bound && !tmp && !inside(agent, ret->path)) {
 		*ret->path = 0;
 		r = escape(err);
 	}

@@ -14,7 +14,8 @@ struct coop_cwd {
 };
 
 /* Opens what `given` means for that agent (NULL: its first workspace root, else the user's home; relative paths start there). For an
- * agent that is bound to workspace roots it must lie in those of each level, however it is written. 0, or the error filled: boundary_escape, invalid_input (ret->path says which path, "" if it is none), or
+ * agent that is bound to workspace roots it must lie in those of each level, however it is written; or in the /tmp that its commands share, where `path` says where that is on
+ * disk. 0, or the error filled: boundary_escape, invalid_input (ret->path says which path, "" if it is none), or
  * spawn_failed for want of descriptors. */
 int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop_cwd *ret,
 		  struct coop_err *err);

@@ -6,6 +6,7 @@
 #include "keeper/kill.h"
 #include "keeper/orphans.h"
 #include "keeper/process.h"
+#include "keeper/progress.h"
 
 #define MS 1000000u
 #define STOP_GRACE_MS 5000u
@@ -126,6 +127,9 @@ static void due(struct coop_process *process, enum coop_deadline which)
 	case COOP_DUE_DRAINED:
 		drain_due(process, which);
 		break;
+	case COOP_DUE_TIDY:
+		coop_process_tidied(process);
+		break;
 	case COOP_DUE_RETENTION:
 		retention_over(process);
 		break;
@@ -133,6 +137,9 @@ static void due(struct coop_process *process, enum coop_deadline which)
 		for (int i = 0; i < process->stream_count; i++)
 			coop_stream_index_rest(&process->streams[i]);
 		coop_follow_wake(process);
+		break;
+	case COOP_DUE_PROGRESS:
+		coop_progress_due(process);
 		break;
 	case COOP_DUE_SHRINK:
 		for (int i = 0; i < process->stream_count; i++)

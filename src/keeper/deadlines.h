@@ -15,10 +15,12 @@ enum coop_deadline {
 	COOP_DUE_KILL_LIMIT, /* a kill answers at the latest then */
 	COOP_DUE_QUIET,      /* no byte for so long after the end: drained */
 	COOP_DUE_DRAINED,    /* drained at the latest */
+	COOP_DUE_TIDY, /* what still stands in folders after the end is waited for no longer */
 	COOP_DUE_RETENTION,
-	COOP_DUE_CHUNK,  /* an unfinished character has waited long enough for its rest */
-	COOP_DUE_SHRINK, /* an enlarged pipe has been quiet */
-	COOP_DUE_RETRY,  /* something could not be done for want of memory or descriptors */
+	COOP_DUE_CHUNK,    /* an unfinished character has waited long enough for its rest */
+	COOP_DUE_PROGRESS, /* the next note about one that runs */
+	COOP_DUE_SHRINK,   /* an enlarged pipe has been quiet */
+	COOP_DUE_RETRY,    /* something could not be done for want of memory or descriptors */
 	COOP_DUE_COUNT,
 };
 

@@ -12,12 +12,15 @@
 #include "keeper/choices.h"
 #include "keeper/confine.h"
 #include "keeper/cwd.h"
+#include "keeper/digest.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
+#include "keeper/progress.h"
 #include "keeper/quota.h"
 #include "keeper/request.h"
 #include "keeper/session.h"
 #include "keeper/shells.h"
+#include "keeper/spawn_failure.h"
 
 #define WORD_MAX (128u << 10) /* the kernel's, for one argument with its NUL */
 
@@ -124,11 +127,28 @@ static int take_cwd(struct coop_draft *draft)
 			      draft->err);
 
 	draft->cwd_fd = cwd.fd;
-	draft->cwd_missing = r < 0 && *cwd.path && draft->err->code == COOP_INVALID_INPUT;
+	draft->recordable = r < 0 && *cwd.path && draft->err->code == COOP_INVALID_INPUT;
 	if (!*cwd.path)
 		return r;
 	draft->process->labels.cwd = coop_mem_strdup(cwd.path);
 	return r == 0 && !draft->process->labels.cwd ? coop_err_no_memory(draft->err) : r;
+}
+
+/* Commands are started as one user: whoever names that one says nothing, and nobody else is to be had. */
+static int check_user(struct coop_draft *draft)
+{
+	const char *user = coop_arg_string(draft->args, "user", NULL);
+	char number[16];
+
+	(void)snprintf(number, sizeof number, "%u", geteuid());
+	if (!user || !strcmp(user, number) || (*user && !strcmp(user, coop_env_user())))
+		return 0;
+	draft->recordable = true;
+	int r = coop_spawn_failed_at(draft->err, "user", EPERM);
+	(void)snprintf(draft->err->message, sizeof draft->err->message,
+		       "the process could not be started: user: commands are started as %s alone",
+		       *coop_env_user() ? coop_env_user() : number);
+	return r;
 }
 
 static int64_t at_most(int64_t value, int64_t ceiling)
@@ -226,6 +246,20 @@ static int take_lease(struct coop_draft *draft)
 		       : 0;
 }
 
+/* What it asks to be told of besides. */
+static int take_reports(struct coop_draft *draft)
+{
+	struct coop_process *process = draft->process;
+	int64_t interval = coop_arg_int(draft->args, "progress_interval_ms", 0);
+	bool digest = coop_arg_bool(draft->args, "digest", false);
+
+	process->completion = coop_arg_bool(draft->args, "completion", false);
+	if ((digest && !(process->digest = coop_digest_new())) ||
+	    (interval && coop_progress_want(process, interval) < 0))
+		return coop_err_no_memory(draft->err);
+	return 0;
+}
+
 static int take_injections(struct coop_draft *draft)
 {
 	return coop_injections_read(draft->args, bytes_of(draft->request),
@@ -245,6 +279,8 @@ static int take_env(struct coop_draft *draft)
 		.n = confine->init ? 0 : keeper->registry.next_n,
 		.terminal = draft->process->pty,
 		.no_tmpdir = confine->no_tmpdir,
+		.tmpdir = confine->tmpdir,
+		.defaults = draft->agent->settings.extras.env,
 	};
 	int r = coop_env_build(draft->args, &how, &draft->env, draft->err);
 
@@ -260,8 +296,9 @@ int coop_draft_fill(struct coop_draft *draft)
 {
 	/* In this order: what is cheap to say no to comes first. */
 	static int (*const steps[])(struct coop_draft *) = {
-		take_lease, take_session,    take_streams,      take_stdin, check_alias,
-		take_cwd,   take_injections, coop_confine_make, take_env,   coop_draft_labels,
+		take_lease,      take_session,      take_reports, take_streams,
+		take_stdin,      check_alias,       take_cwd,     check_user,
+		take_injections, coop_confine_make, take_env,     coop_draft_labels,
 	};
 	bool shell = coop_arg_enum(draft->args, "mode", coop_choices_mode, 0) == 1;
 	struct coop_process *process;

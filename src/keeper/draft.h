@@ -29,7 +29,7 @@ struct coop_draft {
 	struct coop_env env;
 	struct coop_session *session; /* NULL: the default one */
 	int cwd_fd;
-	bool cwd_missing;
+	bool recordable; /* what is wrong may leave a record: no such directory, no such user */
 	struct coop_err *err;
 };
 

@@ -87,8 +87,7 @@ int coop_env_set(struct coop_env *env, const char *name, const char *value)
 	return 0;
 }
 
-static int check_variable(const char *argument, const char *name, const char *value,
-			  struct coop_err *err)
+int coop_env_check(const char *argument, const char *name, const char *value, struct coop_err *err)
 {
 	char field[160];
 
@@ -139,7 +138,7 @@ static int lay_base(struct coop_env *env, const json_t *offered, const struct co
 	json_object_foreach((json_t *)(uintptr_t)offered, name, value)
 	{
 		bool standard = may_inherit(name);
-		int r = check_variable("base_env", name, json_string_value(value), err);
+		int r = coop_env_check("base_env", name, json_string_value(value), err);
 		if (r < 0)
 			return r;
 		if (!standard && !coop_env_rules_inherits(rules, name))
@@ -156,6 +155,22 @@ static int lay_base(struct coop_env *env, const json_t *offered, const struct co
 	return 0;
 }
 
+/* The agent's own, where it still may have them. */
+static int lay_defaults(struct coop_env *env, const struct coop_env_how *how)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)how->defaults, name, value)
+	{
+		if (how->restricted && coop_env_injects(name))
+			continue;
+		if (coop_env_set(env, name, json_string_value(value)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int lay_over(struct coop_env *env, const json_t *variables, bool restricted,
 		    struct coop_err *err)
 {
@@ -164,7 +179,7 @@ static int lay_over(struct coop_env *env, const json_t *variables, bool restrict
 
 	json_object_foreach((json_t *)(uintptr_t)variables, name, value)
 	{
-		int r = check_variable("env", name, json_string_value(value), err);
+		int r = coop_env_check("env", name, json_string_value(value), err);
 		if (r < 0)
 			return r;
 		if (restricted && coop_env_injects(name)) {
@@ -196,14 +211,27 @@ const char *coop_env_home(void)
 	return home;
 }
 
+const char *coop_env_user(void)
+{
+	static char user[256];
+	static bool known;
+
+	if (!known) {
+		const struct passwd *entry = getpwuid(geteuid());
+		(void)snprintf(user, sizeof user, "%s", entry ? entry->pw_name : "");
+		known = true;
+	}
+	return user;
+}
+
 /* What a command gets if no door offers anything better. */
 static int set_standard(struct coop_env *env)
 {
-	static char user[256], shell[4096];
+	static char shell[4096];
+	const char *user = coop_env_user();
 
 	if (!*shell) {
 		const struct passwd *entry = getpwuid(geteuid());
-		(void)snprintf(user, sizeof user, "%s", entry ? entry->pw_name : "");
 		(void)snprintf(shell, sizeof shell, "%s",
 			       entry && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
 	}
@@ -242,7 +270,7 @@ static int remove_all(struct coop_env *env, const json_t *names, struct coop_err
 {
 	for (size_t i = 0; i < json_array_size(names); i++) {
 		const char *name = json_string_value(json_array_get(names, i));
-		int r = check_variable("env_remove", name, NULL, err);
+		int r = coop_env_check("env_remove", name, NULL, err);
 		if (r < 0)
 			return r;
 		drop(env, name);
@@ -263,6 +291,11 @@ int coop_env_build(const json_t *args, const struct coop_env_how *how, struct co
 			r = coop_err_no_memory(err);
 		if (r == 0)
 			r = lay_base(&env, coop_arg(args, "base_env"), how, err);
+		if (r == 0 && how->tmpdir && !find(&env, "TMPDIR") &&
+		    coop_env_set(&env, "TMPDIR", how->tmpdir) < 0)
+			r = coop_err_no_memory(err);
+		if (r == 0 && lay_defaults(&env, how) < 0)
+			r = coop_err_no_memory(err);
 	}
 	if (r == 0)
 		r = remove_all(&env, coop_arg(args, "env_remove"), err);

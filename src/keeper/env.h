@@ -25,12 +25,18 @@ struct coop_env_how {
 	uint64_t n;      /* for COOP_PROCESS; 0: without it */
 	bool terminal;   /* TERM is added where it is missing */
 	bool no_tmpdir;  /* TMPDIR is left out of what base_env offers */
+	const char *tmpdir; /* TMPDIR of a base that has none; NULL: none */
+	const json_t *
+		defaults; /* of the agent: over the base, under all that the arguments say; NULL: none */
 };
 
 /* Makes the environment that the spawn arguments base_env, env_mode, env_remove and env ask for. 0, or the error filled (it never holds a
  * value); then ret is untouched. */
 int coop_env_build(const json_t *args, const struct coop_env_how *how, struct coop_env *ret,
 		   struct coop_err *err);
+
+/* Whether a variable may be one (value NULL: as far as its name says). 0, or the error filled for `argument`.NAME. */
+int coop_env_check(const char *argument, const char *name, const char *value, struct coop_err *err);
 
 /* Sets one more; one of the same name goes. 0 or -ENOMEM. */
 int coop_env_set(struct coop_env *env, const char *name, const char *value);
@@ -42,5 +48,7 @@ void coop_env_clear(struct coop_env *env);
 
 /* The user's home folder, as the password database has it; "/" if unknown. Lives for ever. */
 const char *coop_env_home(void);
+/* The user's name, likewise; "" if unknown. */
+const char *coop_env_user(void);
 
 #endif

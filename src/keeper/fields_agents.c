@@ -41,6 +41,10 @@ static const struct coop_field agent_fields[] = {
 	ALWAYS("effective", OBJECT),
 	ALWAYS("use", OBJECT),
 	ALWAYS("tokens", INT),
+	ALWAYS("env_names", STRINGS),
+	ALWAYS("metadata", MAP),
+	MAYBE_NULL("expires_at", STRING),
+	MAYBE_NULL("folder", STRING),
 	END,
 };
 

@@ -3,6 +3,7 @@
 #include "keeper/env.h"
 #include "keeper/fields.h"
 #include "keeper/injections.h"
+#include "keeper/reader.h"
 #include "sandbox/policy.h"
 
 #define MS_MAX 315360000000LL /* ten years */
@@ -37,6 +38,7 @@
 		.name = NULL \
 	}
 
+#define TIDY BOOL("tidy", "not before its placeholders are gone from the workspace")
 #define AGENT(text) STRING("agent", AGENT_MAX, text)
 #define AGENT_NEEDED                                                                            \
 	{                                                                                       \
@@ -104,6 +106,12 @@ const struct coop_field coop_fields_id[] = {ID, END};
 		STRING("task", TEXT_MAX, "what it belongs to"),                                  \
 		STRING("alias", 256,                                                             \
 		       "a name of the caller's, unique among the agent's live processes"),       \
+		STRING("user", 256,                                                              \
+		       "the keeper's own user, by name or number; there is no other"),           \
+		BOOL("digest", "count and hash its output: the record's digest"),                \
+		BOOL("completion", "its end goes into its session's queue: completions"),        \
+		INT("progress_interval_ms", 100, MS_MAX,                                         \
+		    "notes about it after so long, then twice as long, up to 30 s"),             \
 		BOOL("record_failure",                                                           \
 		     "leave a finished record if the program cannot be executed"),               \
 		{.name = "sandbox",                                                              \
@@ -154,6 +162,14 @@ const struct coop_field coop_fields_wait[] = {
 	ID,
 	INT("timeout_ms", 0, MS_MAX, "answer then at the latest; default: no limit"),
 	INT("output_bytes", 0, 1 << 20, "send that much of each stream's retained beginning"),
+	TIDY,
+	END,
+};
+
+const struct coop_field coop_fields_wait_port[] = {
+	ID,
+	{.name = "port", .type = COOP_FIELD_INT, .required = true, .min = 1, .max = 65535},
+	INT("timeout_ms", 0, MS_MAX, "answer then at the latest; default: no limit"),
 	END,
 };
 
@@ -165,6 +181,19 @@ const struct coop_field coop_fields_read[] = {
 	INT("tail", 0, POSITION_MAX, "instead of cursor: so many bytes before the end"),
 	BOOL("drain", "release everything before next"),
 	BOOL("times", "when each event was read (combined)"),
+	STRING("reader", COOP_READER_NAME_MAX, "instead of cursor: where that reader is"),
+	END,
+};
+
+const struct coop_field coop_fields_reader[] = {
+	ID,
+	{.name = "reader",
+	 .type = COOP_FIELD_STRING,
+	 .required = true,
+	 .max = COOP_READER_NAME_MAX,
+	 .doc = "its name; the caller's own, of this process and stream"},
+	ENUM("stream", coop_choices_read_stream, "default stdout, of a terminal pty"),
+	INT("cursor", 0, POSITION_MAX, "where it is from now on; default: where it was"),
 	END,
 };
 
@@ -185,6 +214,7 @@ const struct coop_field coop_fields_follow[] = {
 	BOOL("drain", "release what has been sent (mode bytes)"),
 	ENUM("until", coop_choices_until,
 	     "exit (default), or eof: while descendants hold the pipes"),
+	TIDY,
 	END,
 };
 
@@ -206,6 +236,7 @@ const struct coop_field coop_fields_keep[] = {
 	ID,
 	ENUM("overflow", coop_choices_keep_overflow,
 	     "from now on, unless it spools; default: as it is"),
+	BOOL("completion", "its end goes into its session's queue, as of spawn"),
 	END,
 };
 
@@ -215,7 +246,8 @@ const struct coop_field coop_fields_signal[] = {
 	 .type = COOP_FIELD_SIGNAL,
 	 .required = true,
 	 .doc = "name (SIGTERM, term) or number"},
-	ENUM("target", coop_choices_target, "group (default), process, or tree"),
+	ENUM("target", coop_choices_target,
+	     "group (default), process, tree, or foreground: what runs in its terminal"),
 	END,
 };
 
@@ -239,9 +271,12 @@ const struct coop_field coop_fields_shutdown[] = {
 const struct coop_field coop_fields_cancel[] = {
 	{.name = "call_ids",
 	 .type = COOP_FIELD_STRINGS,
-	 .required = true,
 	 .max = 1000,
 	 .doc = "all that carries one of them ends"},
+	{.name = "ids",
+	 .type = COOP_FIELD_STRINGS,
+	 .max = 1000,
+	 .doc = "these end; unknown ones are left out"},
 	END,
 };
 
@@ -258,7 +293,8 @@ const struct coop_field coop_fields_session_end[] = {
 };
 
 const struct coop_field coop_fields_login[] = {
-	{.name = "token", .type = COOP_FIELD_STRING, .required = true, .max = 256},
+	STRING("token", 256, "its agent; or"),
+	AGENT("this one or one below it, by its path"),
 	END,
 };
 
@@ -269,29 +305,43 @@ const struct coop_field coop_fields_agent_list[] = {
 
 const struct coop_field coop_fields_agent_show[] = {AGENT_NEEDED, PRINCIPAL, END};
 
+#define AGENT_SETTINGS                                                                             \
+	INT("max_running", 0, 1000000, "live processes, those of agents below included"),          \
+		INT("max_buffer_bytes", 0, POSITION_MAX, "memory for output, likewise"),           \
+		INT("max_finished", 1, 1000000, "finished records kept in full"),                  \
+		BOOL("persistent", "may start what outlives its session"),                         \
+		BOOL("restricted", "may not set variables that change what programs load"),        \
+		{.name = "workspace",                                                              \
+		 .type = COOP_FIELD_STRINGS,                                                       \
+		 .max = COOP_WORKSPACE_MAX,                                                        \
+		 .doc = "directories that working directories must lie in"},                       \
+		{.name = "policy", .type = COOP_FIELD_OBJECT, .doc = "what it may run"},           \
+		{.name = "sandbox",                                                                \
+		 .type = COOP_FIELD_OBJECT,                                                        \
+		 .fields = coop_sandbox_fields,                                                    \
+		 .doc = "the most that its processes and those of agents below may have"},         \
+		{.name = "limits",                                                                 \
+		 .type = COOP_FIELD_OBJECT,                                                        \
+		 .fields = coop_limits_fields,                                                     \
+		 .doc = "likewise; memory_bytes, cpu_quota and max_pids of all of them together"}, \
+		{.name = "env",                                                                    \
+		 .type = COOP_FIELD_MAP,                                                           \
+		 .max = COOP_ENV_MAX,                                                              \
+		 .doc = "variables that its processes begin with; never shown"},                   \
+		{.name = "metadata",                                                               \
+		 .type = COOP_FIELD_MAP,                                                           \
+		 .max = COOP_AGENT_METADATA_MAX,                                                   \
+		 .doc = "words of whoever makes it"},                                              \
+		INT("expires_in_ms", 1, MS_MAX, "it is removed then; default: never"),
+
 const struct coop_field coop_fields_agent_add[] = {
 	AGENT_NEEDED,
 	PRINCIPAL,
-	INT("max_running", 0, 1000000, "live processes, those of agents below included"),
-	INT("max_buffer_bytes", 0, POSITION_MAX, "memory for output, likewise"),
-	INT("max_finished", 1, 1000000, "finished records kept in full"),
-	BOOL("persistent", "may start what outlives its session"),
-	BOOL("restricted", "may not set variables that change what programs load"),
-	{.name = "workspace",
-	 .type = COOP_FIELD_STRINGS,
-	 .max = COOP_WORKSPACE_MAX,
-	 .doc = "directories that working directories must lie in"},
-	{.name = "policy", .type = COOP_FIELD_OBJECT, .doc = "what it may run"},
-	{.name = "sandbox",
-	 .type = COOP_FIELD_OBJECT,
-	 .fields = coop_sandbox_fields,
-	 .doc = "the most that its processes and those of agents below may have"},
-	{.name = "limits",
-	 .type = COOP_FIELD_OBJECT,
-	 .fields = coop_limits_fields,
-	 .doc = "likewise; memory_bytes, cpu_quota and max_pids of all of them together"},
+	AGENT_SETTINGS BOOL("folder", "it gets a folder of its own to work in, which goes with it"),
 	END,
 };
+
+const struct coop_field coop_fields_agent_set[] = {AGENT_NEEDED, PRINCIPAL, AGENT_SETTINGS END};
 
 const struct coop_field coop_fields_agent_remove[] = {
 	AGENT_NEEDED,
@@ -331,6 +381,14 @@ const struct coop_field coop_fields_follow_events[] = {
 	STRING("agent", TEXT_MAX, "only that agent"),
 	STRING("session", TEXT_MAX, "only that session"),
 	BOOL("replay", "first the ends of what has ended already; default true"),
+	END,
+};
+
+const struct coop_field coop_fields_completions[] = {
+	STRING("session", ID_MAX, "whose queue; default: the agent's own"),
+	BOOL("take", "they leave the queue; default true"),
+	INT("limit", 1, 100, "at most so many of each; default 10"),
+	INT("timeout_ms", 0, MS_MAX, "wait for something so long; default 0"),
 	END,
 };
 

@@ -2,6 +2,13 @@
 #include "keeper/fields.h"
 #include "keeper/record.h"
 
+static const struct coop_field digest_fields[] = {
+	ALWAYS("bytes", INT),
+	ALWAYS("lines", INT),
+	ALWAYS("sha256", STRING),
+	END,
+};
+
 /* What a brief record leaves out is not required. */
 const struct coop_field coop_record_fields[] = {
 	ALWAYS("id", STRING),
@@ -30,10 +37,12 @@ const struct coop_field coop_record_fields[] = {
 	MAYBE_NULL("started_at", STRING),
 	MAYBE_NULL("ended_at", STRING),
 	ALWAYS("duration_ms", INT),
+	MAYBE_NULL("last_output_at", STRING),
 	MAYBE_NULL("exit", OBJECT),
 	MAYBE_NULL("end_cause", STRING),
 	ALWAYS("stdin_open", BOOL),
 	ALWAYS("on_exit", STRING),
+	ALWAYS("completion", BOOL),
 	ALWAYS("descendants", INT),
 	ALWAYS("stats", OBJECT),
 	ALWAYS("receipt", BOOL),
@@ -46,6 +55,7 @@ const struct coop_field coop_record_fields[] = {
 	SOMETIMES("stdout_path", STRING),
 	SOMETIMES("stderr_path", STRING),
 	SOMETIMES("output_path", STRING),
+	{.name = "digest", .type = COOP_FIELD_OBJECT, .nullable = true, .fields = digest_fields},
 	SOMETIMES("blocked_on_stdin", BOOL),
 	SOMETIMES("echo_off", BOOL),
 	SOMETIMES("limits", OBJECT),
@@ -59,6 +69,18 @@ const struct coop_field coop_results_process[] = {OF("process", OBJECT, coop_rec
 
 const struct coop_field coop_results_processes[] = {
 	OF("processes", OBJECTS, coop_record_fields),
+	ALWAYS("more", BOOL),
+	END,
+};
+
+static const struct coop_field note_fields[] = {
+	ALWAYS("id", STRING),      ALWAYS("bytes", OBJECT), ALWAYS("new_bytes", INT),
+	ALWAYS("silence_ms", INT), ALWAYS("at", STRING),    END,
+};
+
+const struct coop_field coop_results_completions[] = {
+	OF("processes", OBJECTS, coop_record_fields),
+	OF("notes", OBJECTS, note_fields),
 	ALWAYS("more", BOOL),
 	END,
 };
@@ -79,9 +101,25 @@ const struct coop_field coop_results_wait[] = {
 	END,
 };
 
+const struct coop_field coop_results_wait_port[] = {
+	ALWAYS("listening", BOOL),
+	ALWAYS("timed_out", BOOL),
+	MAYBE_NULL("address", STRING),
+	MAYBE_NULL("pid", INT),
+	OF("process", OBJECT, coop_record_fields),
+	END,
+};
+
 static const struct coop_field event_fields[] = {
 	ALWAYS("cursor", INT), ALWAYS("stream", STRING), ALWAYS("offset", INT),
 	ALWAYS("bytes", INT),  ALWAYS("at", STRING),     END,
+};
+
+static const struct coop_field gap_fields[] = {
+	ALWAYS("from_cursor", INT),
+	ALWAYS("to_cursor", INT),
+	ALWAYS("bytes", INT),
+	END,
 };
 
 const struct coop_field coop_results_read[] = {
@@ -90,12 +128,23 @@ const struct coop_field coop_results_read[] = {
 	ALWAYS("next", INT),
 	ALWAYS("bytes", INT),
 	ALWAYS("bytes_dropped", INT),
+	SOMETIMES("bytes_before", INT),
+	SOMETIMES("first", INT),
 	SOMETIMES("events_dropped", INT),
+	{.name = "gaps", .type = COOP_FIELD_OBJECTS, .fields = gap_fields},
 	ALWAYS("total", INT),
 	ALWAYS("eof", BOOL),
 	ALWAYS("drained_eof", BOOL),
 	ALWAYS("state", STRING),
 	{.name = "events", .type = COOP_FIELD_OBJECTS, .fields = event_fields},
+	END,
+};
+
+const struct coop_field coop_results_reader[] = {
+	ALWAYS("reader", STRING),
+	ALWAYS("stream", STRING),
+	ALWAYS("cursor", INT),
+	ALWAYS("previous", INT),
 	END,
 };
 
@@ -119,11 +168,8 @@ const struct coop_field coop_results_close_stdin[] = {ALWAYS("closed", BOOL),
 const struct coop_field coop_results_resize[] = {ALWAYS("cols", INT), ALWAYS("rows", INT), END};
 
 const struct coop_field coop_results_signal[] = {
-	ALWAYS("sent", BOOL),
-	ALWAYS("signal", INT),
-	ALWAYS("signal_name", STRING),
-	ALWAYS("state", STRING),
-	END,
+	ALWAYS("sent", BOOL),     ALWAYS("signal", INT),   ALWAYS("signal_name", STRING),
+	MAYBE_NULL("group", INT), ALWAYS("state", STRING), END,
 };
 
 /* Pids are integers; a table has no type for a list of those, so the lists are told as any. */
@@ -167,6 +213,31 @@ const struct coop_field coop_results_release[] = {
 
 const struct coop_field coop_results_gc[] = {ALWAYS("released", INT), END};
 
+static const struct coop_field histogram_fields[] = {
+	{.name = "buckets", .type = COOP_FIELD_OBJECTS, .required = true},
+	ALWAYS("count", INT),
+	ALWAYS("sum", NUMBER),
+	END,
+};
+
+const struct coop_field coop_results_metrics[] = {
+	ALWAYS("started_at", STRING),
+	ALWAYS("processes", OBJECT),
+	ALWAYS("starts", INT),
+	ALWAYS("start_failures", INT),
+	ALWAYS("ends", OBJECT),
+	OF("spawn_seconds", OBJECT, histogram_fields),
+	OF("exit_seconds", OBJECT, histogram_fields),
+	ALWAYS("bytes", OBJECT),
+	ALWAYS("subscribers", INT),
+	ALWAYS("gaps", INT),
+	ALWAYS("protections", OBJECT),
+	ALWAYS("memory", OBJECT),
+	ALWAYS("fds", OBJECT),
+	ALWAYS("connections", INT),
+	END,
+};
+
 const struct coop_field coop_results_info[] = {
 	ALWAYS("version", STRING),
 	ALWAYS("protocol", INT),
@@ -176,6 +247,7 @@ const struct coop_field coop_results_info[] = {
 	MAYBE_NULL("sandbox", OBJECT),
 	ALWAYS("started_at", STRING),
 	MAYBE_NULL("socket", STRING),
+	MAYBE_NULL("gate", STRING),
 	MAYBE_NULL("state_dir", STRING),
 	ALWAYS("processes", OBJECT),
 	MAYBE_NULL("connections", INT),

@@ -68,6 +68,7 @@ static void say_gap(struct coop_follow *follow, unsigned stream, uint64_t from, 
 {
 	struct coop_jsonw w;
 
+	follow->request->keeper->meters.gaps++;
 	coop_request_event(follow->request, "gap", &w);
 	coop_jsonw_string(&w, "stream", coop_stream_name(stream));
 	coop_jsonw_uint(&w, "from", from);
@@ -75,17 +76,32 @@ static void say_gap(struct coop_follow *follow, unsigned stream, uint64_t from, 
 	coop_request_event_end(follow->request, &w);
 }
 
+static void write_known(struct coop_jsonw *w, const char *name, bool known, uint64_t number)
+{
+	if (known)
+		coop_jsonw_uint(w, name, number);
+	else
+		coop_jsonw_null(w, name);
+}
+
 static void say_event_gap(struct coop_follow *follow, uint64_t to, bool bytes_known, uint64_t bytes)
 {
+	const struct coop_index *index = &follow->request->process->index;
 	struct coop_jsonw w;
+	uint64_t before;
+	bool known = coop_index_bytes_before(index, to, &before);
 
+	/* What was fetched from the disk may have left the index meanwhile. */
+	if (!known && follow->bytes_known && bytes_known) {
+		before = follow->bytes_before + bytes;
+		known = true;
+	}
+	follow->request->keeper->meters.gaps++;
 	coop_request_event(follow->request, "gap", &w);
 	coop_jsonw_uint(&w, "from_cursor", follow->cursor);
 	coop_jsonw_uint(&w, "to_cursor", to);
-	if (bytes_known)
-		coop_jsonw_uint(&w, "bytes", bytes);
-	else
-		coop_jsonw_null(&w, "bytes");
+	write_known(&w, "bytes", bytes_known, bytes);
+	write_known(&w, "bytes_before", known, before);
 	coop_request_event_end(follow->request, &w);
 	follow->cursor = to;
 }
@@ -290,7 +306,7 @@ static bool at_end(const struct coop_follow *follow)
 {
 	const struct coop_process *process = follow->request->process;
 
-	if (!process->told || follow->fetch)
+	if (!process->told || follow->fetch || (follow->tidy && !coop_process_tidy(process)))
 		return false;
 	if (follow->by_event)
 		return follow->cursor >= process->exit_cursor;
@@ -395,8 +411,10 @@ void coop_op_follow(struct coop_request *request)
 	follow->by_event = by_event;
 	follow->until_eof = !strcmp(coop_arg_string(request->args, "until", "exit"), "eof");
 	follow->drain = coop_arg_bool(request->args, "drain", false);
+	follow->tidy = coop_arg_bool(request->args, "tidy", false);
 	follow->cursor = (uint64_t)coop_arg_int(request->args, "since", 0);
-	follow->bytes_known = follow->cursor == 0;
+	follow->bytes_known =
+		coop_index_bytes_before(&process->index, follow->cursor, &follow->bytes_before);
 	set_positions(follow, process, request->args);
 	coop_request_hold(request, process);
 	request->state = follow;

@@ -14,7 +14,7 @@ struct coop_request;
 struct coop_follow {
 	struct coop_request *request;
 	struct coop_link in_process, in_conn;
-	bool by_event, until_eof, drain;
+	bool by_event, until_eof, drain, tidy;
 	bool wanted[4];        /* by stream number */
 	uint64_t position[4];  /* mode bytes */
 	uint64_t cursor;       /* mode events */

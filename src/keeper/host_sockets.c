@@ -1,8 +1,8 @@
 #include "keeper/host_sockets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,22 +128,35 @@ void coop_host_sockets_clear(struct coop_host_sockets *sockets)
 	forget(sockets);
 	coop_buf_clear(&sockets->names);
 	coop_buf_clear(&sockets->table);
+	if (sockets->opened)
+		(void)close(sockets->fd);
+	sockets->opened = false;
+}
+
+/* 0 or -errno. */
+static int read_table(struct coop_host_sockets *sockets)
+{
+	if (!sockets->opened) {
+		sockets->fd = open(TABLE, O_RDONLY | O_CLOEXEC);
+		if (sockets->fd < 0)
+			return -errno;
+		sockets->opened = true;
+	}
+	coop_buf_consume(&sockets->table, coop_buf_size(&sockets->table));
+	int r = coop_textfile_read_again(sockets->fd, TABLE_MAX, &sockets->table);
+	/* As much as there is room for. */
+	return r == -EFBIG ? 0 : r;
 }
 
 const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets)
 {
-	struct coop_buf *table = &sockets->table;
 	uint64_t now = coop_clock_now();
 
 	if (sockets->count > MANY && now - sockets->read_at < KEPT_NS)
 		return (const char *const *)sockets->paths;
 	sockets->read_at = now;
-	coop_buf_consume(table, coop_buf_size(table));
-	int r = coop_textfile_read(TABLE, TABLE_MAX, table);
-	/* As much as there is room for. */
-	if (r == -EFBIG)
-		r = 0;
-	char *text = (char *)coop_buf_front(table);
+	int r = read_table(sockets);
+	char *text = (char *)coop_buf_front(&sockets->table);
 	char **names = r < 0 ? NULL : coop_mem_alloc((find_paths(text, NULL) + 1) * sizeof *names);
 	if (!names)
 		return (const char *const *)sockets->paths;

@@ -3,6 +3,7 @@
 #ifndef COOP_KEEPER_HOST_SOCKETS_H
 #define COOP_KEEPER_HOST_SOCKETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,8 @@ struct coop_host_sockets {
 	uint64_t read_at, resolved_at; /* monotonic */
 	struct coop_buf names;         /* that they were found by: each with its NUL, sorted */
 	struct coop_buf table;         /* the kernel's list */
+	int fd;                        /* of it, once it is opened */
+	bool opened;
 };
 
 /* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond the bound the rest is left out.

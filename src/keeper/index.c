@@ -41,6 +41,7 @@ int coop_index_add(struct coop_index *index, struct coop_index_event event)
 {
 	int r = 0;
 
+	index->bytes += event.size;
 	if (index->next - index->first == index->capacity && index->capacity < index->limit)
 		r = grow(index);
 	if (!index->capacity) {
@@ -52,4 +53,27 @@ int coop_index_add(struct coop_index *index, struct coop_index_event event)
 		index->forgotten_bytes += coop_index_get(index, index->first++)->size;
 	index->events[index->next++ % index->capacity] = event;
 	return r;
+}
+
+static uint64_t sum(const struct coop_index *index, uint64_t from, uint64_t to)
+{
+	uint64_t bytes = 0;
+
+	for (; from < to; from++)
+		bytes += coop_index_get(index, from)->size;
+	return bytes;
+}
+
+bool coop_index_bytes_before(const struct coop_index *index, uint64_t number, uint64_t *ret_bytes)
+{
+	if (number < index->first || number > index->next) {
+		*ret_bytes = 0;
+		return number == 0;
+	}
+	/* From whichever side is nearer: readers mostly are at one of the two ends. */
+	if (number - index->first <= index->next - number)
+		*ret_bytes = index->forgotten_bytes + sum(index, index->first, number);
+	else
+		*ret_bytes = index->bytes - sum(index, number, index->next);
+	return true;
 }

@@ -3,6 +3,7 @@
 #ifndef COOP_KEEPER_INDEX_H
 #define COOP_KEEPER_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct coop_index {
 	size_t capacity, limit;
 	uint64_t first, next;     /* retained: first <= n < next */
 	uint64_t forgotten_bytes; /* of the events before first */
+	uint64_t bytes;           /* of all there ever were */
 };
 
 void coop_index_clear(struct coop_index *index);
@@ -31,5 +33,8 @@ int coop_index_add(struct coop_index *index, struct coop_index_event event);
 
 /* The event `number`, first <= number < next. */
 const struct coop_index_event *coop_index_get(const struct coop_index *index, uint64_t number);
+
+/* How many bytes the events before `number` have. False, and 0 in it: it is between 0 and first, and nobody knows any more, or past next. */
+bool coop_index_bytes_before(const struct coop_index *index, uint64_t number, uint64_t *ret_bytes);
 
 #endif

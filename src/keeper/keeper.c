@@ -13,11 +13,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "keeper/change.h"
 #include "keeper/connection.h"
 #include "keeper/eviction.h"
 #include "keeper/kill.h"
 #include "keeper/listener.h"
 #include "keeper/op_operator.h"
+#include "keeper/op_port.h"
 #include "keeper/orphans.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
@@ -298,7 +300,6 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->ended);
 	coop_list_init(&keeper->subscribers);
 	keeper->started_at = coop_clock_wall_ms();
-	keeper->listen_fd = -1;
 	keeper->mark = COOP_MARK_BASE;
 	uint64_t random = 0;
 	if (getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
@@ -324,6 +325,8 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	keeper->trim_timer.data = keeper;
 	(void)uv_timer_init(&keeper->loop, &keeper->idle_timer);
 	keeper->idle_timer.data = keeper;
+	(void)uv_timer_init(&keeper->loop, &keeper->expiry);
+	keeper->expiry.data = keeper;
 	coop_journal_init(keeper);
 	r = coop_registry_init(keeper, err);
 	if (r == 0)
@@ -341,6 +344,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	if (!keeper->ghosts)
 		return coop_err_no_memory(err);
 	coop_nets_init(keeper);
+	coop_op_port_init(keeper);
 	coop_list_init(&keeper->reports);
 	coop_slots_init(keeper);
 	coop_groups_init(keeper);
@@ -455,6 +459,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 			 keeper->journal.count);
 		return false;
 	}
+	coop_changes_drop(keeper);
 	coop_journal_free(keeper);
 	for (int i = 0; i < 8; i++)
 		(void)uv_run(&keeper->loop, UV_RUN_NOWAIT);
@@ -465,6 +470,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	(void)uv_loop_close(&keeper->loop);
 	for (size_t i = 0; i < 3; i++)
 		(void)close((const int[]){keeper->child_fd, keeper->null_fd, keeper->spare_fd}[i]);
+	coop_buf_clear(&keeper->spare_out);
 	coop_tree_free(keeper);
 	coop_ghosts_free(keeper->ghosts);
 	coop_groups_free(keeper);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "keeper/agent.h"
@@ -19,7 +20,10 @@
 #include "keeper/journal.h"
 #include "keeper/launcher.h"
 #include "keeper/list.h"
+#include "keeper/listener.h"
+#include "keeper/meters.h"
 #include "keeper/net.h"
+#include "keeper/ports.h"
 #include "keeper/registry.h"
 #include "keeper/slots.h"
 #include "keeper/tree.h"
@@ -50,11 +54,14 @@ struct coop_keeper {
 	struct coop_slots slots;
 	struct coop_groups groups;
 	struct coop_nets nets;
+	struct coop_ports ports;
 	struct coop_link reports; /* see reports.h */
 	struct coop_tree tree;
 
 	char socket_path[4096]; /* "" for a private keeper */
+	char gate_path[108];    /* "": there is none; no longer than sun_path */
 	char state_dir[4096];   /* "" for a private keeper */
+	char data_dir[4096];    /* for agents' folders; "" for a private keeper */
 	char spool_dir[4096];   /* "" until the first spool */
 	char files_dir
 		[4096]; /* "" until it is needed: files for processes without a view of their own */
@@ -71,9 +78,9 @@ struct coop_keeper {
 	struct coop_link changes, questions; /* that wait for their turn with the disk */
 	int64_t last_row;   /* numbers of agents and tokens where there is no database */
 	unsigned disk_jobs; /* that the helper thread has not finished */
-	int listen_fd, lock_fd, spare_fd, null_fd;
-	uv_poll_t listen_poll;
-	bool listening;
+	int lock_fd, spare_fd, null_fd;
+	struct coop_buf spare_out; /* a large buffer that no connection uses at the moment */
+	struct coop_listener door, gate;
 	bool private_mode, on_demand;
 	bool recording; /* processes are recorded in the store, not only agents and tokens */
 	bool changing;  /* one of the changes has its turn */
@@ -87,12 +94,14 @@ struct coop_keeper {
 	struct coop_link principals;
 	struct coop_agent *main;  /* of the user whose keeper it is */
 	struct coop_map tokens;   /* by id */
+	uv_timer_t expiry;        /* of the agent that ends next */
 	struct coop_link crowded; /* agents with more finished records than they may keep */
 	uint64_t last_session, session_end; /* numbers that this keeper may give; 0: no end */
 	struct coop_link subscribers;
 	uint64_t
 		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */
 	uint64_t wakeups;
+	struct coop_meters meters;
 
 	uv_poll_t on_child;
 	int child_fd; /* signalfd */

@@ -49,12 +49,15 @@ static size_t whole_characters(const char *text, size_t size, size_t max)
 	return kept;
 }
 
+/* In memory of just its size: a record keeps several of these, and there may be thousands. */
 static char *finish(struct coop_buf *out, bool failed)
 {
-	if (!failed && coop_buf_append(out, "", 1) == 0)
-		return (char *)out->data;
+	char *text = failed || coop_buf_append(out, "", 1) < 0
+			     ? NULL
+			     : coop_mem_strdup((const char *)coop_buf_front(out));
+
 	coop_buf_clear(out);
-	return NULL;
+	return text;
 }
 
 static char *cut(const char *text, size_t size, size_t max, bool *truncated)

@@ -15,7 +15,6 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/paths.h"
 #include "keeper/connection.h"
 #include "keeper/freeze.h"
@@ -172,13 +171,6 @@ static bool welcome(struct coop_keeper *keeper, int fd)
 	return !keeper->loose || !coop_peer_confined(keeper, peer.pid);
 }
 
-/* What listen_poll carries, from open to close. */
-struct listener {
-	struct coop_keeper *keeper;
-	uv_timer_t again; /* runs while not even the spare descriptor is there */
-	bool starved;
-};
-
 static void on_connection(uv_poll_t *poll, int status, int events);
 static void on_again(uv_timer_t *timer);
 
@@ -190,28 +182,28 @@ static bool has_spare(struct coop_keeper *keeper)
 }
 
 /* A connection that nobody takes keeps the socket ready: it is not looked at for a while, or the loop would not come to rest. */
-static void pause_accepting(struct listener *listener)
+static void pause_accepting(struct coop_listener *listener)
 {
 	if (!listener->starved)
 		coop_log(COOP_LOG_WARN, "no file descriptor left: connections have to wait");
 	listener->starved = true;
-	(void)uv_poll_stop(&listener->keeper->listen_poll);
+	(void)uv_poll_stop(&listener->poll);
 	(void)uv_timer_start(&listener->again, on_again, STARVED_MS, 0);
 }
 
 static void on_again(uv_timer_t *timer)
 {
-	struct listener *listener = timer->data;
+	struct coop_listener *listener = timer->data;
 
 	if (!has_spare(listener->keeper) ||
-	    uv_poll_start(&listener->keeper->listen_poll, UV_READABLE, on_connection) < 0)
+	    uv_poll_start(&listener->poll, UV_READABLE, on_connection) < 0)
 		pause_accepting(listener);
 	else
 		listener->starved = false;
 }
 
 /* No descriptor is left: the spare one lets the client be turned away instead of hanging in the queue. */
-static void turn_away(struct listener *listener)
+static void turn_away(struct coop_listener *listener)
 {
 	struct coop_keeper *keeper = listener->keeper;
 	int fd = -1;
@@ -219,7 +211,7 @@ static void turn_away(struct listener *listener)
 	if (keeper->spare_fd >= 0) {
 		(void)close(keeper->spare_fd);
 		keeper->spare_fd = -1;
-		fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
 	}
 	if (fd >= 0) {
 		(void)close(fd);
@@ -231,13 +223,13 @@ static void turn_away(struct listener *listener)
 
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
-	struct listener *listener = poll->data;
+	struct coop_listener *listener = poll->data;
 	struct coop_keeper *keeper = listener->keeper;
 
 	(void)status;
 	(void)events;
 	for (;;) {
-		int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
 			turn_away(listener);
 			return;
@@ -249,67 +241,92 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		    keeper->connection_count >= keeper->conf.settings.max_connections ||
 		    (rlim_t)fd + FDS_FOR_LOOKING >= keeper->fd_limit)
 			(void)close(fd);
-		else
-			(void)coop_conn_open(
-				keeper,
-				fd); /* without memory it is closed: the client tries again */
+		else /* without memory it is closed: the client tries again */
+			(void)coop_conn_open(keeper, fd, listener->as);
 	}
 }
 
-static int watch(struct coop_keeper *keeper)
+static int watch(struct coop_listener *listener)
 {
-	struct listener *listener = coop_mem_zalloc(sizeof *listener);
+	struct coop_keeper *keeper = listener->keeper;
+	int r = uv_poll_init(&keeper->loop, &listener->poll, listener->fd);
 
-	if (!listener)
-		return -ENOMEM;
-	int r = uv_poll_init(&keeper->loop, &keeper->listen_poll, keeper->listen_fd);
-	if (r < 0) {
-		free(listener);
+	if (r < 0)
 		return r;
-	}
-	listener->keeper = keeper;
 	(void)uv_timer_init(&keeper->loop, &listener->again);
-	listener->again.data = listener;
-	keeper->listen_poll.data = listener;
-	keeper->listening = true;
-	return uv_poll_start(&keeper->listen_poll, UV_READABLE, on_connection);
+	listener->poll.data = listener->again.data = listener;
+	listener->open = true;
+	return uv_poll_start(&listener->poll, UV_READABLE, on_connection);
+}
+
+/* 0 or -errno. */
+static int open_at(struct coop_listener *listener, const char *path)
+{
+	struct sockaddr_un address = address_of(path);
+	int r = 0;
+
+	(void)unlink(path); /* we hold the lock: whatever is there is left over */
+	listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mode_t mask = umask(0077);
+	if (listener->fd < 0 ||
+	    bind(listener->fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+	    listen(listener->fd, BACKLOG) < 0)
+		r = -errno;
+	(void)umask(mask);
+	if (r == 0)
+		r = watch(listener);
+	if (r < 0 && listener->fd >= 0 && !listener->open)
+		(void)close(listener->fd);
+	return r;
+}
+
+static void close_one(struct coop_listener *listener, const char *path)
+{
+	if (!listener->open)
+		return;
+	listener->open = false;
+	uv_close((uv_handle_t *)&listener->poll, NULL);
+	uv_close((uv_handle_t *)&listener->again, NULL);
+	(void)close(listener->fd);
+	listener->fd = -1;
+	(void)unlink(path);
+}
+
+/* The keeper serves without a gate, too: only a gateway misses it. */
+static void open_gate(struct coop_keeper *keeper)
+{
+	char *path = keeper->gate_path;
+	struct stat present;
+	int n = snprintf(path, sizeof keeper->gate_path, "%s.gate", keeper->socket_path);
+	int r = n < 0 || (size_t)n >= sizeof keeper->gate_path ? -ENAMETOOLONG : 0;
+
+	if (r == 0 && lstat(path, &present) == 0 && !S_ISSOCK(present.st_mode))
+		r = -EEXIST;
+	keeper->gate = (struct coop_listener){.keeper = keeper, .fd = -1, .as = COOP_CONN_NOBODY};
+	if (r == 0)
+		r = open_at(&keeper->gate, path);
+	if (r == 0)
+		return;
+	coop_log(COOP_LOG_WARN, "there is no gate at %s.gate error=\"%s\"", keeper->socket_path,
+		 strerror(-r));
+	close_one(&keeper->gate, path);
+	*path = 0;
 }
 
 int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 {
-	struct sockaddr_un address = address_of(keeper->socket_path);
-	int r = 0;
-
-	(void)unlink(keeper->socket_path); /* we hold the lock: whatever is there is left over */
-	keeper->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	mode_t mask = umask(0077);
-	if (keeper->listen_fd < 0 ||
-	    bind(keeper->listen_fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
-	    listen(keeper->listen_fd, BACKLOG) < 0)
-		r = -errno;
-	(void)umask(mask);
-	if (r == 0)
-		r = watch(keeper);
+	keeper->door = (struct coop_listener){.keeper = keeper, .fd = -1, .as = COOP_CONN_OPERATOR};
+	/* The gate first: who finds the socket finds the gate. */
+	open_gate(keeper);
+	int r = open_at(&keeper->door, keeper->socket_path);
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be opened: %s",
 				    keeper->socket_path, strerror(-r));
 	return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 void coop_listener_close(struct coop_keeper *keeper)
 {
-	if (!keeper->listening)
-		return;
-	keeper->listening = false;
-	struct listener *listener = keeper->listen_poll.data;
-	uv_close((uv_handle_t *)&keeper->listen_poll, NULL);
-	uv_close((uv_handle_t *)&listener->again, on_closed);
-	(void)close(keeper->listen_fd);
-	keeper->listen_fd = -1;
-	(void)unlink(keeper->socket_path);
+	close_one(&keeper->door, keeper->socket_path);
+	close_one(&keeper->gate, keeper->gate_path);
 }

@@ -1,19 +1,33 @@
-/* The keeper's socket: who holds it, who may connect. */
+/* The keeper's sockets: who holds them, who may connect. There are two: the user's own, and the gate, where a connection is nobody's
+ * until it has shown a token. */
 #ifndef COOP_KEEPER_LISTENER_H
 #define COOP_KEEPER_LISTENER_H
 
+#include <stdbool.h>
+#include <uv.h>
+
 #include "base/err.h"
+#include "keeper/connection.h"
 
 struct coop_keeper;
+
+struct coop_listener {
+	struct coop_keeper *keeper;
+	uv_poll_t poll;
+	uv_timer_t again; /* runs while not even the spare descriptor is there */
+	int fd;
+	enum coop_conn_as as; /* what its connections begin as */
+	bool open, starved;
+};
 
 /* Takes the locks that make this the only keeper of its socket and its state folder, waiting a while for one that is on
  * its way out. 0, or the error filled (exists: there is one). Before coop_keeper_init. */
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err);
 
-/* Binds the socket and accepts. 0, or the error filled. */
+/* Binds the sockets and accepts. 0, or the error filled. Where the gate cannot be, the log says so, and gate_path stays empty. */
 int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err);
 
-/* No further connection: the socket's name goes too. */
+/* No further connection: the sockets' names go too. */
 void coop_listener_close(struct coop_keeper *keeper);
 
 #endif

@@ -65,6 +65,57 @@ static struct coop_process *by_id(const struct coop_agent *viewer, const char *t
 	return !strcmp(process->id, text) || !strncmp(text, "psh-0-", 6) ? process : NULL;
 }
 
+/* The viewer's own that lives, else its latest; only then those of agents below it, which may take any alias. */
+static struct coop_process *by_alias(const struct coop_agent *viewer, const char *alias,
+				     struct coop_err *err)
+{
+	struct coop_process *own = NULL, *latest = NULL;
+	struct candidates below = {0};
+
+	COOP_LIST_EACH(&viewer->principal->processes, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+		if (!process->labels.alias || strcmp(process->labels.alias, alias) != 0 ||
+		    !coop_agent_sees(viewer, process->agent))
+			continue;
+		if (process->agent == viewer) {
+			if (!own || !coop_process_live(own))
+				own = process;
+		} else {
+			latest = process;
+			if (coop_process_live(process))
+				add_candidate(&below, process);
+		}
+	}
+	if (own)
+		return own;
+	return below.count ? unambiguous(&below, "have that alias and are running", err) : latest;
+}
+
+/* The system gives numbers again: the one that lives, else the latest. */
+static struct coop_process *by_pid(const struct coop_agent *viewer, const char *digits)
+{
+	struct coop_process *found = NULL;
+	char *end;
+
+	if (*digits < '1' || *digits > '9')
+		return NULL;
+	errno = 0;
+	unsigned long pid = strtoul(digits, &end, 10);
+	if (errno || *end)
+		return NULL;
+	COOP_LIST_EACH(&viewer->principal->processes, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+		if ((unsigned long)process->pid == pid && (!found || !coop_process_live(found)) &&
+		    coop_agent_sees(viewer, process->agent))
+			found = process;
+	}
+	return found;
+}
+
 struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *text,
 				 struct coop_err *err)
 {
@@ -75,6 +126,10 @@ struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *te
 	(void)coop_err_set(err, COOP_NO_SUCH_PROCESS, "there is no such process");
 	if (process)
 		return process;
+	if (!strncmp(text, COOP_LOOKUP_ALIAS, strlen(COOP_LOOKUP_ALIAS)))
+		return by_alias(viewer, text + strlen(COOP_LOOKUP_ALIAS), err);
+	if (!strncmp(text, COOP_LOOKUP_PID, strlen(COOP_LOOKUP_PID)))
+		return by_pid(viewer, text + strlen(COOP_LOOKUP_PID));
 	/* The principal's alone: what others have does not even take time. */
 	COOP_LIST_EACH(&viewer->principal->processes, link)
 	{

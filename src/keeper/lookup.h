@@ -1,10 +1,13 @@
-/* What an `id` argument means: an id, a tag, or a beginning of an id, among what the caller may see. */
+/* What an `id` argument means: an id, an alias behind "alias:", a process number behind "pid:", a tag, or a beginning of an id, among what the caller may see. */
 #ifndef COOP_KEEPER_LOOKUP_H
 #define COOP_KEEPER_LOOKUP_H
 
 #include <stdint.h>
 
 #include "base/err.h"
+
+#define COOP_LOOKUP_ALIAS "alias:"
+#define COOP_LOOKUP_PID "pid:"
 
 struct coop_agent;
 struct coop_process;

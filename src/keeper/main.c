@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@
 
 struct options {
 	bool daemon, foreground;
-	int private_fd;    /* -1: none */
+	int private_fd; /* -1: none */
+	int ready_fd; /* in the foreground: where to say that it serves, or why not; -1: nowhere */
 	const char **sets; /* NAME=VALUE, of COOP_SET and --set in this order; NULL-terminated */
 	size_t set_count;
 };
@@ -40,6 +42,8 @@ static void usage(FILE *out)
 		    "(default)\n"
 		    "  --daemon           exit once it serves in the background; leaves when idle\n"
 		    "  --private FD       serve one client on a connected socket, and end with it\n"
+		    "  --ready FD         in the foreground: write `ready` there once it serves, "
+		    "else why it does not\n"
 		    "  --set NAME=VALUE   a setting; `coop info` lists them\n"
 		    "  --version, --help\n",
 		    out);
@@ -65,18 +69,29 @@ static int add_set(struct options *options, const char *text, const char *where)
 	return -1;
 }
 
+/* Reads optarg as the number of an open descriptor. */
+static int parse_fd(const char *option, int *ret)
+{
+	char *end;
+	long fd = strtol(optarg, &end, 10);
+
+	if (end == optarg || *end || fd < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0) {
+		(void)fprintf(stderr, "coop-keeper: %s %s: not an open descriptor\n", option,
+			      optarg);
+		return -1;
+	}
+	*ret = (int)fd;
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-		{"foreground", no_argument, NULL, 'f'},
-		{"daemon", no_argument, NULL, 'd'},
-		{"private", required_argument, NULL, 'p'},
-		{"set", required_argument, NULL, 's'},
-		{"version", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{"foreground", no_argument, NULL, 'f'},    {"daemon", no_argument, NULL, 'd'},
+		{"private", required_argument, NULL, 'p'}, {"ready", required_argument, NULL, 'r'},
+		{"set", required_argument, NULL, 's'},     {"version", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
 	};
-	char *end;
 
 	for (int c; (c = getopt_long(argc, argv, "h", table, NULL)) >= 0;) {
 		if (c == 'f') {
@@ -84,13 +99,11 @@ static int parse(int argc, char **argv, struct options *options)
 		} else if (c == 'd') {
 			options->daemon = true;
 		} else if (c == 'p') {
-			options->private_fd = (int)strtol(optarg, &end, 10);
-			if (end == optarg || *end || fcntl(options->private_fd, F_GETFD) < 0) {
-				(void)fprintf(stderr,
-					      "coop-keeper: --private %s: not an open descriptor\n",
-					      optarg);
+			if (parse_fd("--private", &options->private_fd) < 0)
 				return 2;
-			}
+		} else if (c == 'r') {
+			if (parse_fd("--ready", &options->ready_fd) < 0)
+				return 2;
 		} else if (c == 's') {
 			if (add_set(options, optarg, "--set") < 0)
 				return 2;
@@ -103,7 +116,8 @@ static int parse(int argc, char **argv, struct options *options)
 		}
 	}
 	if (optind < argc ||
-	    options->daemon + options->foreground + (options->private_fd >= 0) > 1) {
+	    options->daemon + options->foreground + (options->private_fd >= 0) > 1 ||
+	    (options->ready_fd >= 0 && (options->daemon || options->private_fd >= 0))) {
 		usage(stderr);
 		return 2;
 	}
@@ -192,7 +206,7 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 	if (r == 0 && options->private_fd >= 0) {
 		(void)fcntl(options->private_fd, F_SETFL, O_NONBLOCK);
 		(void)fcntl(options->private_fd, F_SETFD, FD_CLOEXEC);
-		r = coop_conn_open(keeper, options->private_fd);
+		r = coop_conn_open(keeper, options->private_fd, COOP_CONN_OPERATOR);
 		keeper->private_served = r == 0;
 	}
 	if (r < 0) {
@@ -231,9 +245,12 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 	r = coop_paths_socket(keeper->socket_path, sizeof keeper->socket_path);
 	if (r == 0)
 		r = coop_paths_state(keeper->state_dir, sizeof keeper->state_dir - 64);
+	if (r == 0)
+		r = coop_paths_data(keeper->data_dir, sizeof keeper->data_dir - 64);
 	if (r < 0)
-		(void)coop_err_set(&err, COOP_UNAVAILABLE,
-				   "the path of the socket or of the state folder is too long");
+		(void)coop_err_set(
+			&err, COOP_UNAVAILABLE,
+			"the path of the socket, the state or the data folder is too long");
 	else
 		r = coop_listener_lock(keeper, &err);
 	if (r < 0)
@@ -263,7 +280,8 @@ static int configure(struct coop_keeper *keeper, const struct options *options)
 int main(int argc, char **argv)
 {
 	static struct coop_keeper keeper;
-	static struct options options = {.private_fd = -1}; /* the keeper holds its settings */
+	static struct options options = {.private_fd = -1,
+					 .ready_fd = -1}; /* the keeper holds its settings */
 	int ready = -1;
 
 	coop_mem_init();
@@ -284,6 +302,10 @@ int main(int argc, char **argv)
 	if (options.daemon && (ready = become_daemon()) < 0) {
 		(void)fprintf(stderr, "coop-keeper: cannot fork: %s\n", strerror(-ready));
 		return 1;
+	}
+	if (options.ready_fd >= 0) {
+		ready = options.ready_fd;
+		(void)fcntl(ready, F_SETFD, FD_CLOEXEC);
 	}
 	keeper.private_mode = options.private_fd >= 0;
 	keeper.on_demand = options.daemon;

@@ -11,6 +11,7 @@
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
+#include "keeper/progress.h"
 #include "keeper/record.h"
 #include "keeper/request.h"
 #include "keeper/session.h"
@@ -77,6 +78,7 @@ static bool tell_gap(struct coop_subscriber *subscriber)
 	if (!coop_conn_has_room(subscriber->request->conn))
 		return subscriber->lost == 0;
 	if (subscriber->lost) {
+		subscriber->request->keeper->meters.gaps++;
 		coop_request_event(subscriber->request, "gap", &w);
 		coop_jsonw_uint(&w, "lost", subscriber->lost);
 		coop_request_event_end(subscriber->request, &w);
@@ -109,8 +111,9 @@ static void send_exit(struct coop_subscriber *subscriber, struct coop_process *p
 		coop_process_owner_told(process);
 }
 
-/* `stream` is the one that an event is about; NULL: none. */
-static void tell(struct coop_process *process, const char *event, const struct coop_stream *stream)
+/* `stream`, `progress`: what the event is about; NULL: none. */
+static void tell(struct coop_process *process, const char *event, const struct coop_stream *stream,
+		 const struct coop_progress *progress)
 {
 	bool ended = !strcmp(event, "exited");
 	struct coop_jsonw w;
@@ -127,6 +130,8 @@ static void tell(struct coop_process *process, const char *event, const struct c
 		}
 		if (stream)
 			coop_jsonw_string(&w, "stream", coop_stream_name(stream->number));
+		if (progress)
+			coop_progress_write(progress, &w);
 		write_process(process, subscriber->request->conn->agent, false, &w);
 		coop_request_event_end(subscriber->request, &w);
 	}
@@ -134,7 +139,7 @@ static void tell(struct coop_process *process, const char *event, const struct c
 
 void coop_notices_tell(struct coop_process *process, const char *event)
 {
-	tell(process, event, NULL);
+	tell(process, event, NULL, NULL);
 }
 
 void coop_notices_output(struct coop_process *process, const struct coop_stream *stream)
@@ -142,7 +147,12 @@ void coop_notices_output(struct coop_process *process, const struct coop_stream 
 	if (process->output_told)
 		return;
 	process->output_told = true;
-	tell(process, "output_first", stream);
+	tell(process, "output_first", stream, NULL);
+}
+
+void coop_notices_progress(struct coop_process *process)
+{
+	tell(process, "progress", NULL, process->progress);
 }
 
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err)

@@ -35,6 +35,9 @@ void coop_notices_tell(struct coop_process *process, const char *event);
 /* The first byte of a stream. Told if it is the first of the process. */
 void coop_notices_output(struct coop_process *process, const struct coop_stream *stream);
 
+/* It has a new note (progress.h). */
+void coop_notices_progress(struct coop_process *process);
+
 /* A spawn met a limit. */
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err);
 

@@ -8,6 +8,8 @@
 #include "keeper/keeper.h"
 #include "keeper/request.h"
 
+#define SHARE_MIN 16
+
 #define ANSWER_MAX (6u << 20)
 
 static int no_principal(struct coop_err *err)
@@ -39,9 +41,56 @@ struct coop_agent *coop_op_agent_named(struct coop_request *request, struct coop
 	return base && text ? coop_agent_find(base, text, err) : base;
 }
 
+/* An agent changes what is below it, never itself; the operator also other principals' first. */
+static int may_change(const struct coop_request *request, const struct coop_agent *agent,
+		      struct coop_err *err)
+{
+	if (agent != request->conn->agent)
+		return 0;
+	return coop_err_set(err, COOP_PERMISSION_DENIED,
+			    request->conn->is_operator
+				    ? "the settings of main are in coop.conf, and it stays"
+				    : "an agent cannot change or remove itself");
+}
+
+struct coop_agent *coop_op_agent_changeable(struct coop_request *request)
+{
+	struct coop_err err;
+	struct coop_agent *agent = coop_op_agent_named(request, &err);
+
+	if (agent && may_change(request, agent, &err) == 0)
+		return agent;
+	coop_request_fail(request, &err);
+	return NULL;
+}
+
 int64_t coop_op_agent_share(const struct coop_request *request, int64_t limit)
 {
 	return request->conn->is_operator ? limit : limit - (limit + 7) / 8;
+}
+
+int coop_op_agent_room(const struct coop_request *request, struct coop_agent *top, bool tokens,
+		       int64_t limit, struct coop_err *err)
+{
+	/* Below the principal's first each agent, with all below it, has an eighth: one sandbox must not use up what all the others need. */
+	int64_t share = coop_op_agent_share(request, limit) / 8;
+
+	if (share < SHARE_MIN)
+		share = SHARE_MIN;
+	for (; top && top->parent; top = top->parent) {
+		int64_t used = 0;
+		for (struct coop_agent *agent = NULL; (agent = coop_agent_next(top, agent));)
+			used += tokens ? (int64_t)agent->token_count : 1;
+		if (used < share || request->conn->is_operator)
+			continue;
+		const char *what = tokens ? "tokens" : "agents";
+		int r = coop_err_set(err, COOP_QUOTA, "%.128s has, with all below it, its %lld %s",
+				     top->name, (long long)share, what);
+		coop_err_detail(err, "scope", what);
+		coop_err_detail_int(err, "limit", share);
+		return r;
+	}
+	return 0;
 }
 
 void coop_op_agent_answer(struct coop_request *request, const struct coop_agent *agent)

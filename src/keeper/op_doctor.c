@@ -153,19 +153,43 @@ static void hold_groups(struct coop_keeper *keeper, struct coop_confine *confine
 	*limits = all;
 }
 
-void coop_op_doctor(struct coop_request *request)
+/* What a confined command would get. NULL with the error filled; else for coop_confine_discard. */
+static struct coop_confine *examine(struct coop_keeper *keeper, struct coop_err *err)
 {
 	struct coop_confine *confine = coop_confine_new();
-	struct coop_err err;
-	struct coop_jsonw w;
-	int r = confine ? ask_for_all(request->keeper, &confine->policy, &err)
-			: coop_err_no_memory(&err);
+	int r = confine ? ask_for_all(keeper, &confine->policy, err) : coop_err_no_memory(err);
 
 	if (r < 0) {
+		coop_confine_discard(confine);
+		return NULL;
+	}
+	coop_means_choose(keeper, confine);
+	hold_groups(keeper, confine);
+	return confine;
+}
+
+void coop_doctor_write_states(struct coop_keeper *keeper, struct coop_jsonw *w, const char *name)
+{
+	struct coop_err err;
+	struct coop_confine *confine = examine(keeper, &err);
+
+	coop_jsonw_begin(w, name);
+	for (int i = 0; confine && i < COOP_PROTECT_COUNT; i++)
+		coop_jsonw_string(w, coop_protection_name((enum coop_protection)i),
+				  coop_strength_name(confine->achieved->held[i].strength));
+	coop_jsonw_end(w);
+	coop_confine_discard(confine);
+}
+
+void coop_op_doctor(struct coop_request *request)
+{
+	struct coop_err err;
+	struct coop_confine *confine = examine(request->keeper, &err);
+	struct coop_jsonw w;
+
+	if (!confine) {
 		coop_request_fail(request, &err);
 	} else {
-		coop_means_choose(request->keeper, confine);
-		hold_groups(request->keeper, confine);
 		coop_request_result(request, &w);
 		write_all(request->keeper, confine, &w);
 		coop_request_end(request, &w);

@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/signame.h"
 #include "keeper/choices.h"
+#include "keeper/completions.h"
 #include "keeper/connection.h"
+#include "keeper/foreground.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/leader.h"
@@ -20,7 +22,7 @@
 
 #define GRACE_MS 5000
 
-enum { TARGET_GROUP, TARGET_PROCESS, TARGET_TREE };
+enum { TARGET_GROUP, TARGET_PROCESS, TARGET_TREE, TARGET_FOREGROUND };
 
 static int signal_number(const json_t *args)
 {
@@ -37,17 +39,22 @@ static void signal_member(void *user, const struct coop_tree_entry *entry)
 }
 
 /* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns whether it went out. */
-static bool send_signal(struct coop_process *process, int number, int target)
+static bool send_signal(struct coop_process *process, int number, int target, pid_t *ret_group)
 {
+	*ret_group = 0;
 	if (!coop_leader_there(process))
 		return false;
+	if (target == TARGET_FOREGROUND)
+		return coop_foreground_signal(process, number, ret_group);
 	if (target == TARGET_TREE) {
 		if (coop_tree_look(process->keeper) < 0)
 			return false;
 		coop_tree_each(process->keeper, process, signal_member, &number);
 		return true;
 	}
-	return coop_leader_signal(process, number, target != TARGET_PROCESS);
+	if (target == TARGET_GROUP)
+		*ret_group = process->pid;
+	return coop_leader_signal(process, number, target == TARGET_GROUP);
 }
 
 void coop_op_signal(struct coop_request *request)
@@ -55,13 +62,23 @@ void coop_op_signal(struct coop_request *request)
 	struct coop_process *process = coop_ops_process(request);
 	char name[COOP_SIGNAME_TEXT];
 	struct coop_jsonw w;
+	pid_t group;
 
 	if (!process)
 		return;
 	int number = signal_number(request->args);
 	int target = coop_arg_enum(request->args, "target", coop_choices_target, TARGET_GROUP);
-	bool sent = send_signal(process, number, target);
-	if (sent) {
+	if (target == TARGET_FOREGROUND && !process->pty) {
+		struct coop_err err = {0};
+		(void)coop_err_field(
+			&err, COOP_INVALID_INPUT, "target",
+			"the process has no terminal, so nothing is in its foreground");
+		coop_request_fail(request, &err);
+		return;
+	}
+	bool sent = send_signal(process, number, target, &group);
+	/* A job that a shell has put into the foreground ends by it, not the shell. */
+	if (sent && (target != TARGET_FOREGROUND || group == process->pid)) {
 		process->signals_sent |= 1ull << (number - 1);
 		process->signal_evidence = (struct coop_evidence){
 			.request = "signal",
@@ -74,6 +91,10 @@ void coop_op_signal(struct coop_request *request)
 	coop_jsonw_bool(&w, "sent", sent);
 	coop_jsonw_int(&w, "signal", number);
 	coop_jsonw_string(&w, "signal_name", name);
+	if (sent && group)
+		coop_jsonw_int(&w, "group", group);
+	else
+		coop_jsonw_null(&w, "group");
 	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
 	coop_request_end(request, &w);
 }
@@ -192,6 +213,12 @@ void coop_op_keep(struct coop_request *request)
 	if (process->lease == COOP_LEASE_EPHEMERAL)
 		process->lease = COOP_LEASE_AWAITED;
 	coop_list_remove(&process->in_lease);
+	if (!process->completion && coop_arg_bool(request->args, "completion", false)) {
+		process->completion = true;
+		/* It may have ended since its owner looked: that is news all the same. */
+		if (process->told)
+			coop_completions_ended(process);
+	}
 	for (int i = 0; i < process->stream_count; i++) {
 		struct coop_stream *stream = &process->streams[i];
 		if (overflow < 0 || stream->overflow == COOP_OVERFLOW_SPOOL)

@@ -1,6 +1,3 @@
-#include <dirent.h>
-#include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "keeper/agent.h"
@@ -10,47 +7,9 @@
 #include "keeper/op_look.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
+#include "keeper/resources.h"
 #include "records/audit.h"
 #include "sandbox/ghosts.h"
-
-static int open_fds(void)
-{
-	DIR *fds = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (fds && readdir(fds))
-		count++;
-	if (fds)
-		(void)closedir(fds);
-	return count - 3; /* ".", ".." and the one for looking */
-}
-
-static uint64_t buffer_bytes(const struct coop_keeper *keeper)
-{
-	uint64_t sum = 0;
-
-	COOP_LIST_EACH(&keeper->registry.all, link)
-	{
-		const struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_all);
-		for (int i = 0; i < process->stream_count; i++)
-			sum += process->streams[i].ring.capacity;
-		sum += process->index.capacity * sizeof *process->index.events;
-	}
-	return sum;
-}
-
-static uint64_t resident_bytes(void)
-{
-	unsigned long long pages = 0;
-	FILE *statm = fopen("/proc/self/statm", "re");
-
-	if (statm && fscanf(statm, "%*u %llu", &pages) != 1)
-		pages = 0;
-	if (statm)
-		(void)fclose(statm);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static void write_counts(struct coop_keeper *keeper, const struct coop_agent *viewer,
 			 struct coop_jsonw *w)
@@ -76,9 +35,6 @@ static void write_counts(struct coop_keeper *keeper, const struct coop_agent *vi
 
 static void write_resources(const struct coop_keeper *keeper, struct coop_jsonw *w)
 {
-	struct rlimit limit = {0};
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	const struct coop_launcher *first =
 		coop_list_empty(&keeper->launchers.all)
 			? NULL
@@ -97,14 +53,11 @@ static void write_resources(const struct coop_keeper *keeper, struct coop_jsonw 
 	coop_jsonw_uint(w, "connections", keeper->connection_count);
 	coop_jsonw_uint(w, "subscribers", keeper->follower_count + keeper->subscriber_count);
 	coop_jsonw_begin(w, "memory");
-	coop_jsonw_uint(w, "rss_bytes", resident_bytes());
-	coop_jsonw_uint(w, "buffer_bytes", buffer_bytes(keeper));
+	coop_jsonw_uint(w, "rss_bytes", coop_resources_rss());
+	coop_jsonw_uint(w, "buffer_bytes", coop_resources_buffers(keeper));
 	coop_jsonw_uint(w, "spool_bytes", keeper->spool_bytes);
 	coop_jsonw_end(w);
-	coop_jsonw_begin(w, "fds");
-	coop_jsonw_int(w, "open", open_fds());
-	coop_jsonw_uint(w, "limit", limit.rlim_cur);
-	coop_jsonw_end(w);
+	coop_resources_write_fds(w, "fds");
 	coop_jsonw_uint(w, "wakeups", keeper->wakeups);
 }
 
@@ -126,6 +79,7 @@ static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w
 	if (keeper->audit)
 		coop_audit_anchor(keeper->audit, &anchor);
 	coop_jsonw_string(w, "socket", *keeper->socket_path ? keeper->socket_path : NULL);
+	coop_jsonw_string(w, "gate", *keeper->gate_path ? keeper->gate_path : NULL);
 	coop_jsonw_string(w, "state_dir", *keeper->state_dir ? keeper->state_dir : NULL);
 	write_disk(w, "records", keeper->recording, journal->error, journal->lost);
 	coop_jsonw_uint(w, "pending", journal->count);
@@ -144,8 +98,9 @@ static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w
 void coop_op_info(struct coop_request *request)
 {
 	static const char *const hidden[] = {
-		"launcher", "sandbox", "socket",  "state_dir", "connections", "subscribers",
-		"memory",   "fds",     "wakeups", "records",   "audit",       "configuration"};
+		"launcher",    "sandbox",       "socket", "state_dir", "connections",
+		"subscribers", "memory",        "fds",    "wakeups",   "records",
+		"audit",       "configuration", "gate"};
 	struct coop_keeper *keeper = request->keeper;
 	const struct coop_conn *conn = request->conn;
 	struct coop_jsonw w;

@@ -25,25 +25,41 @@ static bool is_present(struct coop_process *process)
 	       (!process->receipt && coop_orphans_left(process->keeper, process, COOP_QUICK));
 }
 
-static bool matches(struct coop_process *process, const struct coop_agent *viewer,
-		    const json_t *args)
-{
-	const char *tag = coop_arg_string(args, "tag", NULL);
-	const char *label = coop_arg_string(args, "label", NULL);
-	const char *agent = coop_arg_string(args, "agent", NULL);
-	int state = coop_arg_enum(args, "state", coop_choices_state, -1);
+/* What a list is asked for, taken out of its arguments once: there may be thousands of records to look at. */
+struct filter {
+	const struct coop_agent *viewer;
+	const char *tag, *label, *agent, *session;
+	int state;
+	bool finished;
+};
 
-	if (!coop_agent_sees(viewer, process->agent) ||
-	    !coop_agent_matches(viewer, process->agent, agent) ||
-	    !coop_record_in_session(process, coop_arg_string(args, "session", NULL)))
+static struct filter filter_of(const struct coop_agent *viewer, const json_t *args)
+{
+	return (struct filter){
+		.viewer = viewer,
+		.tag = coop_arg_string(args, "tag", NULL),
+		.label = coop_arg_string(args, "label", NULL),
+		.agent = coop_arg_string(args, "agent", NULL),
+		.session = coop_arg_string(args, "session", NULL),
+		.state = coop_arg_enum(args, "state", coop_choices_state, -1),
+		.finished = coop_arg_bool(args, "include_finished", false),
+	};
+}
+
+/* What most records fail at comes first. */
+static bool matches(struct coop_process *process, const struct filter *filter)
+{
+	if (filter->state >= 0 && (int)process->state != filter->state)
 		return false;
-	if (state >= 0 && (int)process->state != state)
+	if (filter->state < 0 && !filter->finished && !is_present(process))
 		return false;
-	if (state < 0 && !coop_arg_bool(args, "include_finished", false) && !is_present(process))
+	if (!coop_agent_sees(filter->viewer, process->agent) ||
+	    !coop_agent_matches(filter->viewer, process->agent, filter->agent) ||
+	    !coop_record_in_session(process, filter->session))
 		return false;
-	if (tag && (!process->labels.tag || strcmp(process->labels.tag, tag) != 0))
+	if (filter->tag && (!process->labels.tag || strcmp(process->labels.tag, filter->tag) != 0))
 		return false;
-	return !label || strstr(process->labels.label, label);
+	return !filter->label || strstr(process->labels.label, filter->label);
 }
 
 void coop_op_list(struct coop_request *request)
@@ -52,6 +68,7 @@ void coop_op_list(struct coop_request *request)
 	const json_t *args = request->args;
 	const struct coop_agent *viewer = request->conn->agent;
 	const char *after = coop_arg_string(args, "after", NULL);
+	const struct filter filter = filter_of(viewer, args);
 	int64_t left = coop_arg_int(args, "limit", 1000);
 	enum coop_record_view view =
 		coop_arg_bool(args, "brief", false) ? COOP_RECORD_BRIEF : COOP_RECORD_FULL;
@@ -71,7 +88,7 @@ void coop_op_list(struct coop_request *request)
 	{
 		struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		if ((start && process->n <= start->n) || !matches(process, viewer, args))
+		if ((start && process->n <= start->n) || !matches(process, &filter))
 			continue;
 		more = left-- == 0 || coop_buf_size(w.out) - request->mark > ANSWER_MAX;
 		if (more)

@@ -7,9 +7,11 @@
 #include "base/frame.h"
 #include "base/mem.h"
 #include "keeper/choices.h"
+#include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
 #include "keeper/process.h"
+#include "keeper/reader.h"
 #include "keeper/request.h"
 #include "keeper/spool.h"
 
@@ -24,6 +26,18 @@ struct reading {
 	size_t left;
 	bool drain;
 };
+
+/* Where it is to begin: at its cursor, or where the reader is that it names. */
+static uint64_t begin_at(const struct coop_request *request, struct coop_process *process,
+			 const struct coop_stream *stream)
+{
+	const char *reader = coop_arg_string(request->args, "reader", NULL);
+
+	if (!reader)
+		return (uint64_t)coop_arg_int(request->args, "cursor", 0);
+	return coop_reader_position(process, request->conn->agent, reader,
+				    stream ? stream->number : 0);
+}
 
 static void answer_bytes(const struct reading *reading)
 {
@@ -130,7 +144,7 @@ static void read_bytes(struct coop_request *request, struct coop_stream *stream)
 	struct reading reading = {
 		.request = request,
 		.stream = stream,
-		.asked = (uint64_t)coop_arg_int(args, "cursor", 0),
+		.asked = begin_at(request, stream->process, stream),
 		.left = (size_t)coop_arg_int(args, "max", READ_DEFAULT),
 		.drain = coop_arg_bool(args, "drain", false),
 	};
@@ -164,6 +178,11 @@ static int send_event(struct coop_request *request, struct coop_process *process
 	return coop_request_data(request, event->stream, event->offset, number, views, count);
 }
 
+static bool lost(struct coop_process *process, const struct coop_index_event *event)
+{
+	return event->offset < coop_process_stream(process, event->stream)->ring.start;
+}
+
 /* Combined reads are served from the rings: what fell out there is on disk, by stream and in output_path. */
 static int sweep_events(struct coop_request *request, struct coop_process *process,
 			struct sweep *sweep)
@@ -180,11 +199,13 @@ static int sweep_events(struct coop_request *request, struct coop_process *proce
 	}
 	for (sweep->begin = sweep->next; sweep->next < index->next; sweep->next++) {
 		const struct coop_index_event *event = coop_index_get(index, sweep->next);
-		if (event->offset < coop_process_stream(process, event->stream)->ring.start) {
+		if (lost(process, event)) {
 			sweep->bytes_dropped += event->size;
 			sweep->events_dropped++;
 			continue;
 		}
+		if (!sweep->bytes)
+			sweep->begin = sweep->next;
 		/* At least one, or a reader with a small budget would never get on. */
 		if (event->size > left && (sweep->bytes || !left))
 			break;
@@ -193,7 +214,36 @@ static int sweep_events(struct coop_request *request, struct coop_process *proce
 		left -= event->size < left ? event->size : left;
 		sweep->bytes += event->size;
 	}
+	if (!sweep->bytes)
+		sweep->begin = sweep->next;
 	return 0;
+}
+
+/* What is missing behind the first event that was sent. */
+static void write_gaps(struct coop_jsonw *w, struct coop_process *process,
+		       const struct sweep *sweep)
+{
+	coop_jsonw_array(w, "gaps");
+	for (uint64_t n = sweep->begin; n < sweep->next;) {
+		uint64_t from = n, bytes = 0;
+		const struct coop_index_event *event;
+		for (; n < sweep->next; n++) {
+			event = coop_index_get(&process->index, n);
+			if (!lost(process, event))
+				break;
+			bytes += event->size;
+		}
+		if (n == from) {
+			n++;
+			continue;
+		}
+		coop_jsonw_begin(w, NULL);
+		coop_jsonw_uint(w, "from_cursor", from);
+		coop_jsonw_uint(w, "to_cursor", n);
+		coop_jsonw_uint(w, "bytes", bytes);
+		coop_jsonw_end(w);
+	}
+	coop_jsonw_array_end(w);
 }
 
 static void write_times(struct coop_jsonw *w, struct coop_process *process,
@@ -202,7 +252,7 @@ static void write_times(struct coop_jsonw *w, struct coop_process *process,
 	coop_jsonw_array(w, "events");
 	for (uint64_t n = sweep->begin; n < sweep->next; n++) {
 		const struct coop_index_event *event = coop_index_get(&process->index, n);
-		if (event->offset < coop_process_stream(process, event->stream)->ring.start)
+		if (lost(process, event))
 			continue;
 		coop_jsonw_begin(w, NULL);
 		coop_jsonw_uint(w, "cursor", n);
@@ -217,9 +267,9 @@ static void write_times(struct coop_jsonw *w, struct coop_process *process,
 
 static void read_combined(struct coop_request *request, struct coop_process *process)
 {
-	struct sweep sweep = {.next = (uint64_t)coop_arg_int(request->args, "cursor", 0)};
+	struct sweep sweep = {.next = begin_at(request, process, NULL)};
 	struct coop_jsonw w;
-	uint64_t total = 0;
+	uint64_t total = 0, before;
 	bool eof = true;
 
 	if (sweep_events(request, process, &sweep) < 0) {
@@ -233,10 +283,15 @@ static void read_combined(struct coop_request *request, struct coop_process *pro
 	coop_request_result(request, &w);
 	coop_jsonw_string(&w, "stream", "combined");
 	coop_jsonw_uint(&w, "cursor", sweep.begin);
+	/* It is neither before the first event that is known nor past the last. */
+	(void)coop_index_bytes_before(&process->index, sweep.begin, &before);
+	coop_jsonw_uint(&w, "bytes_before", before);
+	coop_jsonw_uint(&w, "first", process->index.first);
 	coop_jsonw_uint(&w, "next", sweep.next);
 	coop_jsonw_uint(&w, "bytes", sweep.bytes);
 	coop_jsonw_uint(&w, "bytes_dropped", sweep.bytes_dropped);
 	coop_jsonw_uint(&w, "events_dropped", sweep.events_dropped);
+	write_gaps(&w, process, &sweep);
 	coop_jsonw_uint(&w, "total", total);
 	coop_jsonw_bool(&w, "eof", eof);
 	coop_jsonw_bool(&w, "drained_eof", eof && sweep.next >= process->index.next);
@@ -246,40 +301,76 @@ static void read_combined(struct coop_request *request, struct coop_process *pro
 	coop_request_end(request, &w);
 }
 
+int coop_read_stream(struct coop_process *process, const json_t *args,
+		     struct coop_stream **ret_stream, struct coop_err *err)
+{
+	const char *name = coop_arg_string(args, "stream", process->pty ? "pty" : "stdout");
+
+	*ret_stream = NULL;
+	if (!strcmp(name, "combined"))
+		return 0;
+	*ret_stream = coop_process_stream(process, coop_stream_number(name));
+	if (*ret_stream)
+		return 0;
+	return coop_err_field(err, COOP_INVALID_INPUT, "stream", "the process has no %s: %s", name,
+			      process->merged ? "its streams are merged, read stdout"
+			      : process->pty  ? "it has a terminal, read pty"
+					      : "read stdout or stderr");
+}
+
+int coop_read_reader_name(const char *name, struct coop_err *err)
+{
+	if (*name)
+		return 0;
+	return coop_err_field(err, COOP_INVALID_INPUT, "reader", "a reader needs a name");
+}
+
+/* What does not go together. 0, or the error filled. */
+static int check_read(const json_t *args, bool combined, struct coop_err *err)
+{
+	const char *reader = coop_arg_string(args, "reader", NULL);
+
+	if (coop_arg(args, "tail") && (combined || coop_arg(args, "cursor")))
+		return coop_err_field(err, COOP_INVALID_INPUT, "tail",
+				      "tail goes neither with cursor nor with stream combined");
+	if (reader && (coop_arg(args, "tail") || coop_arg(args, "cursor")))
+		return coop_err_field(err, COOP_INVALID_INPUT, "reader",
+				      "reader goes neither with cursor nor with tail");
+	if (combined && coop_arg_bool(args, "drain", false))
+		return coop_err_field(err, COOP_INVALID_INPUT, "drain",
+				      "drain does not go with stream combined");
+	if (!combined && coop_arg_bool(args, "times", false))
+		return coop_err_field(err, COOP_INVALID_INPUT, "times",
+				      "times needs stream combined");
+	return reader ? coop_read_reader_name(reader, err) : 0;
+}
+
 void coop_op_read(struct coop_request *request)
 {
 	const json_t *args = request->args;
 	struct coop_process *process = coop_ops_process(request);
+	struct coop_stream *stream = NULL;
 	struct coop_err err = {0};
 
 	if (!process)
 		return;
-	const char *name = coop_arg_string(args, "stream", process->pty ? "pty" : "stdout");
-	bool combined = !strcmp(name, "combined");
-	struct coop_stream *stream =
-		combined ? NULL : coop_process_stream(process, coop_stream_number(name));
-	if (coop_arg_bool(args, "drain", false) && coop_ops_owned(request, process, &err) < 0)
+	bool combined = !strcmp(coop_arg_string(args, "stream", ""), "combined");
+	bool output = !strcmp(coop_arg_string(args, "stream", ""), "output");
+	if (output && coop_read_check_output(process, args, &err) == 0)
+		stream = process->stream_count == 1 ? &process->streams[0] : NULL;
+	else if (output)
+		; /* the error says why */
+	else if (coop_arg_bool(args, "drain", false) && coop_ops_owned(request, process, &err) < 0)
 		; /* to take bytes away is the owner's alone */
-	else if (coop_arg(args, "tail") && (combined || coop_arg(args, "cursor")))
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "tail",
-				     "tail goes neither with cursor nor with stream combined");
-	else if (combined && coop_arg_bool(args, "drain", false))
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "drain",
-				     "drain does not go with stream combined");
-	else if (!combined && coop_arg_bool(args, "times", false))
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "times",
-				     "times needs stream combined");
-	else if (!combined && !stream)
-		(void)coop_err_field(&err, COOP_INVALID_INPUT, "stream",
-				     "the process has no %s: %s", name,
-				     process->merged ? "its streams are merged, read stdout"
-				     : process->pty  ? "it has a terminal, read pty"
-						     : "read stdout or stderr");
+	else if (check_read(args, combined, &err) == 0)
+		(void)coop_read_stream(process, args, &stream, &err);
 	coop_request_hold(request, process);
 	if (err.code)
 		coop_request_fail(request, &err);
 	else if (stream)
 		read_bytes(request, stream);
+	else if (output)
+		coop_read_output(request, process);
 	else
 		read_combined(request, process);
 }

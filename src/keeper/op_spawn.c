@@ -95,10 +95,11 @@ static void refuse(struct coop_draft *draft, const struct coop_verdict *verdict)
 	bool blocked = verdict->action != COOP_ACTION_ALLOW;
 	struct coop_buf details = {0};
 
+	request->keeper->meters.start_failures++;
 	coop_spawn_audit_refused(request, draft->process, draft->err);
 	if (draft->err->code == COOP_QUOTA || draft->err->code == COOP_REGISTRY_FULL)
 		coop_notices_refused(draft->agent, draft->err);
-	if (draft->cwd_missing || blocked)
+	if (draft->recordable || blocked)
 		record_refusal(draft);
 	if (blocked)
 		coop_verdict_details(draft, verdict, &details);

@@ -37,7 +37,8 @@ static int check_new(struct coop_change *change, struct coop_err *err)
 	if ((int64_t)keeper->tokens.used >= limit)
 		coop_token_drop_expired(keeper);
 	if ((int64_t)keeper->tokens.used < limit)
-		return 0;
+		return coop_op_agent_room(change->job.request, making->agent, true,
+					  keeper->conf.settings.max_tokens, err);
 	int r = coop_err_set(err, COOP_QUOTA, "the limit of %lld tokens is reached",
 			     (long long)limit);
 	coop_err_detail(err, "scope", "tokens");

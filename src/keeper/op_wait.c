@@ -70,6 +70,14 @@ static void answer_soon(struct coop_request *request)
 	coop_conn_when_room(request->conn, request);
 }
 
+static bool is_over(const struct coop_request *request)
+{
+	const struct coop_process *process = request->process;
+
+	return process->told &&
+	       (!coop_arg_bool(request->args, "tidy", false) || coop_process_tidy(process));
+}
+
 void coop_op_wait(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", -1);
@@ -84,7 +92,7 @@ void coop_op_wait(struct coop_request *request)
 		coop_process_reader_begin(process);
 		request->on_drop = leave;
 	}
-	if (process->told || timeout == 0) {
+	if (is_over(request) || timeout == 0) {
 		answer_soon(request);
 	} else if (timeout > 0 && coop_request_timer(request, (uint64_t)timeout) < 0) {
 		leave(request);
@@ -94,8 +102,21 @@ void coop_op_wait(struct coop_request *request)
 	}
 }
 
+/* One that can be answered. An answer may take others with it, so the list is looked at anew for each. */
+static struct coop_request *next_over(const struct coop_process *process)
+{
+	for (struct coop_link *at = process->waiters.next; at != &process->waiters; at = at->next) {
+		struct coop_request *request = COOP_LIST_ITEM(at, struct coop_request, in_process);
+		if (is_over(request))
+			return request;
+	}
+	return NULL;
+}
+
 void coop_wait_answer_all(struct coop_process *process)
 {
-	while (!coop_list_empty(&process->waiters))
-		answer_soon(COOP_LIST_ITEM(process->waiters.next, struct coop_request, in_process));
+	struct coop_request *request;
+
+	while ((request = next_over(process)))
+		answer_soon(request);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "keeper/completions.h"
 #include "keeper/connection.h"
 #include "keeper/draft.h"
 #include "keeper/fields.h"
@@ -12,11 +13,15 @@
 #include "keeper/lookup.h"
 #include "keeper/notices.h"
 #include "keeper/op_agent.h"
+#include "keeper/op_cancel.h"
 #include "keeper/op_doctor.h"
 #include "keeper/op_end.h"
 #include "keeper/op_look.h"
+#include "keeper/op_metrics.h"
 #include "keeper/op_operator.h"
+#include "keeper/op_port.h"
 #include "keeper/op_read.h"
+#include "keeper/op_reader.h"
 #include "keeper/op_spawn.h"
 #include "keeper/op_stdin.h"
 #include "keeper/op_wait.h"
@@ -38,8 +43,12 @@ static const struct coop_op table[] = {
 	 coop_results_status, coop_op_status},
 	{"wait", "answer when a process has ended", COOP_RIGHT_LOOK, true, 0, coop_fields_wait,
 	 coop_results_wait, coop_op_wait},
+	{"wait_port", "answer when a process listens on a port", COOP_RIGHT_LOOK, true, 0,
+	 coop_fields_wait_port, coop_results_wait_port, coop_op_wait_port},
 	{"read", "retained output from a position", COOP_RIGHT_LOOK, false, 0, coop_fields_read,
 	 coop_results_read, coop_op_read},
+	{"reader", "where a named reader is, or is from now on", COOP_RIGHT_LOOK, false, 0,
+	 coop_fields_reader, coop_results_reader, coop_op_reader},
 	{"follow", "output as it comes, until the end", COOP_RIGHT_LOOK, true, 0,
 	 coop_fields_follow, coop_results_follow, coop_op_follow},
 	{"write_stdin", "send input", COOP_RIGHT_USE, true, STDIN_DATA_MAX, coop_fields_write_stdin,
@@ -64,16 +73,18 @@ static const struct coop_op table[] = {
 	 coop_fields_keep, coop_results_process, coop_op_keep},
 	{"gc", "forget everything that has finished", COOP_RIGHT_USE, false, 0, coop_fields_none,
 	 coop_results_gc, coop_op_gc},
-	{"cancel", "end what carries a call id", COOP_RIGHT_USE, true, 0, coop_fields_cancel,
-	 coop_results_cancel, coop_op_cancel},
+	{"cancel", "end what carries a call id, or is named", COOP_RIGHT_USE, true, 0,
+	 coop_fields_cancel, coop_results_cancel, coop_op_cancel},
+	{"completions", "take what has ended from a session's queue", COOP_RIGHT_USE, true, 0,
+	 coop_fields_completions, coop_results_completions, coop_op_completions},
 	{"session_new", "begin a group of processes that end together", COOP_RIGHT_USE, false, 0,
 	 coop_fields_session_new, coop_results_session, coop_op_session_new},
 	{"session_end", "end one, and what is in it", COOP_RIGHT_USE, true, 0,
 	 coop_fields_session_end, coop_results_ended, coop_op_session_end},
 	{"session_list", "those that have not ended", COOP_RIGHT_LOOK, false, 0, coop_fields_none,
 	 coop_results_sessions, coop_op_session_list},
-	{"login", "act as a token's agent", COOP_RIGHT_NONE, false, 0, coop_fields_login,
-	 coop_results_login, coop_op_login, coop_op_login_invalid},
+	{"login", "act as a token's agent, or as one below this", COOP_RIGHT_NONE, false, 0,
+	 coop_fields_login, coop_results_login, coop_op_login, coop_op_login_invalid},
 	{"agent_add", "make an agent below this one", COOP_RIGHT_USE, true, 0,
 	 coop_fields_agent_add, coop_results_agent, coop_op_agent_add},
 	{"agent_list", "this agent and those below it", COOP_RIGHT_LOOK, false, 0,
@@ -81,7 +92,7 @@ static const struct coop_op table[] = {
 	{"agent_show", "one agent", COOP_RIGHT_LOOK, false, 0, coop_fields_agent_show,
 	 coop_results_agent, coop_op_agent_show},
 	{"agent_set", "change what an agent below this one may", COOP_RIGHT_USE, true, 0,
-	 coop_fields_agent_add, coop_results_agent, coop_op_agent_set},
+	 coop_fields_agent_set, coop_results_agent, coop_op_agent_set},
 	{"agent_remove", "end an agent and all that it and those below it own", COOP_RIGHT_USE,
 	 true, 0, coop_fields_agent_remove, coop_results_removed, coop_op_agent_remove},
 	{"token_new", "a token for an agent", COOP_RIGHT_USE, true, 0, coop_fields_token_new,
@@ -102,6 +113,8 @@ static const struct coop_op table[] = {
 	 coop_results_reload, coop_op_reload},
 	{"doctor", "what the sandbox can hold on this host", COOP_RIGHT_LOOK, false, 0,
 	 coop_fields_none, coop_results_doctor, coop_op_doctor},
+	{"metrics", "what happened since the keeper started", COOP_RIGHT_LOOK, false, 0,
+	 coop_fields_none, coop_results_metrics, coop_op_metrics},
 	{"info", "the keeper itself", COOP_RIGHT_LOOK, false, 0, coop_fields_none,
 	 coop_results_info, coop_op_info},
 	{"shutdown", "end everything and leave", COOP_RIGHT_MANAGE, true, 0, coop_fields_shutdown,

@@ -48,17 +48,25 @@ static uint64_t read_mark(pid_t pid)
 	return at ? strtoull(at + strcspn(at, "0123456789\n"), NULL, 10) : 0;
 }
 
+static uint64_t mark_of(pid_t pid)
+{
+	struct rlimit limit;
+
+	if (prlimit(pid, RLIMIT_LOCKS, NULL, &limit) == 0)
+		return limit.rlim_cur;
+	return errno == EPERM ? read_mark(pid) : 0;
+}
+
+bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid)
+{
+	return mark_of(pid) == keeper->mark;
+}
+
 /* Every process carries the number of its record in a limit that the kernel hands on to whatever it starts, and obeys nowhere. */
 static uint64_t by_mark(const struct coop_keeper *keeper, pid_t pid)
 {
-	struct rlimit limit;
-	uint64_t mark = 0;
+	uint64_t n = mark_of(pid) ^ keeper->mark;
 
-	if (prlimit(pid, RLIMIT_LOCKS, NULL, &limit) == 0)
-		mark = limit.rlim_cur;
-	else if (errno == EPERM)
-		mark = read_mark(pid);
-	uint64_t n = mark ^ keeper->mark;
 	return n <= COOP_MARK_NUMBER && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
 }
 

@@ -5,6 +5,9 @@
 #include "keeper/kill.h"
 #include "keeper/list.h"
 
+struct coop_keeper;
+struct coop_trash;
+
 struct coop_party {
 	struct coop_request
 		*request; /* answered by `done`; NULL: it has gone meanwhile, or never was */
@@ -12,8 +15,10 @@ struct coop_party {
 	unsigned ended, survivors;
 	unsigned agents; /* that were removed with them, for the answer */
 	unsigned under_way;
-	bool complete; /* no further one will be added */
-	json_t *ids;   /* of those that are ended; NULL where nobody wants them */
+	bool complete;              /* no further one will be added */
+	json_t *ids;                /* of those that are ended; NULL where nobody wants them */
+	struct coop_trash *trash;   /* to be emptied when they are gone; NULL: nothing */
+	struct coop_keeper *keeper; /* where there is trash */
 };
 
 /* One process of a party, in the list of its kill. */

@@ -28,6 +28,7 @@ static void set_plan(const struct coop_process *process, enum coop_plan_kind kin
 		.filter = confine->filter,
 		.landlock = confine->landlock,
 		.scopes = confine->scopes,
+		.mark = process->keeper->mark,
 	};
 	if (kind == COOP_PLAN_FILL)
 		return;

@@ -7,17 +7,21 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/completions.h"
 #include "keeper/confine.h"
 #include "keeper/connection.h"
 #include "keeper/deadlines.h"
+#include "keeper/digest.h"
 #include "keeper/eviction.h"
 #include "keeper/follow.h"
 #include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/notices.h"
+#include "keeper/op_port.h"
 #include "keeper/op_wait.h"
 #include "keeper/orphans.h"
+#include "keeper/progress.h"
 #include "keeper/quota.h"
 #include "keeper/spawn_audit.h"
 #include "keeper/spool.h"
@@ -27,6 +31,8 @@
 /* The end is told when the output has been quiet for this long after it, at the latest after the second. */
 #define QUIET_NS 100000000u
 #define DRAIN_LIMIT_NS 2000000000u
+/* Who asks for a tidy workspace waits for it no longer than this. */
+#define TIDY_NS 2000000000u
 #define MS 1000000u
 #define SECOND_NS 1000000000u
 
@@ -102,10 +108,12 @@ struct coop_process *coop_process_new(struct coop_agent *agent)
 	if (!process)
 		return NULL;
 	process->keeper = keeper;
+	process->asked = coop_clock_now();
 	process->agent = coop_agent_ref(agent);
 	process->refs = 1;
 	coop_list_init(&process->waiters);
 	coop_list_init(&process->followers);
+	coop_readers_init(&process->named);
 	coop_stdin_init(&process->input);
 	process->index.limit = (size_t)keeper->conf.settings.max_events;
 	for (int i = 0; i < 2; i++)
@@ -137,10 +145,13 @@ void coop_process_unref(struct coop_process *process)
 	/* Nothing points here any more but handles of libuv, whose closing holds references of its own, and the timer. */
 	coop_journal_forget(process);
 	coop_index_clear(&process->index);
+	coop_readers_clear(&process->named);
 	for (int i = 0; i < 2; i++)
 		coop_ring_clear(&process->streams[i].ring);
 	coop_spool_free(process);
 	coop_confine_free(process);
+	coop_digest_free(process->digest);
+	coop_progress_free(process);
 	coop_wire_close(process->wire);
 	uv_close((uv_handle_t *)&process->timer, on_timer_closed);
 }
@@ -179,6 +190,8 @@ void coop_process_executed(struct coop_process *process)
 
 	process->started = now;
 	process->started_at = coop_clock_wall_ms();
+	process->keeper->meters.starts++;
+	coop_histogram_add(&process->keeper->meters.spawn, now - process->asked);
 	coop_process_event(process, COOP_EVENT_EXECUTED);
 	coop_journal_started(process);
 	coop_notices_tell(process, "started");
@@ -192,6 +205,7 @@ void coop_process_executed(struct coop_process *process)
 	if (process->limits.max_lifetime_ms)
 		coop_deadlines_set(process, COOP_DUE_LIFETIME,
 				   now + (uint64_t)process->limits.max_lifetime_ms * MS);
+	coop_progress_begin(process);
 	coop_process_touch(process);
 }
 
@@ -250,6 +264,7 @@ static void finish(struct coop_process *process, int wait_status)
 			   WIFSIGNALED(wait_status) ? COOP_EVENT_SIGNALED : COOP_EVENT_EXITED);
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
 		coop_deadlines_set(process, over[i], 0);
+	coop_progress_end(process);
 	coop_stdin_close(process);
 }
 
@@ -300,6 +315,18 @@ bool coop_process_boxed(const struct coop_process *process)
 	return process->confine && process->confine->init;
 }
 
+bool coop_process_tidy(const struct coop_process *process)
+{
+	return !process->due[COOP_DUE_TIDY];
+}
+
+void coop_process_tidied(struct coop_process *process)
+{
+	coop_deadlines_set(process, COOP_DUE_TIDY, 0);
+	coop_wait_answer_all(process);
+	coop_follow_wake(process);
+}
+
 void coop_process_program_ended(struct coop_process *process, int wait_status,
 				const struct rusage *usage, bool alone)
 {
@@ -321,6 +348,9 @@ void coop_process_root_gone(struct coop_process *process)
 	process->keeper->untrimmed = true;
 	coop_kill_look_again(process);
 	coop_process_settle(process);
+	if (!coop_process_tidy(process))
+		coop_process_tidied(process);
+	coop_slots_rest(process->keeper);
 	coop_keeper_check_idle(process->keeper);
 }
 
@@ -396,16 +426,26 @@ static void tell(struct coop_process *process)
 		stream->told_end = stream->paused ? UINT64_MAX : stream->ring.end;
 	}
 	process->exit_cursor = process->index.next;
+	coop_digest_settle(process);
 	if (!process->removed)
 		coop_deadlines_set(process, COOP_DUE_RETENTION,
 				   coop_clock_now() +
 					   (uint64_t)process->limits.exit_retention_ms * MS);
+	if (coop_process_boxed(process) && process->confine->ghost_count && process->childless &&
+	    !process->root_gone)
+		coop_deadlines_set(process, COOP_DUE_TIDY, coop_clock_now() + TIDY_NS);
 	coop_registry_finished(process);
 	coop_process_recharge(process);
+	if (process->end.cause != COOP_CAUSE_SPAWN_FAILED)
+		coop_histogram_add(&process->keeper->meters.exit,
+				   coop_clock_now() - process->end.ended);
+	process->keeper->meters.ends[process->end.cause]++;
 	if (is_news(process))
 		coop_notices_tell(process, "exited");
 	coop_list_add(&process->keeper->ended, &coop_process_ref(process)->in_ended);
+	coop_completions_ended(process);
 	coop_wait_answer_all(process);
+	coop_op_port_ended(process);
 	coop_follow_wake(process);
 	if (process->kill)
 		coop_kill_look_again(process);

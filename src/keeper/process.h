@@ -16,13 +16,16 @@
 #include "keeper/index.h"
 #include "keeper/labels.h"
 #include "keeper/list.h"
+#include "keeper/reader.h"
 #include "keeper/stdin.h"
 #include "keeper/stream.h"
 
 struct coop_agent;
 struct coop_confine;
+struct coop_digest;
 struct coop_keeper;
 struct coop_kill;
+struct coop_progress;
 struct coop_spool;
 struct coop_spawn;
 struct coop_wire;
@@ -133,11 +136,14 @@ struct coop_process {
 	bool root_gone; /* reaped: with a namespace, all of it */
 	int64_t started_at;
 	uint64_t started;
-	bool reaped;     /* the leader */
-	bool drain_over; /* enough was waited for its output */
+	int64_t last_output_at; /* by the wall clock; 0: none yet */
+	uint64_t asked;         /* when the request was looked at, monotonic */
+	bool reaped;            /* the leader */
+	bool drain_over;        /* enough was waited for its output */
 	bool told, receipt, removed;
 	bool owner_told;        /* its owner knows of the end */
 	bool output_told;       /* subscribers have heard that it has printed something */
+	bool completion;        /* its end goes into the queue of its session */
 	uint64_t told_number;   /* of all ends, in the order of being told; 0: not by this keeper */
 	uint64_t session_n;     /* 0: the agent's default session */
 	uint64_t audit_seq;     /* of the line that allowed it; 0: none */
@@ -158,7 +164,13 @@ struct coop_process {
 	struct coop_index index;
 	uint64_t exit_cursor; /* valid once told */
 	struct coop_stdin input;
-	struct coop_spool *spool; /* NULL without */
+	struct coop_spool *spool;  /* NULL without */
+	struct coop_readers named; /* how far readers with names have come */
+
+	/* What the spawn asked to be told of. */
+	struct coop_digest *digest;      /* NULL: nobody did */
+	struct coop_progress *progress;  /* NULL: nobody did */
+	struct coop_link in_completions; /* ended, and waits to be taken */
 
 	struct coop_usage usage;
 	unsigned descendants; /* at the last look */
@@ -204,6 +216,12 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 
 /* Whether a first process of its own holds its tree together, and ends with all of it. */
 bool coop_process_boxed(const struct coop_process *process);
+
+/* After its end has been told: whether nothing of it stands in folders any more. Placeholders go with the first process, a moment later.
+ * True as well while others of it live on, and when it takes too long. */
+bool coop_process_tidy(const struct coop_process *process);
+/* It is so from now on: whoever waits for that is answered. */
+void coop_process_tidied(struct coop_process *process);
 
 /* The first process told of the program's end, and whether anybody else is left. */
 void coop_process_program_ended(struct coop_process *process, int wait_status,

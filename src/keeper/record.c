@@ -11,6 +11,7 @@
 #include "keeper/blocked.h"
 #include "keeper/choices.h"
 #include "keeper/confine.h"
+#include "keeper/digest.h"
 #include "keeper/facts.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -126,6 +127,7 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 	coop_jsonw_time(w, "ended_at", process->end.ended_at);
 	coop_jsonw_uint(w, "duration_ms",
 			process->started ? (until - process->started) / 1000000u : 0);
+	coop_jsonw_time(w, "last_output_at", process->last_output_at);
 	if (live)
 		coop_jsonw_null(w, "exit");
 	else
@@ -257,6 +259,7 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		coop_jsonw_bool(w, "frozen", true);
 	coop_jsonw_bool(w, "stdin_open", process->input.open);
 	coop_jsonw_string(w, "on_exit", coop_choices_on_exit[process->on_exit]);
+	coop_jsonw_bool(w, "completion", process->completion);
 	coop_jsonw_uint(w, "descendants", process->descendants);
 	coop_stats_write(process, w, "stats");
 	coop_jsonw_bool(w, "receipt", process->receipt);
@@ -264,6 +267,7 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		coop_jsonw_raw(w, "env_names", process->labels.env_names);
 		coop_record_write_evidence(process, w, "end_evidence");
 		write_output(process, w);
+		coop_digest_write(process, w, "digest");
 		write_known(w, "blocked_on_stdin",
 			    view == COOP_RECORD_CACHED ? COOP_NO : coop_blocked_on_stdin(process));
 		write_known(w, "echo_off", coop_blocked_echo_off(process));

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "keeper/completions.h"
 #include "keeper/eviction.h"
 #include "keeper/follow.h"
 #include "keeper/ids.h"
@@ -265,6 +266,7 @@ void coop_registry_remove(struct coop_process *process)
 	coop_registry_clear_pid(process);
 	coop_list_remove(&process->in_all);
 	coop_list_remove(&process->in_principal);
+	coop_completions_forget(process);
 	if (!process->receipt)
 		coop_quota_count(process, process->told ? 0 : -1, process->told ? -1 : 0);
 	leave(process);

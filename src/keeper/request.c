@@ -156,6 +156,7 @@ int coop_request_data(struct coop_request *request, unsigned stream, uint64_t of
 	for (int i = 0; i < count; place += views[i++].iov_len)
 		memcpy(place, views[i].iov_base, views[i].iov_len);
 	coop_buf_commit(&request->conn->out, COOP_FRAME_DATA_HEADER + frame.size);
+	request->keeper->meters.sent += frame.size;
 	coop_conn_touch(request->conn);
 	return 0;
 }

@@ -1,6 +1,5 @@
 #include "keeper/session.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include "keeper/request.h"
 
 #define GRACE_MS 5000
-#define CANCEL_GRACE_MS 2000
 
 void coop_session_format(uint64_t n, char ret[COOP_SESSION_TEXT])
 {
@@ -59,6 +57,19 @@ void coop_session_add(struct coop_session *session, struct coop_process *process
 	coop_list_add(&session->processes, &process->in_session);
 }
 
+struct coop_completions *coop_session_completions(struct coop_agent *agent, uint64_t n)
+{
+	if (!n)
+		return &agent->completions;
+	COOP_LIST_EACH(&agent->sessions, link)
+	{
+		struct coop_session *session = COOP_LIST_ITEM(link, struct coop_session, in_agent);
+		if (session->n == n)
+			return &session->completions;
+	}
+	return NULL;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct coop_session *session = handle->data;
@@ -73,6 +84,7 @@ static void drop(struct coop_session *session)
 	session->ending = true;
 	while (!coop_list_empty(&session->processes))
 		coop_list_remove(session->processes.next);
+	coop_completions_close(&session->completions);
 	coop_list_remove(&session->in_agent);
 	session->agent->session_count--;
 	session->agent->keeper->session_count--;
@@ -164,6 +176,7 @@ static struct coop_session *new_session(struct coop_agent *agent, const json_t *
 	if (session->max_lifetime_ms)
 		session->expires_at = session->created_at + session->max_lifetime_ms;
 	coop_list_init(&session->processes);
+	coop_completions_init(&session->completions);
 	coop_list_add(&agent->sessions, &session->in_agent);
 	agent->session_count++;
 	(void)uv_timer_init(&agent->keeper->loop, &session->timer);
@@ -260,58 +273,4 @@ void coop_op_session_list(struct coop_request *request)
 	}
 	coop_jsonw_array_end(&w);
 	coop_request_end(request, &w);
-}
-
-static void answer_cancelled(struct coop_party *party)
-{
-	struct coop_jsonw w;
-
-	if (!party->request)
-		return;
-	coop_request_result(party->request, &w);
-	coop_jsonw_array(&w, "cancelled");
-	for (size_t i = 0; i < json_array_size(party->ids); i++)
-		coop_jsonw_string(&w, NULL, json_string_value(json_array_get(party->ids, i)));
-	coop_jsonw_array_end(&w);
-	coop_jsonw_uint(&w, "survivors", party->survivors);
-	coop_request_end(party->request, &w);
-}
-
-static bool carries(const struct coop_process *process, const json_t *call_ids)
-{
-	for (size_t i = 0; process->labels.call_id && i < json_array_size(call_ids); i++) {
-		if (!strcmp(json_string_value(json_array_get(call_ids, i)),
-			    process->labels.call_id))
-			return true;
-	}
-	return false;
-}
-
-void coop_op_cancel(struct coop_request *request)
-{
-	struct coop_keeper *keeper = request->keeper;
-	struct coop_agent *agent = request->conn->agent;
-	const json_t *call_ids = coop_arg(request->args, "call_ids");
-	struct coop_kill_order order = {
-		.cause = COOP_CAUSE_CANCELLED,
-		.evidence = {.request = "cancel", .agent = agent->path},
-		.grace_ms = CANCEL_GRACE_MS,
-		.ask = SIGINT,
-	};
-	struct coop_party *party = coop_party_new(request, answer_cancelled);
-
-	if (!party || !(party->ids = json_array())) {
-		request->on_drop = NULL;
-		free(party);
-		coop_request_no_memory(request);
-		return;
-	}
-	COOP_LIST_EACH(&keeper->registry.all, link)
-	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (process->agent == agent && coop_process_live(process) &&
-		    carries(process, call_ids))
-			coop_party_add(party, process, &order);
-	}
-	coop_party_wait(party);
 }

@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "keeper/completions.h"
 #include "keeper/list.h"
 
 #define COOP_SESSION_TEXT 32u
@@ -27,6 +28,7 @@ struct coop_session {
 	bool ending;                /* takes nothing new */
 	struct coop_link processes; /* that have not been told; in_session */
 	struct coop_net *net;       /* that its confined processes share; NULL: none */
+	struct coop_completions completions;
 	uv_timer_t timer;
 };
 
@@ -39,12 +41,14 @@ struct coop_session *coop_session_find(const struct coop_agent *agent, const cha
 
 void coop_session_add(struct coop_session *session, struct coop_process *process);
 
+/* The queue of that agent's session, 0 being its default one; NULL where it has ended. */
+struct coop_completions *coop_session_completions(struct coop_agent *agent, uint64_t n);
+
 /* Their agent goes, and their processes with it, by themselves. */
 void coop_session_drop_all(struct coop_agent *agent);
 
 void coop_op_session_new(struct coop_request *request);
 void coop_op_session_end(struct coop_request *request);
 void coop_op_session_list(struct coop_request *request);
-void coop_op_cancel(struct coop_request *request);
 
 #endif

@@ -24,7 +24,9 @@
 #define IDLE_NS (10000u * (uint64_t)MS) /* a kind that nobody asks for so long is let go */
 #define PRESSED_NS (10000u * (uint64_t)MS)
 #define LOOK_NS (1000u * (uint64_t)MS)
+/* Making one takes as long as a short command: it is done after that has ended, which mostly is before this. */
 #define REFILL_MS 5u
+#define REST_MS 1u /* whoever waited for the end goes on first */
 /* Below this much memory left there are none. */
 #define MEMORY_SHORT_KB (256u << 10)
 #define SLOT_BYTES (350u << 10) /* measured: mostly the kernel's own */
@@ -250,7 +252,7 @@ static void on_timer(uv_timer_t *timer)
 		again = again || pool->count < pool->target;
 	}
 	if (!coop_list_empty(&keeper->slots.pools))
-		(void)uv_timer_start(timer, on_timer, again ? 20 : IDLE_NS / MS, 0);
+		(void)uv_timer_start(timer, on_timer, again ? REFILL_MS : IDLE_NS / MS, 0);
 }
 
 static void schedule(struct coop_keeper *keeper, uint64_t ms)
@@ -296,9 +298,14 @@ bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
 	*ret_pid = slot->pid;
 	free_slot(slot);
 	keeper->slots.taken++;
-	/* Not beside the command that is being started, as long as there is another for the next. */
-	(void)uv_timer_start(&keeper->slots.timer, on_timer, ready_slot(pool) ? REFILL_MS : 0, 0);
+	schedule(keeper, REFILL_MS);
 	return true;
+}
+
+void coop_slots_rest(struct coop_keeper *keeper)
+{
+	if (!coop_list_empty(&keeper->slots.pools))
+		schedule(keeper, REST_MS);
 }
 
 bool coop_slots_has(const struct coop_keeper *keeper, pid_t pid)

@@ -56,6 +56,9 @@ bool coop_slots_fit(const struct coop_process *process);
 bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
 		     struct coop_wire **ret_wire, pid_t *ret_pid);
 
+/* A process and all of it is gone: a good moment to make another. */
+void coop_slots_rest(struct coop_keeper *keeper);
+
 /* The launcher's answer to a fill. */
 void coop_slot_answered(struct coop_slot *slot, pid_t pid, int error);
 

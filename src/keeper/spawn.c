@@ -49,6 +49,7 @@ static void fail_spawn(struct coop_spawn *spawn)
 		err = *spawn->refusal;
 	else
 		coop_spawn_explain(spawn, &err);
+	process->keeper->meters.start_failures++;
 	if (error == EAGAIN || error == ENOMEM)
 		coop_slots_pressed(process->keeper);
 	/* A network that cannot be entered is of no use to the next either. */

@@ -33,6 +33,7 @@ struct job {
 	struct coop_process *process; /* a reference */
 	struct coop_spool *spool;     /* likewise: a record may give it up meanwhile */
 	struct coop_stream *stream;
+	unsigned file; /* that is read */
 	uint64_t position;
 	size_t size;
 	int error;
@@ -181,7 +182,7 @@ static void work(uv_work_t *request)
 			job->error = write_whole(job->spool->paths[0], job->bytes, job->size);
 		return;
 	}
-	COOP_AUTO_FD int fd = open(own, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	COOP_AUTO_FD int fd = open(job->spool->paths[job->file], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	size_t have = 0;
 	ssize_t n = fd < 0 ? -1 : 1;
 	while (n > 0 && have < job->size) {
@@ -255,6 +256,7 @@ static struct job *new_job(struct coop_stream *stream, uint64_t position, size_t
 		.process = coop_process_ref(stream->process),
 		.spool = stream->process->spool,
 		.stream = stream,
+		.file = stream->number,
 		.position = position,
 		.size = size,
 	};
@@ -320,6 +322,19 @@ int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size,
 
 	if (!job)
 		return -ENOMEM;
+	job->got = got;
+	job->user = user;
+	return queue(job);
+}
+
+int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t size,
+			 coop_spool_got got, void *user)
+{
+	struct job *job = new_job(&process->streams[0], position, size);
+
+	if (!job)
+		return -ENOMEM;
+	job->file = 0;
 	job->got = got;
 	job->user = user;
 	return queue(job);

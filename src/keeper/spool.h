@@ -39,6 +39,9 @@ const char *coop_spool_path(const struct coop_process *process, unsigned stream)
 typedef void (*coop_spool_got)(void *user, const uint8_t *bytes, size_t size);
 int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got,
 		     void *user);
+/* The same from the file of everything, of a process with two streams that spools. All that was fed before is found there. */
+int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t size,
+			 coop_spool_got got, void *user);
 
 /* The record and all readers are gone: the files go too. */
 void coop_spool_free(struct coop_process *process);

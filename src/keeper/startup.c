@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "keeper/agent.h"
+#include "keeper/agent_folder.h"
 #include "keeper/archive.h"
+#include "keeper/expiry.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/session.h"
@@ -46,6 +48,8 @@ static int load_agent(void *user, const struct coop_store_agent *row)
 	}
 	int r = json ? coop_agent_settings_restore(json, row->path, &settings, loading->err) : -1;
 	json_decref(json);
+	if (r == 0)
+		r = coop_agent_folder_restore(&settings, row->id);
 	/* An agent whose limits cannot be read must not come back without any. */
 	if (r < 0)
 		return coop_err_set(loading->err, COOP_UNAVAILABLE,
@@ -307,9 +311,12 @@ int coop_startup(struct coop_keeper *keeper, struct coop_err *err)
 				    (unsigned)settings->audit_files, &keeper->audit, err);
 	if (r == 0 && keeper->audit && keeper->store)
 		r = check_ends(keeper, err);
-	if (r == 0)
-		audit_lost(keeper, now);
-	return r;
+	if (r < 0)
+		return r;
+	audit_lost(keeper, now);
+	coop_agent_folders_sweep(keeper);
+	coop_expiry_look(keeper);
+	return 0;
 }
 
 void coop_startup_undo(struct coop_keeper *keeper)

@@ -1,6 +1,7 @@
 #include "keeper/stats.h"
 
 #include "base/clock.h"
+#include "keeper/confine.h"
 #include "keeper/keeper.h"
 #include "keeper/orphans.h"
 #include "keeper/process.h"
@@ -68,12 +69,26 @@ static void momentary(struct coop_jsonw *w, const char *name, bool known, uint64
 		coop_jsonw_null(w, name);
 }
 
+/* The control group that it is in: one with its limits, or one that it was frozen in. False if there is none. */
+static bool find_group(const struct coop_process *process, char ret[COOP_CG_PATH_MAX])
+{
+	const struct coop_cgroups *host = &process->keeper->groups.host;
+	const struct coop_confine *confine = process->confine;
+
+	if (!confine)
+		return false;
+	if (confine->group.path && coop_cgroup_where(host, &confine->group, ret) == 0)
+		return true;
+	return confine->freezer.path && coop_cgroup_where(host, &confine->freezer, ret) == 0;
+}
+
 void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, const char *name)
 {
 	const struct coop_usage *usage = &process->usage;
 	bool live = coop_process_live(process) && usage->pids > 0;
 	const char *why =
 		coop_process_live(process) ? "not looked at yet" : "the process has ended";
+	char group[COOP_CG_PATH_MAX];
 
 	coop_jsonw_begin(w, name);
 	momentary(w, "cpu_usage_ns", live || process->reaped, usage->cpu_ns);
@@ -84,6 +99,8 @@ void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, 
 	momentary(w, "memory_bytes", live, usage->memory_bytes);
 	momentary(w, "memory_peak_bytes", live || process->reaped, usage->peak_bytes);
 	momentary(w, "pids", live, usage->pids);
+	bool grouped = find_group(process, group);
+	coop_jsonw_string(w, "cgroup_path", grouped ? group : NULL);
 	coop_jsonw_begin(w, "reasons");
 	if (!live || !usage->has_pct)
 		coop_jsonw_string(w, "cpu_pct",
@@ -96,6 +113,11 @@ void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, 
 		coop_jsonw_string(w, "cpu_usage_ns", why);
 		coop_jsonw_string(w, "memory_peak_bytes", why);
 	}
+	if (!grouped)
+		coop_jsonw_string(w, "cgroup_path",
+				  coop_process_live(process)
+					  ? "no limit of it needs a control group"
+					  : "the process has ended");
 	coop_jsonw_end(w);
 	coop_jsonw_end(w);
 }

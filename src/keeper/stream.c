@@ -9,14 +9,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "keeper/digest.h"
 #include "keeper/follow.h"
 #include "keeper/keeper.h"
 #include "keeper/notices.h"
 #include "keeper/process.h"
+#include "keeper/progress.h"
 #include "keeper/spool.h"
 
 #define READ_MAX (256u << 10) /* one read */
 #define READS_PER_TURN 4      /* then the other processes have their turn */
+#define READS_WHEN_BUSY 16    /* of small pieces */
+#define TURN_BYTES (READS_PER_TURN * READ_MAX)
 #define PIPE_STANDARD (64 << 10)
 #define PIPE_LARGE (1 << 20)
 #define SHRINK_AFTER_NS 1000000000u
@@ -232,8 +236,10 @@ static void count_dropped(struct coop_stream *stream, size_t gone)
 	uint64_t start = stream->ring.start,
 		 kept = start - gone > stream->spooled ? start - gone : stream->spooled;
 
-	if (start > kept)
-		stream->dropped += start - kept;
+	if (start <= kept)
+		return;
+	stream->dropped += start - kept;
+	stream->process->keeper->meters.dropped += start - kept;
 }
 
 enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, HUNG_UP, ENDED };
@@ -257,6 +263,9 @@ static enum outcome read_once(struct coop_stream *stream)
 		return HUNG_UP;
 	if (n <= 0)
 		return ENDED; /* a terminal whose other side is gone says EIO */
+	stream->process->keeper->meters.captured += (uint64_t)n;
+	if (stream->process->digest)
+		coop_digest_feed(stream, places, (size_t)n);
 	count_dropped(stream, coop_ring_commit(&stream->ring, (size_t)n));
 	if (n >= PIPE_STANDARD)
 		enlarge(stream);
@@ -279,14 +288,32 @@ static void reached_end(struct coop_stream *stream)
 	coop_process_recharge(stream->process);
 }
 
+/* Whether it was read from a moment ago as well. A short read mostly means that the pipe is empty; of a writer of many small pieces it does
+ * not, and a look at once is cheaper than a turn of the loop for each of them. */
+static bool is_busy(struct coop_stream *stream)
+{
+	uint64_t now = uv_now(&stream->process->keeper->loop);
+	bool busy = now - stream->turn_ms <= 1;
+
+	stream->turn_ms = now;
+	return busy;
+}
+
 void coop_stream_read(struct coop_stream *stream)
 {
 	struct coop_process *process = coop_process_ref(stream->process);
 	uint64_t before = stream->ring.end;
 	enum outcome outcome = GOT_SOME;
 
-	for (int i = 0; i < READS_PER_TURN && outcome == GOT_SOME && stream->fd >= 0; i++)
+	bool busy = is_busy(stream);
+
+	for (int i = 0; i < (busy ? READS_WHEN_BUSY : READS_PER_TURN) && stream->fd >= 0; i++) {
 		outcome = read_once(stream);
+		if (outcome != GOT_SOME && !(busy && outcome == GOT_ALL))
+			break;
+		if (stream->ring.end - before >= TURN_BYTES)
+			break;
+	}
 	stream->drained = outcome == GOT_ALL || outcome == NOTHING;
 	if (outcome == FULL || outcome == HUNG_UP)
 		pause_reading(stream);
@@ -296,13 +323,18 @@ void coop_stream_read(struct coop_stream *stream)
 		coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
 	if (outcome == ENDED)
 		reached_end(stream);
-	if (process->told && stream->told_end == UINT64_MAX && stream->drained)
+	if (process->told && stream->told_end == UINT64_MAX && stream->drained) {
 		stream->told_end = stream->ring.end;
+		coop_digest_settle(process);
+	}
 	if (stream->ring.end > before) {
+		process->last_output_at = coop_clock_wall_ms();
 		/* One that is still starting has not been told of: its first output is, right after that. */
 		if (before == 0 && process->state != COOP_STATE_STARTING)
 			coop_notices_output(process, stream);
 		coop_process_touch(process);
+		if (process->progress)
+			coop_progress_output(process);
 		if (process->reaped && !process->told)
 			coop_deadlines_set(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
 	}
@@ -330,5 +362,6 @@ void coop_stream_close(struct coop_stream *stream)
 	/* What was still in the pipe is nobody's output any more. */
 	if (stream->told_end == UINT64_MAX)
 		stream->told_end = stream->ring.end;
+	coop_digest_settle(stream->process);
 	coop_ring_clear(&stream->ring);
 }

@@ -28,6 +28,7 @@ struct coop_stream {
 	bool eof;
 	bool large; /* the pipe has been enlarged */
 	struct coop_ring ring;
+	uint64_t turn_ms;  /* when it was last read from, by the loop's clock */
 	uint64_t told_end; /* what counts as the process's own output; UINT64_MAX: not known yet */
 	uint64_t indexed;  /* events cover everything before this position */
 	uint64_t dropped;  /* bytes that fell out of the full ring, and are not on disk either */

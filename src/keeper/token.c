@@ -43,7 +43,7 @@ static void end_connections(struct coop_keeper *keeper, int64_t token, const cha
 	{
 		struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
 		if (conn->token == token)
-			coop_conn_retire(conn, why);
+			coop_conn_retire(conn, why, "token_revoked");
 	}
 }
 
@@ -133,7 +133,13 @@ static void become_nobody(struct coop_conn *conn)
 {
 	(void)coop_conn_become(conn, NULL);
 	if (conn->request_count > 1)
-		coop_conn_fatal(conn, "permission_denied", "the token is not valid");
+		coop_conn_fatal(conn, "permission_denied", "the login is not valid");
+}
+
+/* Once with a token, and after that, or without one, once by an agent's name: that can only take rights away. */
+static bool has_logged_in(const struct coop_conn *conn, const json_t *args)
+{
+	return conn->narrowed || (conn->token && !coop_arg(args, "agent"));
 }
 
 void coop_op_login_invalid(struct coop_request *request, const struct coop_err *err)
@@ -141,36 +147,77 @@ void coop_op_login_invalid(struct coop_request *request, const struct coop_err *
 	struct coop_conn *conn = request->conn;
 
 	(void)err;
-	if (!conn->token && !conn->used)
+	if (!has_logged_in(conn, request->args) && !conn->used)
 		become_nobody(conn);
+}
+
+static void answer_login(struct coop_request *request, const struct coop_agent *agent)
+{
+	struct coop_jsonw w;
+
+	coop_request_result(request, &w);
+	coop_jsonw_string(&w, "principal", agent->principal->name);
+	coop_jsonw_string(&w, "agent", agent->path);
+	coop_jsonw_bool(&w, "operator", false);
+	coop_request_end(request, &w);
+}
+
+static void login_with_token(struct coop_request *request, const char *text)
+{
+	const struct coop_token *token = check_token(request->keeper, text);
+	struct coop_err err;
+
+	if (coop_conn_become(request->conn, token) < 0) {
+		coop_request_no_memory(request);
+	} else if (!token) {
+		(void)coop_err_set(&err, COOP_PERMISSION_DENIED, "the token is not valid");
+		coop_request_fail(request, &err);
+	} else {
+		answer_login(request, token->agent);
+	}
+}
+
+static void login_as(struct coop_request *request, const char *path)
+{
+	struct coop_conn *conn = request->conn;
+	struct coop_err err;
+	struct coop_agent *agent = NULL;
+
+	if (conn->agent)
+		agent = coop_agent_find(conn->agent, path, &err);
+	else
+		(void)coop_err_set(&err, COOP_PERMISSION_DENIED,
+				   "this connection acts as no agent: log in with a token first");
+	if (!agent) {
+		/* Who meant to have fewer rights must not go on with more. */
+		become_nobody(conn);
+		coop_request_fail(request, &err);
+		return;
+	}
+	coop_conn_narrow(conn, agent);
+	answer_login(request, agent);
 }
 
 void coop_op_login(struct coop_request *request)
 {
 	struct coop_conn *conn = request->conn;
+	const char *token = coop_arg_string(request->args, "token", NULL);
+	const char *agent = coop_arg_string(request->args, "agent", NULL);
 	struct coop_err err = {0};
-	struct coop_jsonw w;
 
-	if (conn->token || conn->request_count > 1 || (conn->used && conn->agent)) {
+	if (!token == !agent) {
+		(void)coop_err_field(&err, COOP_INVALID_INPUT, "token",
+				     "give either token or agent");
+		coop_op_login_invalid(request, &err);
+		coop_request_fail(request, &err);
+	} else if (has_logged_in(conn, request->args) || conn->request_count > 1 ||
+		   (conn->used && conn->agent)) {
 		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op",
 				     "a connection logs in once, before it does anything but look");
 		coop_request_fail(request, &err);
-		return;
+	} else if (token) {
+		login_with_token(request, token);
+	} else {
+		login_as(request, agent);
 	}
-	const struct coop_token *token =
-		check_token(request->keeper, coop_arg_string(request->args, "token", ""));
-	if (coop_conn_become(conn, token) < 0) {
-		coop_request_no_memory(request);
-		return;
-	}
-	if (!token) {
-		(void)coop_err_set(&err, COOP_PERMISSION_DENIED, "the token is not valid");
-		coop_request_fail(request, &err);
-		return;
-	}
-	coop_request_result(request, &w);
-	coop_jsonw_string(&w, "principal", token->agent->principal->name);
-	coop_jsonw_string(&w, "agent", token->agent->path);
-	coop_jsonw_bool(&w, "operator", false);
-	coop_request_end(request, &w);
 }

@@ -145,7 +145,8 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 				break;
 		}
 		if (!entry->owner && entry->parent == self && !entry->dead &&
-		    entry->session != session && !coop_slots_has(keeper, entry->pid))
+		    entry->session != session && !coop_slots_has(keeper, entry->pid) &&
+		    !coop_orphans_prepared(keeper, entry->pid))
 			tree->strays++;
 		if (entry->owner)
 			entry->cpu_ns += own_cpu(entry->pid);

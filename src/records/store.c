@@ -24,7 +24,8 @@ static const char *const texts[SQL_COUNT] = {
 	[SQL_ADD_AGENT] = "INSERT INTO agents (id, parent, principal, name, path, settings, "
 			  "created_at, removed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[SQL_SET_AGENT] = "UPDATE agents SET settings = ?2 WHERE id = ?1",
-	[SQL_REMOVE_AGENT] = "UPDATE agents SET removed_at = ?2 WHERE id = ?1 AND removed_at = 0",
+	[SQL_REMOVE_AGENT] = "UPDATE agents SET removed_at = ?2, settings = '{}' "
+			     "WHERE id = ?1 AND removed_at = 0",
 	[SQL_REVOKE_TOKENS] =
 		"UPDATE tokens SET revoked_at = ?2 WHERE agent = ?1 AND revoked_at = 0",
 	[SQL_ADD_TOKEN] = "INSERT INTO tokens (id, agent, label, hash, created_at, expires_at, "

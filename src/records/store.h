@@ -92,7 +92,7 @@ int coop_store_add_agent(struct coop_store *store, const struct coop_store_agent
 /* Here and below: no row of that id is no error. */
 int coop_store_set_agent(struct coop_store *store, int64_t id, const char *settings,
 			 struct coop_err *err);
-/* This one alone; its tokens are revoked with it. */
+/* This one alone; its tokens are revoked with it, and its settings, which may hold secrets, are forgotten. */
 int coop_store_remove_agent(struct coop_store *store, int64_t id, int64_t at, struct coop_err *err);
 int coop_store_add_token(struct coop_store *store, const struct coop_store_token *token,
 			 int64_t *ret_id, struct coop_err *err);

@@ -44,6 +44,15 @@ int coop_cgroup_unified(const struct coop_cgroups *groups, const struct coop_cgr
 	return coop_cgfile_join(groups->unified, group->path, ret, COOP_CG_PATH_MAX);
 }
 
+int coop_cgroup_where(const struct coop_cgroups *groups, const struct coop_cgroup *group, char *ret)
+{
+	int r = group->fd >= 0 ? coop_cgroup_unified(groups, group, ret) : -ENOTSUP;
+
+	for (int i = 0; r < 0 && i < COOP_CG_COUNT; i++)
+		r = coop_cgroup_folder(groups, group, (enum coop_controller)i, ret);
+	return r;
+}
+
 static bool is_path(const char *path)
 {
 	size_t size = strlen(path);

@@ -85,6 +85,11 @@ int coop_cgroup_doors(const struct coop_cgroups *groups, const struct coop_cgrou
  * nothing of version 2 here, kill by pid. */
 int coop_cgroup_kill(const struct coop_cgroups *groups, const struct coop_cgroup *group);
 
+/* Its folder: in the tree of version 2 if it has one there, else in the first hierarchy that it uses. `ret` has COOP_CG_PATH_MAX bytes. 0, or
+ * -ENOTSUP for an empty one. */
+int coop_cgroup_where(const struct coop_cgroups *groups, const struct coop_cgroup *group,
+		      char *ret);
+
 /* Removes the folders and clears the struct, also of an empty one; and groups above that are empty, have no limits and were not made by
  * coop_cgroup_make with some. -EBUSY: somebody is in it still, or a group below; the struct stays, to be asked again or cleared. */
 int coop_cgroup_remove(const struct coop_cgroups *groups, struct coop_cgroup *group);

@@ -24,9 +24,11 @@ struct entry {
 struct coop_ghosts {
 	struct entry *buckets[BUCKETS];
 	size_t count;
-	bool changed;                    /* since the list was written */
-	int list;                        /* fd of the list; -1: none is kept */
-	struct coop_ghost_parent parent; /* open only within a call */
+	bool changed;                         /* since the list was written */
+	int list;                             /* fd of the list; -1: none is kept */
+	struct coop_ghost_parent parent;      /* open only within a call */
+	int removed[COOP_GHOSTS_REMOVED_MAX]; /* folders that nobody has freed yet */
+	size_t removed_count;
 };
 
 /* The place that points to the path's entry, or to NULL where it would go. */
@@ -97,11 +99,30 @@ struct coop_ghosts *coop_ghosts_new(const char *state)
 	return ghosts;
 }
 
+static void keep_removed(struct coop_ghosts *ghosts, int folder)
+{
+	if (folder < 0)
+		return;
+	if (ghosts->removed_count < COOP_GHOSTS_REMOVED_MAX)
+		ghosts->removed[ghosts->removed_count++] = folder;
+	else
+		(void)close(folder);
+}
+
+size_t coop_ghosts_removed(struct coop_ghosts *ghosts, int ret[COOP_GHOSTS_REMOVED_MAX])
+{
+	size_t count = ghosts->removed_count;
+
+	memcpy(ret, ghosts->removed, count * sizeof *ret);
+	ghosts->removed_count = 0;
+	return count;
+}
+
 static void remove_at(struct coop_ghosts *ghosts, struct entry **place)
 {
 	struct entry *entry = *place;
 
-	coop_ghost_remove(&ghosts->parent, entry->path, &entry->mark);
+	keep_removed(ghosts, coop_ghost_remove(&ghosts->parent, entry->path, &entry->mark));
 	*place = entry->next;
 	ghosts->count--;
 	ghosts->changed = true;
@@ -119,6 +140,8 @@ void coop_ghosts_free(struct coop_ghosts *ghosts)
 	finish(ghosts);
 	if (ghosts->list >= 0)
 		(void)close(ghosts->list);
+	for (size_t i = 0; i < ghosts->removed_count; i++)
+		(void)close(ghosts->removed[i]);
 	free(ghosts);
 }
 

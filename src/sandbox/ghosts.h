@@ -20,6 +20,8 @@ struct coop_ghost {
 
 struct coop_ghosts;
 
+#define COOP_GHOSTS_REMOVED_MAX 32u
+
 /* NULL without memory. `state` is the folder for the list; NULL: none is kept. What an earlier keeper left there is removed. */
 struct coop_ghosts *coop_ghosts_new(const char *state);
 
@@ -33,6 +35,10 @@ int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t
 
 /* Counts one user less for those held; removes those without any, if they are still as they were made. */
 void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count);
+
+/* Descriptors of folders that were removed, from now on the caller's to close: their names are gone, but a file system may take its time to
+ * free them, and does so then. How many. */
+size_t coop_ghosts_removed(struct coop_ghosts *ghosts, int ret[COOP_GHOSTS_REMOVED_MAX]);
 
 /* Whether what is at path now is a placeholder of ours, still as it was made. */
 bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path);

@@ -87,13 +87,19 @@ bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 	       (mark->type != S_IFDIR || is_empty(fd, name));
 }
 
-/* A folder that got something meanwhile stays, as the kernel removes only empty ones. */
-static int remove_in(int parent, const char *name, const struct coop_ghost_mark *mark)
+/* A folder that got something meanwhile stays, as the kernel removes only empty ones. Its descriptor keeps the file system from freeing it
+ * at once. */
+static int remove_in(int parent, const char *name, const struct coop_ghost_mark *mark, int *ret_fd)
 {
+	bool folder = mark->type == S_IFDIR;
+	COOP_AUTO_FD int fd =
+		folder ? openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	int r = compare(parent, name, mark);
 
-	if (r == 0 && unlinkat(parent, name, mark->type == S_IFDIR ? AT_REMOVEDIR : 0) < 0)
+	if (r == 0 && unlinkat(parent, name, folder ? AT_REMOVEDIR : 0) < 0)
 		r = -errno;
+	if (r == 0 && fd >= 0)
+		*ret_fd = COOP_TAKE_FD(fd);
 	return r;
 }
 
@@ -106,21 +112,22 @@ static int set_mode(int parent, mode_t mode)
 	return chmod(path, mode & 07777);
 }
 
-void coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
-		       const struct coop_ghost_mark *mark)
+int coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
+		      const struct coop_ghost_mark *mark)
 {
 	const char *name;
 	struct stat around;
-	int fd = open_parent(parent, path, &name);
+	int fd = open_parent(parent, path, &name), folder = -1;
 
-	if (fd < 0 || remove_in(fd, name, mark) != -EACCES)
-		return;
+	if (fd < 0 || remove_in(fd, name, mark, &folder) != -EACCES)
+		return folder;
 	/* A command may close its folder before it ends. */
 	if (fstat(fd, &around) < 0 || around.st_uid != geteuid() ||
 	    set_mode(fd, around.st_mode | 0300) < 0)
-		return;
-	(void)remove_in(fd, name, mark);
+		return -1;
+	(void)remove_in(fd, name, mark, &folder);
 	(void)set_mode(fd, around.st_mode);
+	return folder;
 }
 
 bool coop_ghost_openable(struct coop_ghost_parent *parent, const char *path)
@@ -171,8 +178,7 @@ static int make_plain(int parent, const char *name, const char *content)
 	return r < 0 ? r : COOP_TAKE_FD(fd);
 }
 
-/* Opens what was just made without asking what it is. The owner of the folder may have put something else there since: what belongs to us
- * by its owner alone may be a file that somebody left in that folder, and must not be given away. An fd, or -errno. */
+/* Opens what was just made without asking what it is. The owner of the folder may have put something else there since. An fd, or -errno. */
 static int open_made(int parent, const char *name, mode_t mode)
 {
 	struct stat st;
@@ -181,8 +187,7 @@ static int open_made(int parent, const char *name, mode_t mode)
 	if (own < 0 || fstat(own, &st) < 0)
 		return -errno;
 	bool same = st.st_uid == geteuid() && (st.st_mode & S_IFMT) == (mode & S_IFMT) &&
-		    !(st.st_mode & 0777 & ~mode) &&
-		    (S_ISDIR(mode) ? is_empty(own, ".") : st.st_nlink == 1);
+		    !(st.st_mode & 0777 & ~mode) && (S_ISDIR(mode) || st.st_nlink == 1);
 	return same ? COOP_TAKE_FD(own) : -EEXIST;
 }
 
@@ -209,14 +214,20 @@ static int link_socket(const struct coop_ghost_parent *parent, const char *name)
 	return linkat(parent->socket, "", parent->fd, name, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. */
-static void give_away(int parent, int own, const struct stat *st)
+/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. A folder with something in it is one
+ * that somebody has put there since: it may be root's own. */
+static int give_away(int parent, int own, const struct stat *st)
 {
 	struct stat around;
 
-	if (fstat(parent, &around) == 0 &&
-	    (around.st_uid != st->st_uid || around.st_gid != st->st_gid))
-		(void)!fchownat(own, "", around.st_uid, around.st_gid, AT_EMPTY_PATH);
+	if (fstat(parent, &around) < 0)
+		return -errno;
+	if (around.st_uid == st->st_uid && around.st_gid == st->st_gid)
+		return 0;
+	if (S_ISDIR(st->st_mode) && !is_empty(own, "."))
+		return -EEXIST;
+	(void)!fchownat(own, "", around.st_uid, around.st_gid, AT_EMPTY_PATH);
+	return 0;
 }
 
 /* By a descriptor: the name may be somebody else's by the next call. */
@@ -226,8 +237,9 @@ static int identify(int parent, int own, struct coop_ghost_mark *ret_mark)
 
 	if (fstat(own, &st) < 0)
 		return -errno;
-	if (geteuid() == 0)
-		give_away(parent, own, &st);
+	int r = geteuid() == 0 ? give_away(parent, own, &st) : 0;
+	if (r < 0)
+		return r;
 	*ret_mark = (struct coop_ghost_mark){.dev = st.st_dev,
 					     .ino = st.st_ino,
 					     .type = st.st_mode & S_IFMT,
@@ -299,7 +311,8 @@ static void remove_line(const char *line)
 	struct coop_ghost_mark mark = {
 		.dev = (dev_t)dev, .ino = (ino_t)ino, .type = (mode_t)type, .size = (off_t)size};
 	struct coop_ghost_parent parent = COOP_GHOST_PARENT;
-	coop_ghost_remove(&parent, line + used, &mark);
+	COOP_AUTO_FD int folder = coop_ghost_remove(&parent, line + used, &mark);
+	(void)folder;
 	coop_ghost_parent_close(&parent);
 }
 

@@ -37,9 +37,10 @@ bool coop_ghost_openable(struct coop_ghost_parent *parent, const char *path);
 /* Whether it still is what was made: nobody put anything in its place, or into it. */
 bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 			  const struct coop_ghost_mark *mark);
-/* Only then it is removed; also where its folder, which is ours, was closed meanwhile. */
-void coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
-		       const struct coop_ghost_mark *mark);
+/* Only then it is removed; also where its folder, which is ours, was closed meanwhile. A removed folder's descriptor, the caller's to close,
+ * or -1: the disk is at work only when that is closed. */
+int coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
+		      const struct coop_ghost_mark *mark);
 
 /* A list is a run of "TYPE DEVICE INODE SIZE /path", numbers, each with its NUL; an empty one ends it. 0 or -errno. */
 int coop_ghost_list_add(struct coop_buf *text, const char *path,

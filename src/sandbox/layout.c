@@ -74,6 +74,13 @@ static int compare_trees(const void *one, const void *other)
 	return order ? order : (int)b->writable - (int)a->writable;
 }
 
+/* What may have come with it is not to be seen in it either. */
+static void add_late_home(struct coop_builder *b)
+{
+	coop_layout_home(b);
+	coop_layout_empty(b);
+}
+
 /* From the outside in. A home that lies in one of them comes after it, and before those that lie in the home. */
 static void add_trees(struct coop_builder *b)
 {
@@ -96,18 +103,43 @@ static void add_trees(struct coop_builder *b)
 		qsort(trees, count, sizeof *trees, compare_trees);
 	for (size_t i = 0; i < count; i++) {
 		if (home_waits && !coop_path_below(input->home, trees[i].root->path)) {
-			coop_layout_home(b);
+			add_late_home(b);
 			home_waits = false;
 		}
 		add_tree(b, &trees[i]);
 	}
 	if (home_waits)
-		coop_layout_home(b);
+		add_late_home(b);
 	free(trees);
+}
+
+/* In the command's own part, over the private one, which every process of a kind begins with. What it holds has nothing to do with the
+ * host's /tmp. */
+static void add_tmp(struct coop_builder *b)
+{
+	const struct coop_layout_root *tmp = b->input->tmp;
+
+	if (!tmp)
+		return;
+	if (b->degraded) {
+		coop_builder_enter(b, tmp->path, COOP_ZONE_WRITABLE);
+		return;
+	}
+	coop_builder_op(b,
+			(struct coop_plan_op){.kind = COOP_OP_TREE,
+					      .flags = COOP_OP_WRITABLE,
+					      .source = coop_builder_string(b, tmp->path),
+					      .fd = tmp->fd,
+					      .dev = tmp->fd < 0 ? tmp->dev : 0,
+					      .ino = tmp->fd < 0 ? tmp->ino : 0},
+			COOP_LAYOUT_TMP);
+	coop_builder_enter(b, COOP_LAYOUT_TMP, COOP_ZONE_PRIVATE);
 }
 
 static bool home_in_a_root(const struct coop_layout_input *input)
 {
+	if (input->home && input->tmp && coop_path_below(input->home, COOP_LAYOUT_TMP))
+		return true;
 	for (size_t i = 0; input->home && i < input->writable_count; i++) {
 		if (coop_path_below(input->home, input->writable[i].path))
 			return true;
@@ -131,6 +163,7 @@ static void build_base(struct coop_builder *b)
 	if (!b->home_later)
 		coop_layout_home(b);
 	coop_layout_hide_keeper(b);
+	coop_layout_empty(b);
 	coop_layout_pivot(b, true);
 	/* Where the root is left only later, /tmp is what becomes the root: a rule for it would be one for everything. */
 	if (!coop_layout_pivots_late(b))
@@ -142,6 +175,7 @@ static void build_base(struct coop_builder *b)
 
 static void build_command(struct coop_builder *b)
 {
+	add_tmp(b);
 	add_trees(b);
 	coop_layout_protect(b);
 	coop_layout_deny(b);

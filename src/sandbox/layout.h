@@ -34,12 +34,16 @@ struct coop_layout_input {
 	const char *const *
 		other_homes; /* further folders that he calls so: private in the same way, without a layer. NULL-terminated; NULL: none */
 	const char *cwd;     /* canonical */
-	const char *const *
-		hidden; /* the keeper's own: state, socket's folder, data. NULL-terminated, canonical */
+	const char *const
+		*hidden; /* the keeper's own: state, sockets, files. NULL-terminated, canonical */
+	/* A folder of which a command sees nothing but the trees that lie in it; canonical; NULL: none. */
+	const char *emptied;
 	const struct coop_layout_root *writable; /* workspace and allow_write, outermost first */
 	size_t writable_count;
 	const struct coop_layout_root *readable; /* allow_read, and cwd where it would be hidden */
 	size_t readable_count;
+	/* What is seen as /tmp, and written to on disk; NULL: a private one. Without mounts it can be written where it lies. */
+	const struct coop_layout_root *tmp;
 	const struct coop_injection *injections;
 	size_t injection_count;
 	const struct coop_injection *
@@ -56,7 +60,7 @@ struct coop_layout_input {
  * operations and rules up to base_ops and base_rules, with the text up to base_text; it never depends on the command, and two layouts of
  * the same kind have the same bytes there.
  *
- * The order is: root, private folders, devices, proc, replaced files, home, the keeper's own covered (base); trees from the outside in, mount points that
+ * The order is: root, private folders, devices, proc, replaced files, home, the keeper's own covered (base); a /tmp that is shared, trees from the outside in, mount points that
  * only hold a name, what is read-only, what is covered, given files, the change of root where that must come last. Operations on
  * placeholders are COOP_OP_OPTIONAL: where none could be made nobody inside can make the name either. Without mounts there are rules
  * only. */

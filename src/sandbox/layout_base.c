@@ -92,7 +92,7 @@ static void add_private(struct coop_builder *b, bool minimal)
 {
 	int64_t tmp = b->input->policy->limits.tmp_bytes;
 
-	add_tmpfs(b, "/tmp", tmp > 0 ? (uint64_t)tmp : TMP_BYTES, TMP_INODES, 01777);
+	add_tmpfs(b, COOP_LAYOUT_TMP, tmp > 0 ? (uint64_t)tmp : TMP_BYTES, TMP_INODES, 01777);
 	/* Connecting to a socket is no write: those of the host are out of reach only where they are not seen. */
 	if (minimal || is_folder("/run"))
 		add_tmpfs(b, "/run", RUN_BYTES, RUN_INODES, 0755);
@@ -118,7 +118,7 @@ static bool pivots_early(const struct coop_layout_input *input)
 		if (input->readable[i].fd < 0)
 			return false;
 	}
-	return input->root_keeper;
+	return input->root_keeper && !(input->tmp && input->tmp->fd < 0);
 }
 
 void coop_layout_pivot(struct coop_builder *b, bool early)

@@ -203,17 +203,32 @@ void coop_builder_write_seals(struct coop_builder *b)
 	}
 }
 
+static struct coop_ghost *find_ghost(const struct coop_builder *b, const char *path)
+{
+	const struct coop_layout *out = b->out;
+
+	for (size_t i = out->ghost_count; i--;) {
+		if (!strcmp(out->ghosts[i].path, path))
+			return &out->ghosts[i];
+	}
+	return NULL;
+}
+
+bool coop_builder_missing(const struct coop_builder *b, const char *path)
+{
+	return find_ghost(b, path) != NULL;
+}
+
 void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder)
 {
 	struct coop_layout *out = b->out;
 
 	if (b->failed || b->degraded)
 		return;
-	for (size_t i = 0; i < out->ghost_count; i++) {
-		if (!strcmp(out->ghosts[i].path, path)) {
-			out->ghosts[i].folder |= folder;
-			return;
-		}
+	struct coop_ghost *known = find_ghost(b, path);
+	if (known) {
+		known->folder |= folder;
+		return;
 	}
 	if (out->ghost_count == b->ghost_room) {
 		size_t room = b->ghost_room ? 2 * b->ghost_room : GHOST_ROOM;
@@ -236,14 +251,10 @@ void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder)
 
 void coop_builder_ghost_content(struct coop_builder *b, const char *path, const char *content)
 {
-	struct coop_layout *out = b->out;
+	struct coop_ghost *ghost = find_ghost(b, path);
 
-	for (size_t i = out->ghost_count; i--;) {
-		if (!strcmp(out->ghosts[i].path, path)) {
-			out->ghosts[i].content = content;
-			return;
-		}
-	}
+	if (ghost)
+		ghost->content = content;
 }
 
 void coop_builder_note(struct coop_builder *b, const char *format, ...)
@@ -259,6 +270,8 @@ void coop_builder_note(struct coop_builder *b, const char *format, ...)
 
 int coop_builder_look(const struct coop_builder *b, const char *path, struct stat *ret)
 {
+	if (coop_builder_missing(b, path))
+		return -ENOENT;
 	if (lstat(path, ret) < 0)
 		return -errno;
 	return b->input->ghosts && coop_ghosts_stands(b->input->ghosts, path) ? -ENOENT : 0;

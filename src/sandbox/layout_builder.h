@@ -14,9 +14,11 @@
 #include "sandbox/layout_path.h"
 #include "sandbox/mountinfo.h"
 
+#define COOP_LAYOUT_TMP "/tmp"
+
 enum coop_zone {
 	COOP_ZONE_HOST,     /* the host's, read-only */
-	COOP_ZONE_PRIVATE,  /* empty at the start, writable */
+	COOP_ZONE_PRIVATE,  /* nothing of the host's, writable */
 	COOP_ZONE_LAYER,    /* the host's under a private layer */
 	COOP_ZONE_READABLE, /* a tree that was brought in */
 	COOP_ZONE_WRITABLE, /* the same, writable on disk */
@@ -43,9 +45,9 @@ struct coop_builder {
 	struct coop_layout *out;
 	struct coop_err *err;
 	int failed;
-	bool degraded;         /* no mounts: only rules */
-	bool shallow;          /* for the seals that follow */
-	bool home_later;       /* the home lies in a writable root, whose tree comes first */
+	bool degraded; /* no mounts: only rules */
+	bool shallow;  /* for the seals that follow */
+	bool home_later; /* the home lies in a writable root or in a /tmp that is shared, which come first */
 	struct coop_buf zones; /* struct coop_zone_entry */
 	struct coop_buf seals; /* struct coop_seal */
 	struct coop_buf masks; /* names hidden in the home, relative to it, each with its NUL */
@@ -84,6 +86,8 @@ bool coop_builder_sealed(const struct coop_builder *b, const char *path, enum co
 void coop_builder_write_seals(struct coop_builder *b);
 
 void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder);
+/* Whether one is asked for: it was looked for, and is not there. */
+bool coop_builder_missing(const struct coop_builder *b, const char *path);
 /* One that was asked for is to be a plain file; the content is static. */
 void coop_builder_ghost_content(struct coop_builder *b, const char *path, const char *content);
 
@@ -126,6 +130,8 @@ void coop_layout_deny_real(struct coop_builder *b, const char *real);
 void coop_layout_aliases(struct coop_builder *b, const char *real,
 			 void (*tell)(void *context, const char *alias), void *context);
 void coop_layout_hide_keeper(struct coop_builder *b);
+/* The folder that is seen without what is in it, before trees are added. */
+void coop_layout_empty(struct coop_builder *b);
 
 /* layout_twins.c: the same files under other names. */
 void coop_layout_twins(struct coop_builder *b);

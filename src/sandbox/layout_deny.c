@@ -10,6 +10,8 @@
 
 #define MATCHES_MAX 1024u
 #define ENTRIES_MAX 20000u
+#define EMPTIED_BYTES (256u << 10) /* for the mount points of trees */
+#define EMPTIED_INODES 256u
 
 /* Under a root keeper the process is somebody else: what it cannot reach need not be covered, and cannot. */
 static uint32_t cover_flags(const struct coop_builder *b)
@@ -219,6 +221,30 @@ void coop_layout_hide_keeper(struct coop_builder *b)
 	}
 }
 
+void coop_layout_empty(struct coop_builder *b)
+{
+	const char *path = b->input->emptied;
+	struct stat st;
+
+	if (!path || !coop_path_normal(path) || !path[1] || lstat(path, &st) < 0 ||
+	    !S_ISDIR(st.st_mode))
+		return;
+	enum coop_zone zone = coop_builder_zone(b, path, NULL);
+	/* In what is private nothing of it is seen anyway. */
+	if (zone != COOP_ZONE_HOST && zone != COOP_ZONE_READABLE && zone != COOP_ZONE_LAYER)
+		return;
+	if (b->input->root_keeper)
+		coop_builder_op(b, (struct coop_plan_op){.kind = COOP_OP_WAY, .fd = -1}, path);
+	coop_builder_op(b,
+			(struct coop_plan_op){.kind = COOP_OP_TMPFS,
+					      .fd = -1,
+					      .size = EMPTIED_BYTES,
+					      .inodes = EMPTIED_INODES,
+					      .mode = 0555},
+			path);
+	coop_builder_enter(b, path, COOP_ZONE_PRIVATE);
+}
+
 /* Once more for what a tree brought back, or whose home came later. */
 static void deny_keeper(struct coop_builder *b)
 {
@@ -228,6 +254,14 @@ static void deny_keeper(struct coop_builder *b)
 		    (b->degraded || zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE))
 			cover(b, *p, access(*p, F_OK) == 0);
 	}
+	const char *emptied = b->input->emptied;
+	if (!emptied || !coop_path_normal(emptied) || access(emptied, F_OK) < 0)
+		return;
+	enum coop_zone zone = coop_builder_zone(b, emptied, NULL);
+	if (b->degraded)
+		coop_builder_seal(b, emptied, COOP_SEAL_COVER, 0);
+	else if (zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE)
+		cover(b, emptied, true);
 }
 
 void coop_layout_deny(struct coop_builder *b)

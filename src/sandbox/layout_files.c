@@ -16,20 +16,46 @@ static void refuse(struct coop_builder *b, size_t i, const char *why)
 					    field, why, b->input->injections[i].path));
 }
 
+/* In a /tmp that is shared the name would stay: it is a placeholder on disk, too. In folders that are not there yet, or are links, it is
+ * made when the view is. */
+static const char *place_in_tmp(struct coop_builder *b, const char *path)
+{
+	char disk[COOP_PATH_SIZE], parent[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
+	struct stat st;
+	bool exists;
+
+	if (!strcmp(path, COOP_LAYOUT_TMP))
+		return "is a folder";
+	if (coop_path_join(b->input->tmp->path, path + strlen(COOP_LAYOUT_TMP "/"), disk) < 0)
+		return "is too long";
+	int r = coop_builder_look(b, disk, &st);
+	if (r == 0)
+		return S_ISDIR(st.st_mode) ? "is a folder" : NULL;
+	coop_path_parent(disk, parent);
+	if (r == -ENOENT && coop_path_resolve(parent, real, &exists) == 0 && exists &&
+	    !strcmp(real, parent))
+		coop_builder_ghost(b, disk, false);
+	return NULL;
+}
+
 /* Where a file can be put: on one that exists, or in what is private; in a writable root on a placeholder. NULL, or why not. */
 static const char *place(struct coop_builder *b, const char *path)
 {
 	char parent[COOP_PATH_SIZE];
 	struct stat st;
 	int r = coop_builder_look(b, path, &st);
-	enum coop_zone zone = coop_builder_zone(b, path, NULL);
+	const char *top;
+	enum coop_zone zone = coop_builder_zone(b, path, &top);
 
 	/* A denied file itself may be given another content. */
 	coop_path_parent(path, parent);
 	if (coop_builder_sealed(b, parent, COOP_SEAL_COVER))
 		return "is denied";
+	if (zone == COOP_ZONE_PRIVATE && coop_builder_holds_tree(b, path))
+		return "is a folder";
 	if (zone == COOP_ZONE_PRIVATE)
-		return coop_builder_holds_tree(b, path) ? "is a folder" : NULL;
+		return b->input->tmp && !strcmp(top, COOP_LAYOUT_TMP) ? place_in_tmp(b, path)
+								      : NULL;
 	if (zone == COOP_ZONE_OWN)
 		return "must not lie in /dev, /proc or /sys";
 	if (r == 0)

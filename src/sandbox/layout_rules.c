@@ -24,12 +24,19 @@ void coop_layout_base_rules(struct coop_builder *b)
 	if (b->degraded)
 		return;
 	coop_builder_rule(b, COOP_ACCESS_READ, "/");
-	coop_builder_rule(b, COOP_ACCESS_WRITE, "/tmp");
+	coop_builder_rule(b, COOP_ACCESS_WRITE, COOP_LAYOUT_TMP);
 	coop_builder_rule(b, COOP_ACCESS_DEVICES, "/dev");
 	coop_builder_rule(b, COOP_ACCESS_WRITE, "/dev/shm");
 	coop_builder_rule(b, COOP_ACCESS_PROC, "/proc");
 	if (!b->home_later)
 		add_home(b);
+}
+
+/* A tree in the folder of which nothing else is seen. */
+static bool brought_into(const struct coop_builder *b, const char *sealed, const char *path)
+{
+	return b->input->emptied && !strcmp(sealed, b->input->emptied) &&
+	       strcmp(path, sealed) != 0 && coop_path_below(path, sealed);
 }
 
 /* What stands in the way of a rule for all below path. */
@@ -41,7 +48,7 @@ static bool leads_to_denied(const struct coop_builder *b, const char *path, bool
 
 	*ret_denied = false;
 	for (size_t i = 0; i < count; i++) {
-		if (list[i].kind != COOP_SEAL_COVER)
+		if (list[i].kind != COOP_SEAL_COVER || brought_into(b, list[i].path, path))
 			continue;
 		if (coop_path_below(path, list[i].path))
 			*ret_denied = true;
@@ -108,6 +115,10 @@ void coop_layout_rules(struct coop_builder *b)
 	if (b->degraded)
 		add_degraded(b, &budget);
 	for (size_t i = 0; i < count; i++) {
+		bool hidden = b->degraded && b->input->emptied &&
+			      coop_path_below(list[i].path, b->input->emptied);
+		if (list[i].zone == COOP_ZONE_READABLE && hidden)
+			allow(b, list[i].path, COOP_ACCESS_READ, &budget);
 		if (list[i].zone != COOP_ZONE_WRITABLE)
 			continue;
 		if (b->degraded)
@@ -117,4 +128,7 @@ void coop_layout_rules(struct coop_builder *b)
 	}
 	if (!b->degraded && b->home_later)
 		add_home(b);
+	/* The one in the base is of the private one. */
+	if (!b->degraded && b->input->tmp)
+		coop_builder_rule(b, COOP_ACCESS_WRITE, COOP_LAYOUT_TMP);
 }

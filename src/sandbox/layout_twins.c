@@ -181,7 +181,7 @@ static void collect_sealed(struct twins *twins)
 	for (size_t i = 0; i < count; i++) {
 		const struct coop_seal *seal =
 			&((const struct coop_seal *)(const void *)coop_buf_front(seals))[i];
-		if (seal->kind == COOP_SEAL_PIN)
+		if (seal->kind == COOP_SEAL_PIN || coop_builder_missing(twins->b, seal->path))
 			continue;
 		twins->budget = SEALED_ENTRIES_MAX;
 		twins->complete = true;

@@ -45,7 +45,8 @@ enum coop_launcher_kind {
 
 /* A process and all that it starts carry the number of its record in RLIMIT_LOCKS, a limit that the kernel hands on through fork
  * and exec, and that has no effect. The soft one: the hard one stays, so that a keeper inside a kept process can set its own. A
- * mark is a number that no limit is by chance, with the keeper's own bits in the middle and the record's number at the end. */
+ * mark is a number that no limit is by chance, with the keeper's own bits in the middle and the record's number at the end; 0 there: a sandbox
+ * that waits for its command. */
 #define COOP_MARK_BASE (UINT64_C(1) << 62)
 #define COOP_MARK_KEEPER (UINT64_C(0x1fffff) << 41)
 #define COOP_MARK_NUMBER ((UINT64_C(1) << 41) - 1)

@@ -11,48 +11,49 @@
 #define COMPONENT_MAX 256
 #define FD_PATH_MAX 64
 
+/* Makes the folder of the upper layer with the rights of the one below, and opens both. 1; 0: below there is no such folder, so that there
+ * is nothing to hide in it; or -errno. */
+static int step_down(int upper, int lower, const char *name, int *ret_upper, int *ret_lower)
+{
+	struct stat status = {.st_mode = S_IFDIR | 0700};
+	int below = lower < 0 ? -1 : coop_look(lower, name), r = 1;
+
+	if (below >= 0 && (fstat(below, &status) < 0 || !S_ISDIR(status.st_mode)))
+		r = 0;
+	if (r && mkdirat(upper, name, status.st_mode & 0777) < 0 && errno != EEXIST)
+		r = -errno;
+	int at = r > 0 ? coop_look(upper, name) : -1;
+	if (r > 0 && at < 0)
+		r = -errno;
+	if (r <= 0 && below >= 0)
+		(void)close(below);
+	*ret_upper = at;
+	*ret_lower = below;
+	return r;
+}
+
 /* The name is absent from now on, whatever comes to be below: an overlay takes a device 0:0 in the upper layer for that, which anybody
- * may make. Folders on the way are made with the rights of those below. */
+ * may make. Most names lie in the folder itself, and need one call each. */
 static int hide(int upper, int lower, const char *name)
 {
+	const char *end = strchrnul(name, '/');
+	size_t size = (size_t)(end - name);
 	char component[COMPONENT_MAX];
-	int at = coop_look(upper, "/"), below = coop_look(lower, "/"), r = at < 0 ? -errno : 0;
+	int at, below;
 
-	while (r == 0) {
-		const char *end = strchrnul(name, '/');
-		size_t size = (size_t)(end - name);
-		struct stat status = {.st_mode = S_IFDIR | 0700};
-		if (!size || size >= sizeof component) {
-			r = -EINVAL;
-			break;
-		}
-		memcpy(component, name, size);
-		component[size] = 0;
-		if (!*end) {
-			r = mknodat(at, component, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
-				    ? -errno
-				    : 0;
-			break;
-		}
-		int next_below = below < 0 ? -1 : coop_look(below, component);
-		if (next_below >= 0 &&
-		    (fstat(next_below, &status) < 0 || !S_ISDIR(status.st_mode))) {
-			(void)close(next_below);
-			break; /* there is no such folder, so nothing to hide in it */
-		}
-		if (mkdirat(at, component, status.st_mode & 0777) < 0 && errno != EEXIST)
-			r = -errno;
-		int next = r < 0 ? -1 : coop_look(at, component);
-		r = r < 0 ? r : next < 0 ? -errno : 0;
-		(void)close(at);
-		if (below >= 0)
-			(void)close(below);
-		at = next;
-		below = next_below;
-		name = end + 1;
-	}
-	if (at >= 0)
-		(void)close(at);
+	if (!size || size >= sizeof component)
+		return -EINVAL;
+	memcpy(component, name, size);
+	component[size] = 0;
+	if (!*end)
+		return mknodat(upper, component, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
+			       ? -errno
+			       : 0;
+	int r = step_down(upper, lower, component, &at, &below);
+	if (r <= 0)
+		return r;
+	r = hide(at, below, end + 1);
+	(void)close(at);
 	if (below >= 0)
 		(void)close(below);
 	return r;

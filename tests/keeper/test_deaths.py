@@ -267,7 +267,7 @@ class TidyTest(KeeperCase):
         round_of(20)
         before = procs.fd_count(self.keeper.pid)
         round_of(200)
-        self.assertLessEqual(procs.fd_count(self.keeper.pid), before)
+        procs.wait_until(lambda: procs.fd_count(self.keeper.pid) <= before, "no descriptor is left")
         # The first process of a sandbox may leave a moment after the end that it has told.
         procs.wait_until(lambda: procs.children(self.keeper.pid) == list(self.launchers()), "nobody is left, dead or alive")
         self.assertEqual(list(self.launchers()), [self.client.call("info")["launcher"]["pid"]])

@@ -314,6 +314,8 @@ class StartTest(KeeperCase):
         self.assertEqual(caught.exception.details["limit"], 1)
         self.assertEqual(caught.exception.details["in_use"], 1)
         client.call("kill", id=process)
+        # The receipt may come before the end is told, and it counts until then.
+        client.call("wait", id=process)
         client.call("spawn", argv=["sleep", "300"])
 
     def test_b009_parallel_spawns_do_not_mix(self):

@@ -213,5 +213,6 @@ class ManyTest(AgentCase):
         grown = info["memory"]["rss_bytes"] - early["memory"]["rss_bytes"]
         # What a sanitizer keeps of freed memory is a multiple of that.
         self.assertLess(grown, (256 if sanitized() else 8) * MIB)
-        self.assertLessEqual(info["fds"]["open"], early["fds"]["open"] + 4)
+        # Those of prepared sandboxes and of removed placeholders come and go.
+        self.assertLessEqual(info["fds"]["open"], early["fds"]["open"] + 16)
         self.assertEqual((info["subscribers"], info["connections"]), (0, 6))

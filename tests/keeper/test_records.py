@@ -10,7 +10,7 @@ from lib.records import SECRET, RecordsCase, dumps
 
 ROW = (
     "id tag label alias why task call_id owner agent agent_path session argv argv_truncated command mode cwd kind lease pid state "
-    "started_at ended_at duration_ms exit end_cause end_evidence bytes events cpu_usage_ns memory_peak_bytes stderr_mode released audit_id"
+    "started_at ended_at duration_ms exit end_cause end_evidence bytes events cpu_usage_ns memory_peak_bytes digest stderr_mode released audit_id"
 ).split()
 
 

@@ -123,4 +123,5 @@ class CapTest(KeeperCase):
 
         first, second = batch(200), batch(600)
         self.assertLessEqual(second["memory"]["buffer_bytes"], first["memory"]["buffer_bytes"] + 65536)
-        self.assertLessEqual(second["fds"]["open"], first["fds"]["open"] + 2)
+        # Those of prepared sandboxes and of removed placeholders come and go.
+        procs.wait_until(lambda: self.client.call("info")["fds"]["open"] <= first["fds"]["open"] + 16, f"descriptors: {first['fds']}, {second['fds']}")

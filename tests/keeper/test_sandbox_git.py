@@ -45,9 +45,10 @@ class GitTest(BothKeepersCase):
             rm -r evil; echo end"""
         _, out, err = self.inside(script)
         self.assertEqual((out, err), ("?? evil/\nend\n", ""))
+        # What goes while git looks at it makes git say so.
+        self.cleaned(".git")
         self.assertEqual(self.git("status", "--short"), "")
         self.assertFalse((self.base / "pwned").exists())
-        self.cleaned(".git")
         procs.wait_until(lambda: not (self.ws / ".git/commondir").exists(), "no commondir")
         self.assertFalse((self.ws / ".git/config.worktree").exists())
 
@@ -81,6 +82,7 @@ class GitTest(BothKeepersCase):
             cd lib/part && echo y >y && %s add y && %s commit -q -m y && echo end""" % (" ".join(GIT), " ".join(GIT))  # fmt: skip
         _, out, err = self.inside(script)
         self.assertEqual((out, err), ("end\n", ""))
+        self.cleaned(".git", ".gitmodules", "lib")
         self.assertEqual(self.git("status", "--short"), " M lib/part\n")
 
     def test_b109_chain_of_links(self):

@@ -1,6 +1,7 @@
 """Starts in two steps: the sandbox is being made while the keeper does the rest for the command."""
 
 import os
+import time
 import unittest
 
 from lib import procs
@@ -74,3 +75,17 @@ class StartsTest(KeeperCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class PreparedTest(KeeperCase):
+    slots = 4
+
+    def test_sandboxes_in_the_making_are_no_strays(self):
+        """They are made in the moments after an end: whenever one looks, nobody is without a record."""
+        seen = []
+        for i in range(300):
+            process = self.client.call("spawn", argv=["/bin/true"])["process"]["id"]
+            self.client.call("wait", id=process)
+            time.sleep(i % 20 * 0.00015)
+            seen.append(self.client.call("info")["processes"]["strays"])
+        self.assertEqual(sum(seen), 0)

@@ -60,7 +60,7 @@ class BothKeepersCase(KeeperCase):
         sandbox = {"workspace": str(self.ws)} if sandbox is None else sandbox
         args = {"argv": ["sh", "-c", script], "cwd": str(self.ws), "sandbox": sandbox} | args
         process = client.call("spawn", **args)["process"]["id"]
-        record = client.call("wait", id=process)["process"]
+        record = client.call("wait", id=process, tidy=True)["process"]
         return record, self.output(process, client=client).decode(), self.output(process, "stderr", client=client).decode()
 
     def says(self, script, sandbox=None, **args):

@@ -114,7 +114,7 @@ class ConfinedCase(KeeperCase):
         argv = world.argv(case, *words)
         args = {"argv": argv, "cwd": str(world.workspace), "kind": kind, "sandbox": sandbox, "ring_bytes": 1 << 20} | args
         record = client.call("spawn", **args)["process"]
-        answer = client.call("wait", id=record["id"])
+        answer = client.call("wait", id=record["id"], tidy=True)
         stream = "pty" if kind == "pty" else "stdout"
         text = self.output(record["id"], stream, client=client)
         errors = b"" if kind == "pty" else self.output(record["id"], "stderr", client=client)

@@ -71,7 +71,7 @@ class Place:
     def env(self, extra=None):
         keep = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "COOP_BUILD", RUN_MARK)
         env = {name: os.environ[name] for name in keep if name in os.environ}
-        env.update(COOP_SOCKET=str(self.socket), COOP_STATE=str(self.state), COOP_CONF=str(self.conf), TERM="xterm")
+        env.update(COOP_SOCKET=str(self.socket), COOP_STATE=str(self.state), COOP_CONF=str(self.conf), COOP_DATA=str(self.dir / "data"), TERM="xterm")
         # A daemon's stderr goes nowhere, so sanitizer reports go to files.
         for name, more in (("ASAN_OPTIONS", "detect_leaks=1:"), ("UBSAN_OPTIONS", "print_stacktrace=1:")):
             env[name] = f"{os.environ.get(name, '')}:{more}log_path={self.reports}/report".lstrip(":")

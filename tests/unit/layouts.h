@@ -167,6 +167,26 @@ static inline size_t position(const struct coop_layout *layout, const char *line
 	return (size_t)(found - shown);
 }
 
+static inline int count_rules(const struct coop_layout *layout, enum coop_plan_access access,
+			      const char *path)
+{
+	const struct coop_plan_rule *rules = (const void *)coop_buf_front(&layout->rules);
+	size_t count = coop_buf_size(&layout->rules) / sizeof *rules;
+	int found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		found += rules[i].access == access &&
+			 !strcmp((const char *)coop_buf_front(&layout->text) + rules[i].path, path);
+	}
+	return found;
+}
+
+static inline bool rule(const struct coop_layout *layout, enum coop_plan_access access,
+			const char *path)
+{
+	return count_rules(layout, access, path) > 0;
+}
+
 static inline void make_folder(const char *name)
 {
 	char path[256];

@@ -28,6 +28,17 @@ static void check_all(const struct coop_index *index)
 	for (uint64_t n = 0; n < index->first; n++)
 		forgotten += event_of(n).size;
 	assert_int_equal(index->forgotten_bytes, forgotten);
+	uint64_t before = 1;
+	assert_int_equal(coop_index_bytes_before(index, index->next + 1, &before), false);
+	assert_int_equal(coop_index_bytes_before(index, 0, &before), true);
+	assert_int_equal(before, 0);
+	if (index->first > 1)
+		assert_int_equal(coop_index_bytes_before(index, index->first - 1, &before), false);
+	for (uint64_t n = index->first, sum = forgotten; n <= index->next; n++) {
+		assert_int_equal(coop_index_bytes_before(index, n, &before), true);
+		assert_int_equal(before, sum);
+		sum += event_of(n).size;
+	}
 	for (uint64_t n = index->first; n < index->next; n++) {
 		const struct coop_index_event *event = coop_index_get(index, n);
 		assert_int_equal(event->offset, n * 10);

@@ -46,6 +46,13 @@ static void order(void **state)
 	(void)setenv("XDG_STATE_HOME", "/x/state", 1);
 	(void)setenv("COOP_SOCKET", "/y/sock", 1);
 	(void)setenv("COOP_STATE", "/y/state", 1);
+	(void)setenv("COOP_DATA", "/y/data", 1);
+	(void)setenv("XDG_DATA_HOME", "/x/data", 1);
+	assert_int_equal(coop_paths_data(path, sizeof path), 0);
+	assert_string_equal(path, "/y/data");
+	(void)unsetenv("COOP_DATA");
+	assert_int_equal(coop_paths_data(path, sizeof path), 0);
+	assert_string_equal(path, geteuid() == 0 ? "/srv/coop" : "/x/data/coop");
 	assert_int_equal(coop_paths_socket(path, sizeof path), 0);
 	assert_string_equal(path, "/y/sock");
 	assert_int_equal(coop_paths_state(path, sizeof path), 0);

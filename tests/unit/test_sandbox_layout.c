@@ -259,19 +259,6 @@ static void test_injections(void **state)
 	refuses(&s, COOP_SANDBOX_UNAVAILABLE, "mounts");
 }
 
-static bool rule(const struct coop_layout *layout, enum coop_plan_access access, const char *path)
-{
-	const struct coop_plan_rule *rules = (const void *)coop_buf_front(&layout->rules);
-	size_t count = coop_buf_size(&layout->rules) / sizeof *rules;
-
-	for (size_t i = 0; i < count; i++) {
-		if (rules[i].access == access &&
-		    !strcmp((const char *)coop_buf_front(&layout->text) + rules[i].path, path))
-			return true;
-	}
-	return false;
-}
-
 static void test_rules(void **state)
 {
 	struct setting s;

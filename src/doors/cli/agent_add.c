@@ -6,6 +6,7 @@
 struct settings {
 	struct cli_agent agent;
 	const char *parent;
+	bool folder;
 };
 
 static const struct cli_option options[] = {
@@ -13,6 +14,9 @@ static const struct cli_option options[] = {
 	 "the agent below which it stands (the one that you are)"},
 	{"principal", 0, CLI_TEXT, offsetof(struct settings, agent.principal), "principal", "NAME",
 	 "whose tree of agents (yours); the agent main of a new name makes a new tree"},
+	{"folder", 0, CLI_FLAG, offsetof(struct settings, folder), "folder", NULL,
+	 "it gets a folder of its own to work in, which is deleted with it; instead of "
+	 "--workspace"},
 	CLI_AGENT_ROWS,
 	{0},
 };

@@ -103,6 +103,19 @@ static void show_sandbox(const json_t *settings)
 		line("limits", text);
 }
 
+static void show_metadata(json_t *metadata)
+{
+	const char *key;
+	json_t *value;
+	bool first = true;
+	json_object_foreach(metadata, key, value)
+	{
+		(void)printf("  %-12s %s=%s\n", first ? "metadata" : "", key,
+			     json_string_value(value) ? json_string_value(value) : "?");
+		first = false;
+	}
+}
+
 bool cli_agent_show(const struct cli *cli, const char *id, const json_t *result)
 {
 	const json_t *agent = json_object_get(result, "agent");
@@ -113,6 +126,8 @@ bool cli_agent_show(const struct cli *cli, const char *id, const json_t *result)
 	(void)printf("%s\n", cli_text(agent, "path"));
 	line("principal", cli_text(agent, "principal"));
 	line("created", cli_text(agent, "created_at"));
+	if (*cli_text(agent, "expires_at"))
+		line("expires", cli_text(agent, "expires_at"));
 	show_running(agent);
 	show_buffer(agent);
 	show_finished(agent);
@@ -125,7 +140,10 @@ bool cli_agent_show(const struct cli *cli, const char *id, const json_t *result)
 	     json_is_true(json_object_get(effective, "persistent")) ? "granted" : "no");
 	if (json_is_true(json_object_get(effective, "restricted")))
 		line("restricted", "yes");
-	show_list("workspace", json_object_get(effective, "workspace"));
+	show_list(*cli_text(agent, "folder") ? "own folder" : "workspace",
+		  json_object_get(effective, "workspace"));
+	show_list("variables", json_object_get(agent, "env_names"));
+	show_metadata(json_object_get(agent, "metadata"));
 	show_sandbox(json_object_get(agent, "settings"));
 	show_policy(json_object_get(json_object_get(agent, "settings"), "policy"));
 	return true;

@@ -31,6 +31,10 @@ static void format_detail(const json_t *event, const json_t *process, char *ret_
 		(void)snprintf(ret_text, size, "pid %lld", (long long)cli_number(process, "pid"));
 	} else if (strcmp(name, "output_first") == 0) {
 		(void)snprintf(ret_text, size, "%s", cli_text(event, "stream"));
+	} else if (strcmp(name, "progress") == 0) {
+		(void)snprintf(ret_text, size, "%lld new bytes, silent for %lld ms",
+			       (long long)cli_number(event, "new_bytes"),
+			       (long long)cli_number(event, "silence_ms"));
 	} else if (strcmp(name, "exited") == 0) {
 		char state[CLI_TEXT_MAX];
 		size_t used;
@@ -172,8 +176,8 @@ const struct cli_verb cli_verb_events = {
 	.name = "events",
 	.synopsis = "[--agent AGENT] [--session ID] [--no-replay]",
 	.summary = "Watch what happens to processes, until Ctrl-C",
-	.text = "A line for each event: started, output_first, stopped, continued, exited, "
-		"quota_refused, gap. What has ended already and is still\n"
+	.text = "A line for each event: started, output_first, progress, stopped, continued, "
+		"exited, quota_refused, gap. What has ended already and is still\n"
 		"remembered comes first. With --json each line is an object with \"event\".",
 	.options = options,
 	.settings_size = sizeof(struct settings),

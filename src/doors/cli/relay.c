@@ -190,6 +190,8 @@ static void follow(struct cli_relay *relay, json_t *args)
 		.data = on_data, .event = on_event, .done = on_done, .user = relay};
 	struct coop_error error;
 	(void)json_object_set_new(args, "id", json_string(relay->id));
+	/* Who looks at the folder next finds it as the command left it. */
+	(void)json_object_set_new(args, "tidy", json_true());
 	if (cli_submit(relay->cli, "follow", args, NULL, 0, &handler, NULL, &error) < 0)
 		cli_relay_fail(relay, &error);
 }

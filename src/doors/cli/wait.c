@@ -69,6 +69,7 @@ static void submit(struct waiter *waiter, const struct settings *s)
 	json_t *args = cli_id_args(waiter->id);
 	if (args)
 		(void)cli_options_fields(options, s, args, &bad);
+	(void)json_object_set_new(args, "tidy", json_true());
 	if (cli_submit(waiter->cli, "wait", args, NULL, 0, &handler, NULL, &error) < 0)
 		refused(waiter, &error);
 }

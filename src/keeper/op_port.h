@@ -1,0 +1,16 @@
+/* The operation `wait_port`. */
+#ifndef COOP_KEEPER_OP_PORT_H
+#define COOP_KEEPER_OP_PORT_H
+
+struct coop_keeper;
+struct coop_process;
+struct coop_request;
+
+void coop_op_port_init(struct coop_keeper *keeper);
+
+void coop_op_wait_port(struct coop_request *request);
+
+/* The end has been told: whoever waits for a port of it is answered. */
+void coop_op_port_ended(struct coop_process *process);
+
+#endif
