@@ -2,22 +2,27 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+LISTEN ?= 127.0.0.1:7717
 FUZZ_SECONDS ?= 60
 VALGRIND_PROCESSES ?= 10250
 
-.PHONY: all run test test-vm bench asan fuzz valgrind lint format install deps clean help
+.PHONY: all run test test-clients test-vm bench asan fuzz valgrind lint format install deps clean help
 
 ## all: build; programs in build/bin, libraries in build/lib (the default)
 all: deps
 	@scripts/build build
 
-## run: start coop for this user, show it at work, say what to type next
+## run: serve HTTP on LISTEN (127.0.0.1:7717) in the foreground, show coop at work through it, say what to type next
 run: all
-	@scripts/demo build/bin/coop
+	@scripts/demo build/bin/coop $(LISTEN)
 
 ## test: build and run the whole test suite
 test: all
 	@COOP_BUILD=build tests/run
+
+## test-clients: the MCP server with the official clients, the inspector and the conformance suite (fetched from npm once)
+test-clients: deps
+	@scripts/test-clients build-clients
 
 ## test-vm: the tests of limits, kill and freeze on Debian's kernel with cgroup v2, in a virtual machine (slow)
 test-vm: all
@@ -58,8 +63,8 @@ deps:
 
 ## clean: remove the build directories
 clean:
-	rm -rf build build-asan build-fuzz
+	rm -rf build build-asan build-clients build-fuzz
 
 ## help: this list
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | expand -t 14

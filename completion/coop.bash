@@ -88,7 +88,7 @@ max_open_files max_file_bytes tmp_bytes" "$cur"
 		;;
 	--cwd | --workspace | --write) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 	--read | --deny-read | --deny-write | --protect) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-	--data | --token-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	--data | --token-file | --tls-cert | --tls-key | --unix) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	*) return 1 ;;
 	esac
 }

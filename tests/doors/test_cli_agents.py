@@ -39,6 +39,24 @@ class AgentTest(AgentCase):
         self.assertFalse(procs.alive(pid))
         self.assertIn("tester", self.refusal("agent", "show", "tester", code=1))
 
+    def test_what_is_given_besides_limits(self):
+        """Variables, metadata, an end, a folder of its own: given, shown without values, taken away again."""
+        self.env["COOP_DATA"] = str(self.place.dir / "data")
+        agent = self.json("agent", "add", "a", "--env", "ONE=1=2", "--env", "TWO=hidden", "--metadata", "user=me", "--expires", "1h", "--folder")
+        self.assertEqual((agent["env_names"], agent["metadata"]), (["ONE", "TWO"], {"user": "me"}))
+        self.assertTrue(agent["expires_at"])
+        self.assertEqual(agent["settings"]["workspace"], [agent["folder"]])
+        shown = self.out("agent", "show", "a").decode()
+        for line in ("expires +20", f"own folder +{agent['folder']}", "variables +ONE\n +TWO", "metadata +user=me"):
+            self.assertRegex(shown, rf"(?m)^  {line}")
+        self.assertNotIn("hidden", shown)
+        env = self.as_agent("a")
+        self.assertEqual(self.out("run", "--", "sh", "-c", "pwd; echo $ONE", env=env, cwd=agent["folder"]).decode(), f"{agent['folder']}\n1=2\n")
+        agent = self.json("agent", "set", "a", "--unset", "env", "--unset", "metadata", "--unset", "expires")
+        self.assertEqual((agent["env_names"], agent["metadata"], agent["expires_at"]), ([], {}, None))
+        self.assertIn("--folder", self.refusal("agent", "set", "a", "--folder", code=2))
+        self.coop("agent", "rm", "a")
+
     def test_workspace_is_absolute(self):
         """A relative folder is meant from where it was typed."""
         (self.place.dir / "here").mkdir()

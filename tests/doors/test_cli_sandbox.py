@@ -441,6 +441,15 @@ class HoldsTest(CliCase):
         self.assertEqual(sorted(os.listdir(outside)), ["x", "y"])
         self.assertEqual(os.listdir(self.work), ["inside"])
 
+    def test_b109_folder_is_as_the_command_left_it(self):
+        """When coop run and coop wait return, no placeholder stands any more."""
+        for i in range(10):
+            self.run_in("touch made" if i % 2 else "rm -f made")
+            self.assertEqual(os.listdir(self.work), ["made"] if i % 2 else [])
+            process = self.out("run", "-d", "--", "sleep", "0.01", cwd=self.work).decode().strip()
+            self.coop("wait", process)
+            self.assertEqual(os.listdir(self.work), ["made"] if i % 2 else [])
+
     def test_s124_started_outside_of_the_workspace(self):
         """The command runs in the workspace that was named, where it may write."""
         self.assertEqual(self.out("run", "--workspace", self.work, "--", "sh", "-c", "pwd; touch made", cwd="/usr"), f"{self.work}\n".encode())

@@ -10,7 +10,7 @@ from lib.cli import CliCase
 from lib.place import patience
 
 VERBS = """run ps status logs wait stdin signal kill stop rm gc attach top op doctor shutdown info reload cancel history events agent token
-session policy audit""".split()
+session policy audit serve""".split()
 
 
 def records(value):

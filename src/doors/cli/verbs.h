@@ -10,7 +10,8 @@ extern const struct cli_verb cli_verb_run, cli_verb_ps, cli_verb_status, cli_ver
 	cli_verb_events, cli_verb_agent, cli_verb_token, cli_verb_session, cli_verb_policy,
 	cli_verb_audit, cli_verb_op, cli_verb_doctor, cli_verb_info, cli_verb_shells,
 	cli_verb_keeper, cli_verb_reload, cli_verb_shutdown, cli_verb_version, cli_verb_help,
-	cli_verb_freeze, cli_verb_thaw, cli_verb_tool, cli_verb_screen;
+	cli_verb_freeze, cli_verb_thaw, cli_verb_serve, cli_verb_mcp, cli_verb_tool,
+	cli_verb_screen;
 
 /* Verbs of groups. */
 extern const struct cli_verb cli_verb_agent_add, cli_verb_agent_ls, cli_verb_agent_show,

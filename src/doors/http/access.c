@@ -1,0 +1,158 @@
+#include "doors/http/access.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "doors/http/conn.h"
+#include "doors/http/failures.h"
+#include "doors/http/gateway.h"
+#include "doors/http/user_private.h"
+
+/* The port at the end of an authority, and where its host ends. -1: broken. 0: none. */
+static int split_port(const char *authority, size_t *ret_host)
+{
+	const char *end = authority[0] == '[' ? strchr(authority, ']') : authority - 1;
+	const char *colon = end ? strchr(end + 1, ':') : NULL;
+
+	if (!end)
+		return -1;
+	*ret_host = colon ? (size_t)(colon - authority) : strlen(authority);
+	if (!colon)
+		return 0;
+	char *rest;
+	long port = strtol(colon + 1, &rest, 10);
+	if (colon[1] < '0' || colon[1] > '9' || *rest || port < 1 || port > 65535)
+		return -1;
+	return (int)port;
+}
+
+static bool same_host(const char *host, size_t size, const char *name)
+{
+	return strlen(name) == size && strncasecmp(host, name, size) == 0;
+}
+
+bool coop_access_here(const struct coop_gateway *gateway, const char *authority, bool any_port)
+{
+	static const char *const loopback[] = {"127.0.0.1", "localhost", "[::1]"};
+	size_t host;
+	int port = split_port(authority, &host);
+	bool own_port = any_port;
+
+	if (port < 0)
+		return false;
+	for (unsigned i = 0; i < gateway->options.port_count; i++)
+		own_port |= port == gateway->options.ports[i] ||
+			    (port == 0 &&
+			     (gateway->options.ports[i] == 80 || gateway->options.ports[i] == 443));
+	for (size_t i = 0; own_port && i < sizeof loopback / sizeof loopback[0]; i++) {
+		if (same_host(authority, host, loopback[i]))
+			return true;
+	}
+	/* Names that were configured are taken with every port: a proxy may stand before us. */
+	for (size_t i = 0; gateway->options.names[i]; i++) {
+		if (same_host(authority, host, gateway->options.names[i]) ||
+		    strcasecmp(authority, gateway->options.names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool origin_welcome(const struct coop_gateway *gateway, const char *origin, bool any_port)
+{
+	for (size_t i = 0; gateway->options.origins[i]; i++) {
+		if (strcasecmp(origin, gateway->options.origins[i]) == 0)
+			return true;
+	}
+	if (strncasecmp(origin, "http://", 7) == 0)
+		return coop_access_here(gateway, origin + 7, any_port);
+	return strncasecmp(origin, "https://", 8) == 0 &&
+	       coop_access_here(gateway, origin + 8, any_port);
+}
+
+bool coop_access_place(struct coop_http_exchange *exchange)
+{
+	const char *host = coop_http_header(exchange, "host");
+	const char *origin = coop_http_header(exchange, "origin");
+
+	/* A Unix socket has no port to be right about, and no browser comes that way. */
+	bool any_port = exchange->conn->local;
+
+	if (host && !coop_access_here(exchange->gateway, host, any_port)) {
+		coop_http_refuse(exchange, 403, "forbidden", "the Host is none of this gateway's");
+		return false;
+	}
+	if (origin && !origin_welcome(exchange->gateway, origin, any_port)) {
+		coop_http_refuse(exchange, 403, "forbidden", "the Origin may not use this gateway");
+		return false;
+	}
+	return true;
+}
+
+const char *coop_access_token(const char *authorization)
+{
+	if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
+		return NULL;
+	authorization += 7;
+	authorization += strspn(authorization, " ");
+	size_t size = strlen(authorization);
+	if (!size || size > COOP_TOKEN_MAX)
+		return NULL;
+	for (size_t i = 0; i < size; i++) {
+		if (authorization[i] <= ' ' || authorization[i] > '~')
+			return NULL;
+	}
+	return authorization;
+}
+
+uint64_t coop_access_place_of(const struct coop_conn *conn, const char *token)
+{
+	uint64_t number = 0;
+
+	/* coop_7_… */
+	if (strncmp(token, "coop_", 5) == 0)
+		number = strtoull(token + 5, NULL, 10);
+	return conn->source ^ (number * UINT64_C(0xbf58476d1ce4e5b9));
+}
+
+void coop_access_check(struct coop_http_exchange *exchange,
+		       void (*done)(struct coop_conn *conn, struct coop_user *user, int status),
+		       struct coop_user_waiter **ret_waiter)
+{
+	struct coop_gateway *gateway = exchange->gateway;
+	struct coop_conn *conn = exchange->conn;
+	const char *token = coop_access_token(coop_http_header(exchange, "authorization"));
+
+	if (!token)
+		done(conn, NULL, -EACCES);
+	/* Tokens that are known go on: whoever guesses beside them must not lock them out. */
+	else if (!coop_users_knows(gateway->users, token) &&
+		 coop_failures_too_many(gateway->failures, coop_access_place_of(conn, token),
+					uv_now(gateway->loop)))
+		done(conn, NULL, -EBUSY);
+	else
+		coop_users_find(gateway->users, token, conn, done, ret_waiter);
+}
+
+void coop_access_refuse(struct coop_http_exchange *exchange, int status)
+{
+	switch (status) {
+	case -EACCES:
+		coop_http_add_header(exchange, "WWW-Authenticate: Bearer realm=\"coop\"");
+		coop_http_refuse(exchange, 401, "unauthorized", "a valid bearer token is needed");
+		break;
+	case -EBUSY:
+		coop_http_add_header(exchange, "Retry-After: 1");
+		coop_http_refuse(exchange, 429, "quota_exceeded",
+				 "too many wrong tokens came from here; try again later");
+		break;
+	case -ENOMEM:
+		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
+		break;
+	default:
+		coop_http_refuse(exchange, 503, "sandbox_overloaded",
+				 "the keeper cannot be reached");
+		break;
+	}
+}

@@ -1,0 +1,68 @@
+/* The gateway itself: one loop, its options, what it has counted. */
+#ifndef COOP_HTTP_GATEWAY_H
+#define COOP_HTTP_GATEWAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#define COOP_GATEWAY_LISTENERS_MAX 16
+#define COOP_GATEWAY_NAMES_MAX 32
+
+struct coop_broker;
+struct coop_conn;
+struct coop_failures;
+struct coop_listener;
+struct coop_tls;
+struct coop_users;
+
+struct coop_gateway_options {
+	const char *profile;   /* of every process that /runtime/v1 starts; NULL: not said */
+	const char *workspace; /* of processes of the user's own agent; NULL: not said */
+	const char *files;     /* the program coop-files; NULL: no file routes */
+	const char *url;       /* what clients are told to use; without a slash at the end */
+	bool control_plane;
+	bool mcp_fixtures; /* builds for tests: /mcp has what the conformance suite asks for */
+	const char *names[COOP_GATEWAY_NAMES_MAX];   /* further names in Host, NULL-ended */
+	const char *origins[COOP_GATEWAY_NAMES_MAX]; /* further origins, NULL-ended */
+	int ports[COOP_GATEWAY_LISTENERS_MAX];       /* of the listeners that have one */
+	unsigned port_count;
+	unsigned max_connections;
+	unsigned max_per_token; /* connections that one token may have open */
+};
+
+/* Since the start. For /metrics. */
+struct coop_gateway_counts {
+	uint64_t requests, refused, upgrades;
+	uint64_t bytes_sent;    /* to clients, of all kinds */
+	uint64_t output_bytes;  /* of processes, before encoding, counted for each subscriber */
+	uint64_t gaps;          /* told to subscribers */
+	uint64_t auth_failures; /* tokens that were not valid */
+	unsigned connections, websockets, subscribers, feeds; /* now */
+};
+
+struct coop_gateway {
+	uv_loop_t *loop;
+	struct coop_gateway_options options;
+	struct coop_gateway_counts counts;
+	bool keeper_gone; /* the last attempt to reach it failed */
+	bool stopping;    /* answers carry Connection: close, nothing new is accepted */
+
+	struct coop_listener *listeners[COOP_GATEWAY_LISTENERS_MAX];
+	unsigned listener_count;
+	struct coop_conn *conns; /* all of them, newest first */
+	struct coop_broker *broker;
+	struct coop_users *users;
+	struct coop_failures *failures;
+	struct coop_tls *tls; /* NULL: none */
+	uv_timer_t drain;     /* runs while it stops */
+	bool settled;
+};
+
+/* Accepts no more, lets what is being answered finish, 5 s at most. */
+void coop_gateway_stop(struct coop_gateway *gateway);
+/* Ends the loop if it is stopping and the last connection has gone. */
+void coop_gateway_settle(struct coop_gateway *gateway);
+
+#endif

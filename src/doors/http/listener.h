@@ -1,0 +1,17 @@
+/* A socket that clients come to. It was opened by the parent and outlives this program. */
+#ifndef COOP_HTTP_LISTENER_H
+#define COOP_HTTP_LISTENER_H
+
+#include <stdbool.h>
+
+struct coop_gateway;
+struct coop_listener;
+
+/* Notes its port for Host. NULL: without memory, or no listening socket. */
+struct coop_listener *coop_listener_new(struct coop_gateway *gateway, int fd, bool tls);
+/* Begins to accept. */
+void coop_listener_start(struct coop_listener *listener);
+/* Accepts no more; freed in a later turn of the loop. The socket itself stays open elsewhere. */
+void coop_listener_close(struct coop_listener *listener);
+
+#endif

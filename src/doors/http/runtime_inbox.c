@@ -1,0 +1,406 @@
+#include "doors/http/runtime_inbox.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "coop.h"
+#include "doors/http/gateway.h"
+#include "doors/http/user.h"
+#include "doors/http/ws.h"
+
+enum kind { STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE };
+
+struct item {
+	struct item *next;
+	enum kind kind;
+	int cols, rows, signal;
+	size_t size, done; /* of stdin: what the process has got */
+	uint8_t bytes[];
+};
+
+struct coop_inbox {
+	struct coop_gateway *gateway;
+	struct coop_user *user; /* held */
+	struct coop_ws *ws;     /* NULL: gone */
+	struct coop_feed *feed; /* held; NULL: there is no process yet */
+	struct item *first, **last;
+	size_t bytes, count;
+	bool paused, running;
+	struct coop_user_call *call; /* of the first item */
+	struct coop_feed_turn turn;
+	uv_timer_t timer; /* runs once the WebSocket has gone */
+};
+
+static void go_on(struct coop_inbox *inbox);
+
+static void on_turn(struct coop_feed_turn *turn)
+{
+	go_on((struct coop_inbox *)(void *)((char *)turn - offsetof(struct coop_inbox, turn)));
+}
+
+struct coop_inbox *coop_inbox_new(struct coop_gateway *gateway, struct coop_user *user,
+				  struct coop_ws *ws)
+{
+	struct coop_inbox *inbox = coop_mem_zalloc(sizeof *inbox);
+
+	if (!inbox)
+		return NULL;
+	inbox->gateway = gateway;
+	inbox->user = coop_user_ref(user);
+	inbox->ws = ws;
+	inbox->last = &inbox->first;
+	inbox->turn.go = on_turn;
+	(void)uv_timer_init(gateway->loop, &inbox->timer);
+	inbox->timer.data = inbox;
+	return inbox;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void pop(struct coop_inbox *inbox)
+{
+	struct item *item = inbox->first;
+
+	inbox->first = item->next;
+	if (!inbox->first)
+		inbox->last = &inbox->first;
+	inbox->bytes -= item->size;
+	inbox->count--;
+	free(item);
+}
+
+static void destroy(struct coop_inbox *inbox)
+{
+	coop_user_drop(COOP_TAKE_PTR(inbox->call));
+	while (inbox->first)
+		pop(inbox);
+	if (inbox->feed)
+		coop_feed_turn_end(inbox->feed, &inbox->turn);
+	coop_feed_unref(COOP_TAKE_PTR(inbox->feed));
+	struct coop_user *user = COOP_TAKE_PTR(inbox->user);
+	uv_close((uv_handle_t *)&inbox->timer, on_closed);
+	coop_user_unref(user);
+}
+
+static void send_json(struct coop_inbox *inbox, struct coop_buf *text, const struct coop_jsonw *w)
+{
+	if (!inbox->ws)
+		;
+	else if (w->failed) /* a client that waits for an answer must not wait for ever */
+		coop_ws_close(inbox->ws, COOP_WS_INTERNAL, "out of memory");
+	else
+		coop_ws_send_text(inbox->ws, (const char *)coop_buf_front(text),
+				  coop_buf_size(text));
+	coop_buf_clear(text);
+}
+
+/* `written` is told where it is less than was sent. */
+static void acknowledge(struct coop_inbox *inbox, const char *type, const struct item *item)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", type);
+	coop_jsonw_string(&w, "pid", coop_feed_name(inbox->feed));
+	if (item->done < item->size)
+		coop_jsonw_uint(&w, "written", item->done);
+	coop_jsonw_end(&w);
+	send_json(inbox, &text, &w);
+}
+
+static void send_error(struct coop_inbox *inbox, const char *code, const char *message)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", "error");
+	coop_jsonw_string(&w, "code", code);
+	coop_jsonw_string(&w, "message", message);
+	coop_jsonw_end(&w);
+	send_json(inbox, &text, &w);
+}
+
+static bool is_over(const struct coop_error *error)
+{
+	return !strcmp(error->code, "closed") || !strcmp(error->code, "no_such_process") ||
+	       !strcmp(error->code, "not_running");
+}
+
+/* Why a write was refused. A process that has ended or does not read any more is no fault of the client's, which hears of the end by itself. */
+static void explain(struct coop_inbox *inbox, const struct item *item,
+		    const struct coop_error *error)
+{
+	bool over = is_over(error);
+
+	if (over && (coop_feed_takes_input(inbox->feed) || coop_feed_ended(inbox->feed)))
+		acknowledge(inbox, "stdin_ack", item);
+	else if (over || !strcmp(error->code, "not_owner"))
+		send_error(inbox, "stdin_unavailable", "the process takes no input");
+	else
+		send_error(inbox, "stdin_unavailable", "the input could not be passed on");
+}
+
+static void finish(struct coop_inbox *inbox, int status, const struct coop_error *error)
+{
+	const struct item *item = inbox->first;
+
+	switch (item->kind) {
+	case STDIN:
+		if (status < 0)
+			explain(inbox, item, error);
+		else
+			acknowledge(inbox, "stdin_ack", item);
+		break;
+	case CLOSE_STDIN:
+		if (status == 0)
+			coop_feed_input_shut(inbox->feed);
+		if (status == 0 || is_over(error))
+			acknowledge(inbox, "close_stdin_ack", item);
+		else
+			explain(inbox, item, error);
+		break;
+	case RESIZE:
+	case SIGNAL:
+	case REFUSE:
+		break; /* nobody waits for an answer */
+	}
+	pop(inbox);
+	coop_feed_turn_end(inbox->feed, &inbox->turn);
+}
+
+static void on_done(void *user, uint64_t request, int status, const char *json,
+		    const struct coop_error *error)
+{
+	struct coop_inbox *inbox = user;
+	struct item *item = inbox->first;
+
+	(void)request;
+	(void)json;
+	inbox->call = NULL;
+	if (status == 0 && item->kind == STDIN) {
+		size_t left = item->size - item->done;
+		item->done += left < COOP_WRITE_STDIN_MAX ? left : COOP_WRITE_STDIN_MAX;
+	}
+	if (status < 0 || item->kind != STDIN || item->done == item->size) {
+		inbox->running = true;
+		finish(inbox, status, error);
+		inbox->running = false;
+	}
+	go_on(inbox);
+}
+
+static const char *prepare(const struct coop_inbox *inbox, const struct item *item,
+			   json_t **ret_args)
+{
+	const char *id = coop_feed_id(inbox->feed);
+
+	switch (item->kind) {
+	case STDIN:
+		*ret_args = json_pack("{s:s,s:i}", "id", id, "timeout_ms", -1);
+		return "write_stdin";
+	case RESIZE:
+		*ret_args = json_pack("{s:s,s:i,s:i}", "id", id, "cols", item->cols, "rows",
+				      item->rows);
+		return "resize";
+	case SIGNAL:
+		if (item->signal != SIGKILL) {
+			*ret_args = json_pack("{s:s,s:i,s:s}", "id", id, "signal", item->signal,
+					      "target", "tree");
+			return "signal";
+		}
+		*ret_args = json_pack("{s:s}", "id", id);
+		return "kill";
+	case CLOSE_STDIN:
+	case REFUSE:
+		break;
+	}
+	*ret_args = json_pack("{s:s}", "id", id);
+	return "close_stdin";
+}
+
+/* Begins with the first item. */
+static void carry_out(struct coop_inbox *inbox)
+{
+	static const struct coop_error failure = {.code = "internal", .message = "out of memory"};
+	struct coop_handler handler = {.done = on_done, .user = inbox};
+	struct item *item = inbox->first;
+	size_t left = item->size - item->done;
+	json_t *args = NULL;
+
+	if (item->kind == REFUSE) {
+		send_error(inbox, "bad_frame", "the message could not be understood");
+		pop(inbox);
+		return;
+	}
+	/* Whoever is in the middle of a long message goes first. */
+	if ((item->kind == STDIN || item->kind == CLOSE_STDIN) &&
+	    !coop_feed_turn_take(inbox->feed, &inbox->turn))
+		return;
+	const char *op = prepare(inbox, item, &args);
+	if (args)
+		inbox->call = coop_user_call(
+			inbox->user, op, args, item->bytes + item->done,
+			left < COOP_WRITE_STDIN_MAX ? left : COOP_WRITE_STDIN_MAX, &handler);
+	if (!inbox->call)
+		finish(inbox, -1, &failure);
+}
+
+static void go_on(struct coop_inbox *inbox)
+{
+	if (inbox->running)
+		return;
+	inbox->running = true;
+	for (const struct item *item = NULL;
+	     inbox->feed && !inbox->call && inbox->first && item != inbox->first;) {
+		item = inbox->first;
+		carry_out(inbox);
+	}
+	inbox->running = false;
+	if (!inbox->ws && !inbox->first && inbox->feed) {
+		destroy(inbox);
+		return;
+	}
+	if (inbox->paused && inbox->bytes <= COOP_INBOX_BYTES_MAX / 2 &&
+	    inbox->count <= COOP_INBOX_COUNT_MAX / 2) {
+		inbox->paused = false;
+		if (inbox->ws)
+			coop_ws_resume(inbox->ws);
+	}
+}
+
+static struct item *add(struct coop_inbox *inbox, enum kind kind, size_t size)
+{
+	struct item *item = coop_mem_zalloc(sizeof *item + size);
+
+	if (!item) {
+		/* What cannot be carried out must not be passed over. */
+		if (inbox->ws)
+			coop_ws_close(inbox->ws, COOP_WS_INTERNAL, "out of memory");
+		return NULL;
+	}
+	item->kind = kind;
+	item->size = size;
+	*inbox->last = item;
+	inbox->last = &item->next;
+	inbox->bytes += size;
+	inbox->count++;
+	return item;
+}
+
+static void add_stdin(struct coop_inbox *inbox, const char *text, size_t length)
+{
+	size_t size;
+	struct item *item = add(inbox, STDIN, coop_base64_room(length));
+
+	if (!item)
+		return;
+	if (!text || coop_base64_decode(text, length, item->bytes, &size) < 0) {
+		item->kind = REFUSE;
+		size = 0;
+	}
+	inbox->bytes -= item->size - size;
+	item->size = size;
+}
+
+static void add_resize(struct coop_inbox *inbox, const json_t *message)
+{
+	const json_t *cols = json_object_get(message, "cols");
+	const json_t *rows = json_object_get(message, "rows");
+	json_int_t width = json_integer_value(cols), height = json_integer_value(rows);
+
+	/* There is no answer that a wrong size could be reported in. */
+	if (width < 1 || width > 65535 || height < 1 || height > 65535)
+		return;
+	struct item *item = add(inbox, RESIZE, 0);
+	if (!item)
+		return;
+	item->cols = (int)width;
+	item->rows = (int)height;
+}
+
+static void add_signal(struct coop_inbox *inbox, const json_t *message)
+{
+	int number = coop_process_signal(json_object_get(message, "signal"));
+	struct item *item = number > 0 ? add(inbox, SIGNAL, 0) : NULL;
+
+	if (item)
+		item->signal = number;
+}
+
+/* Listens no more while there is much to do, and begins. */
+static void added(struct coop_inbox *inbox)
+{
+	if (!inbox->paused && inbox->ws &&
+	    (inbox->bytes > COOP_INBOX_BYTES_MAX || inbox->count > COOP_INBOX_COUNT_MAX)) {
+		inbox->paused = true;
+		coop_ws_pause(inbox->ws);
+	}
+	go_on(inbox);
+}
+
+void coop_inbox_stdin(struct coop_inbox *inbox, const char *text, size_t length)
+{
+	add_stdin(inbox, text, length);
+	added(inbox);
+}
+
+void coop_inbox_refuse(struct coop_inbox *inbox)
+{
+	(void)add(inbox, REFUSE, 0);
+	added(inbox);
+}
+
+void coop_inbox_message(struct coop_inbox *inbox, const char *type, const json_t *message)
+{
+	const json_t *data = json_object_get(message, "data");
+
+	if (!strcmp(type, "stdin"))
+		add_stdin(inbox, json_string_value(data), json_string_length(data));
+	else if (!strcmp(type, "close_stdin"))
+		(void)add(inbox, CLOSE_STDIN, 0);
+	else if (!strcmp(type, "resize"))
+		add_resize(inbox, message);
+	else if (!strcmp(type, "signal"))
+		add_signal(inbox, message);
+	added(inbox);
+}
+
+static void on_left(uv_timer_t *timer)
+{
+	destroy(timer->data);
+}
+
+void coop_inbox_open(struct coop_inbox *inbox, struct coop_feed *feed)
+{
+	inbox->feed = coop_feed_ref(feed);
+	if (!inbox->ws)
+		(void)uv_timer_start(&inbox->timer, on_left, COOP_INBOX_LEFT_MS, 0);
+	go_on(inbox);
+}
+
+void coop_inbox_leave(struct coop_inbox *inbox)
+{
+	inbox->ws = NULL;
+	if (inbox->feed && !inbox->first)
+		destroy(inbox);
+	else if (inbox->feed)
+		(void)uv_timer_start(&inbox->timer, on_left, COOP_INBOX_LEFT_MS, 0);
+}
+
+void coop_inbox_drop(struct coop_inbox *inbox)
+{
+	if (inbox)
+		destroy(inbox);
+}

@@ -1,0 +1,41 @@
+/* What a client sends to a process over its WebSocket: input, its end, sizes, signals. Carried out one after the other in the order they came, also
+ * when the WebSocket has gone meanwhile: clients close right behind their last message. */
+#ifndef COOP_HTTP_RUNTIME_INBOX_H
+#define COOP_HTTP_RUNTIME_INBOX_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "doors/http/feed.h"
+
+struct coop_gateway;
+struct coop_inbox;
+struct coop_user;
+struct coop_ws;
+
+/* The client is not listened to while more bytes, or more messages, wait. */
+#define COOP_INBOX_BYTES_MAX (1u << 20)
+#define COOP_INBOX_COUNT_MAX 1024u
+/* What a client left behind is carried out for that long. */
+#define COOP_INBOX_LEFT_MS 10000u
+
+/* NULL without memory. */
+struct coop_inbox *coop_inbox_new(struct coop_gateway *gateway, struct coop_user *user,
+				  struct coop_ws *ws);
+/* The process is there. Before that messages wait. */
+void coop_inbox_open(struct coop_inbox *inbox, struct coop_feed *feed);
+
+/* Input, in base64. */
+void coop_inbox_stdin(struct coop_inbox *inbox, const char *text, size_t length);
+/* One message. Types that are not known are ignored, as clients ignore ours. */
+void coop_inbox_message(struct coop_inbox *inbox, const char *type, const json_t *message);
+/* One that cannot be understood: said so, in its turn. */
+void coop_inbox_refuse(struct coop_inbox *inbox);
+
+/* The WebSocket has gone. With a process it frees itself when it is done, and must not be touched any more; without one it waits for that. */
+void coop_inbox_leave(struct coop_inbox *inbox);
+/* There will be no process. NULL is fine. */
+void coop_inbox_drop(struct coop_inbox *inbox);
+
+#endif

@@ -1,0 +1,305 @@
+#include "doors/http/runtime_socket.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "doors/http/feed.h"
+#include "doors/http/gateway.h"
+#include "doors/http/runtime_ask.h"
+#include "doors/http/runtime_frame.h"
+#include "doors/http/runtime_inbox.h"
+#include "doors/http/runtime_socket_private.h"
+#include "doors/http/target.h"
+#include "doors/http/ws.h"
+
+#define CURSOR_MAX ((1ull << 53) - 1)
+#define CLOSE_AFTER_MS 2000u
+/* Messages other than input. A parser at work stops everybody else. */
+#define PARSED_MAX (4u << 20)
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void free_socket(struct coop_socket *socket)
+{
+	struct coop_user *user = COOP_TAKE_PTR(socket->user);
+
+	coop_inbox_drop(COOP_TAKE_PTR(socket->inbox));
+	json_decref(socket->start);
+	socket->start = NULL;
+	uv_close((uv_handle_t *)&socket->timer, on_closed);
+	coop_user_unref(user);
+}
+
+void coop_socket_hold(struct coop_socket *socket)
+{
+	socket->busy++;
+}
+
+void coop_socket_let_go(struct coop_socket *socket)
+{
+	socket->busy--;
+	if (!socket->busy && !socket->ws && !socket->call)
+		free_socket(socket);
+}
+
+static void send_json(struct coop_socket *socket, struct coop_buf *text, const struct coop_jsonw *w)
+{
+	if (!socket->ws)
+		;
+	else if (w->failed)
+		coop_ws_close(socket->ws, COOP_WS_INTERNAL, "out of memory");
+	else
+		coop_ws_send_text(socket->ws, (const char *)coop_buf_front(text),
+				  coop_buf_size(text));
+	coop_buf_clear(text);
+}
+
+void coop_socket_refuse(struct coop_socket *socket, const char *code, const char *message,
+			unsigned close_code)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+
+	socket->state = COOP_SOCKET_REFUSED;
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", "error");
+	coop_jsonw_string(&w, "code", code);
+	coop_jsonw_string(&w, "message", message);
+	coop_jsonw_end(&w);
+	send_json(socket, &text, &w);
+	if (socket->ws)
+		coop_ws_close(socket->ws, close_code, code);
+}
+
+/* Without a number: it is no event, and clients would count it. */
+static void say_started(struct coop_socket *socket, const struct coop_process_view *view)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", "started");
+	coop_jsonw_string(&w, "pid", view->name);
+	coop_process_view_write(view, &w, "process");
+	coop_jsonw_end(&w);
+	send_json(socket, &text, &w);
+}
+
+/* Hands over to the feed. The client may go at any moment of this. */
+static void connect_process(struct coop_socket *socket, const struct coop_process_view *view,
+			    uint64_t since)
+{
+	struct coop_feed *feed = coop_feed_get(socket->gateway, socket->user, view);
+
+	/* The keeper is asked first: it works while we write. Nothing comes of it before the client has been told. */
+	if (feed && socket->ws)
+		socket->reader = coop_feed_read(feed, socket->ws, since);
+	say_started(socket, view);
+	if (socket->ws && !socket->reader)
+		coop_ws_close(socket->ws, COOP_WS_INTERNAL, "out of memory");
+	if (feed) {
+		struct coop_inbox *inbox = socket->inbox;
+		socket->connected = true;
+		if (!socket->ws)
+			socket->inbox = NULL; /* it sees to itself now */
+		coop_inbox_open(inbox, feed);
+	}
+	coop_feed_unref(feed);
+}
+
+void coop_socket_started(struct coop_socket *socket, const struct coop_process_view *view,
+			 uint64_t since)
+{
+	socket->state = COOP_SOCKET_LIVE;
+	connect_process(socket, view, since);
+}
+
+void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+
+	socket->state = COOP_SOCKET_REFUSED;
+	say_started(socket, view);
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", "exit");
+	coop_jsonw_string(&w, "pid", view->name);
+	coop_jsonw_uint(&w, "cursor", view->exit_cursor);
+	coop_process_view_write_end(view, &w);
+	coop_jsonw_end(&w);
+	send_json(socket, &text, &w);
+	if (socket->ws)
+		coop_ws_close_after(socket->ws, CLOSE_AFTER_MS, COOP_WS_NORMAL, "");
+}
+
+static void refuse_message(struct coop_socket *socket, const char *message)
+{
+	coop_socket_refuse(socket, "bad_frame", message, COOP_WS_POLICY);
+}
+
+static void take_first(struct coop_socket *socket, const char *type, const json_t *message)
+{
+	(void)uv_timer_stop(&socket->timer);
+	if (!type || strcmp(type, "start") != 0)
+		refuse_message(socket, "the first message must be a start message");
+	else
+		coop_socket_spawn(socket, message);
+}
+
+/* A message that cannot be read may have been input, which must not be lost silently: the client is told, but what it reads goes on. */
+static void take_further(struct coop_socket *socket, const char *type, const json_t *message)
+{
+	if (type && !strcmp(type, "start"))
+		refuse_message(socket, "there has been a start message already");
+	else if (type)
+		coop_inbox_message(socket->inbox, type, message);
+	else
+		coop_inbox_refuse(socket->inbox);
+}
+
+static void take_message(struct coop_socket *socket, const char *data, size_t size)
+{
+	json_t *message = size <= PARSED_MAX ? json_loadb(data, size, JSON_ALLOW_NUL, NULL) : NULL;
+	const char *type = json_string_value(json_object_get(message, "type"));
+
+	if (socket->state != COOP_SOCKET_EMPTY)
+		take_further(socket, type, message);
+	else if (size > PARSED_MAX)
+		coop_socket_refuse(socket, "invalid_argument", "the start message is too large",
+				   COOP_WS_POLICY);
+	else
+		take_first(socket, type, message);
+	json_decref(message);
+}
+
+static void on_message(struct coop_ws *ws, bool text, const char *data, size_t size)
+{
+	struct coop_socket *socket = coop_ws_context(ws);
+	const char *input;
+	size_t length;
+
+	if (socket->state == COOP_SOCKET_REFUSED)
+		return;
+	coop_socket_hold(socket);
+	if (socket->state != COOP_SOCKET_EMPTY && text &&
+	    coop_frame_stdin(data, size, &input, &length))
+		coop_inbox_stdin(socket->inbox, input, length);
+	else
+		take_message(socket, data, text ? size : 0);
+	coop_socket_let_go(socket);
+}
+
+static void on_writable(struct coop_ws *ws)
+{
+	struct coop_socket *socket = coop_ws_context(ws);
+
+	if (socket->reader)
+		coop_feed_reader_writable(socket->reader);
+}
+
+static void on_over(struct coop_ws *ws)
+{
+	struct coop_socket *socket = coop_ws_context(ws);
+	struct coop_inbox *inbox = socket->inbox;
+
+	socket->ws = NULL;
+	coop_feed_reader_end(COOP_TAKE_PTR(socket->reader));
+	if (socket->connected)
+		socket->inbox = NULL; /* it sees to itself now */
+	if (inbox)
+		coop_inbox_leave(inbox);
+	/* A start that has been sent is carried out, and so is what came behind it. */
+	if (!socket->busy && !socket->call)
+		free_socket(socket);
+}
+
+static const struct coop_ws_behaviour behaviour = {
+	.message = on_message, .writable = on_writable, .over = on_over};
+
+/* The WebSocket of an upgrade, held, with nothing said yet. NULL: the client is gone or has been refused. */
+static struct coop_socket *open_socket(struct coop_http_exchange *exchange,
+				       enum coop_socket_state state)
+{
+	struct coop_socket *socket = coop_mem_zalloc(sizeof *socket);
+
+	if (!socket) {
+		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
+		return NULL;
+	}
+	socket->gateway = exchange->gateway;
+	socket->user = coop_user_ref(exchange->user);
+	socket->state = state;
+	(void)uv_timer_init(exchange->gateway->loop, &socket->timer);
+	socket->timer.data = socket;
+	coop_socket_hold(socket);
+	socket->ws = coop_http_upgrade(exchange, &behaviour, socket);
+	if (socket->ws)
+		socket->inbox = coop_inbox_new(socket->gateway, socket->user, socket->ws);
+	if (socket->inbox)
+		return socket;
+	if (socket->ws)
+		coop_ws_close(socket->ws, COOP_WS_INTERNAL, "out of memory");
+	coop_socket_let_go(socket);
+	return NULL;
+}
+
+static void on_no_start(uv_timer_t *timer)
+{
+	struct coop_socket *socket = timer->data;
+
+	socket->state = COOP_SOCKET_REFUSED;
+	if (socket->ws)
+		coop_ws_close(socket->ws, COOP_WS_POLICY, "no start message");
+}
+
+void coop_runtime_start(struct coop_http_exchange *exchange)
+{
+	struct coop_socket *socket = open_socket(exchange, COOP_SOCKET_EMPTY);
+
+	if (!socket)
+		return;
+	(void)uv_timer_start(&socket->timer, on_no_start, COOP_START_MS, 0);
+	coop_socket_let_go(socket);
+}
+
+struct attach {
+	struct coop_ask ask;
+	uint64_t since;
+};
+
+static void on_status(struct coop_ask *ask, const json_t *result)
+{
+	struct attach *attach = (struct attach *)ask;
+	uint64_t since = attach->since;
+	struct coop_process_view view;
+
+	if (!coop_ask_view(ask, result, &view))
+		return;
+	/* From here on the exchange is over, and `ask` with it. */
+	struct coop_socket *socket = open_socket(ask->exchange, COOP_SOCKET_LIVE);
+	if (!socket)
+		return;
+	coop_socket_started(socket, &view, since);
+	coop_socket_let_go(socket);
+}
+
+void coop_runtime_connect(struct coop_http_exchange *exchange)
+{
+	uint64_t since = 0;
+
+	if (coop_query_uint(exchange->query, "since", CURSOR_MAX, &since) < 0) {
+		coop_http_refuse(exchange, 400, "invalid_argument",
+				 "since must be the number of an event, 0 or more");
+		return;
+	}
+	struct attach *attach = coop_ask_new(exchange, sizeof *attach);
+	if (!attach)
+		return;
+	attach->since = since;
+	coop_ask_process(&attach->ask, on_status);
+}

@@ -1,0 +1,61 @@
+#include "doors/http/sandboxes_view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doors/http/gateway.h"
+
+#define URL_MAX 600
+
+json_t *coop_sandbox_view(const json_t *agent)
+{
+	json_t *end = json_object_get(agent, "expires_at"),
+	       *metadata = json_object_get(agent, "metadata");
+
+	return json_pack("{s:O, s:s, s:O, s:O, s:O}", "id", json_object_get(agent, "name"), "state",
+			 "ready", "metadata", metadata, "started_at",
+			 json_object_get(agent, "created_at"), "expires_at", end);
+}
+
+void coop_sandbox_answer_value(struct coop_http_exchange *exchange, unsigned status, json_t *value)
+{
+	char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+
+	if (text)
+		coop_http_answer_json(exchange, status, text, strlen(text));
+	else
+		coop_http_refuse(exchange, 500, "internal", "no memory is left for this");
+	free(text);
+	json_decref(value);
+}
+
+/* Where processes and files of the sandbox are reached: here. */
+static void write_url(const struct coop_http_exchange *exchange, char ret[URL_MAX])
+{
+	const char *url = exchange->gateway->options.url,
+		   *host = coop_http_header(exchange, "host");
+
+	if (url)
+		(void)snprintf(ret, URL_MAX, "%s", url);
+	else
+		(void)snprintf(ret, URL_MAX, "http://%s", host ? host : "127.0.0.1");
+}
+
+void coop_sandbox_answer(struct coop_http_exchange *exchange, unsigned status, const json_t *agent,
+			 const char *token)
+{
+	json_t *sandbox = coop_sandbox_view(agent), *session = NULL;
+	char url[URL_MAX];
+
+	if (token) {
+		write_url(exchange, url);
+		session = json_pack("{s:s, s:s}", "token", token, "data_plane_url", url);
+	}
+	json_t *value = !sandbox || (token && !session) ? NULL
+			: session ? json_pack("{s:O, s:O}", "sandbox", sandbox, "session", session)
+				  : json_pack("{s:O}", "sandbox", sandbox);
+	json_decref(sandbox);
+	json_decref(session);
+	coop_sandbox_answer_value(exchange, status, value);
+}

@@ -1,0 +1,168 @@
+"""Standard input over /runtime/v1: one ack for each frame, in order, when the kernel has taken it."""
+
+import hashlib
+import os
+
+from lib.gateway import GatewayCase
+from lib.sdk_case import SdkCase
+from lib.sdk_old_rust import OldRust, Rust
+
+
+class CatTest(SdkCase):
+    def test_r017_background_connect_stdin_and_its_end(self):
+        def check(sandbox):
+            handle = sandbox.commands.run("cat", background=True, stdin=True)
+            other = sandbox.commands.connect(handle.pid)
+            text = "".join(f"line {i} ü\n" for i in range(200))
+            other.send_stdin(text)
+            sandbox.commands.send_stdin(handle.pid, "more\n")
+            handle.send_stdin(b"and more\n")
+            # Without an ack the Python client does not know when its own was taken.
+            self.attach(handle.pid).until(b"and more\n").drop()
+            other.close_stdin()
+            self.assertEqual(handle.wait()["stdout"], f"{text}more\nand more\n")
+            self.assertEqual(other.wait()["stdout"], f"{text}more\nand more\n")
+
+        self.each(check)
+
+    def test_r017_rust_clients_too(self):
+        for kind in (OldRust, Rust):
+            client = kind(self.gateway.url, self.gateway.token)
+            self.addCleanup(client.close)
+            handle = client.start("cat", [], stdin=True)
+            for i in range(20):
+                handle.send_stdin(b"line %d\n" % i)
+            handle.close_stdin()
+            self.assertEqual(handle.wait()[:2], (0, b"".join(b"line %d\n" % i for i in range(20))))
+
+
+class AckTest(GatewayCase):
+    def test_r018_hundred_frames_get_hundred_acks_in_order(self):
+        """None is waited for before the next is sent."""
+        socket = self.start("cat", stdin=True)
+        lines = [b"line %d " % i + os.urandom(20).hex().encode() + b"\n" for i in range(100)]
+        for line in lines:
+            socket.stdin(line)
+        socket.send(type="close_stdin")
+        kinds = []
+        while len(kinds) < 101 or socket.exit is None:
+            message = socket.frame_of()
+            if message["type"].endswith("_ack"):
+                kinds.append(message["type"])
+        self.assertEqual(kinds, ["stdin_ack"] * 100 + ["close_stdin_ack"])
+        self.assertEqual(socket.output(), b"".join(lines))
+
+    def test_r018_frame_above_the_keepers_limit_is_acked_once(self):
+        """5 MiB in one frame; every byte arrives."""
+        data = os.urandom(5 << 20)
+        socket = self.sh("sha256sum", stdin=True)
+        socket.stdin(data)
+        socket.send(type="close_stdin")
+        socket.until_exit()
+        self.assertEqual([message["type"] for message in socket.others], ["stdin_ack", "close_stdin_ack"])
+        self.assertEqual(socket.output().split()[0].decode(), hashlib.sha256(data).hexdigest())
+
+    def test_r019_child_that_does_not_read(self):
+        """Acks stop, output goes on, and it can be killed: what was sent ahead holds nothing up."""
+        socket = self.sh("i=0; while :; do echo tick $i; i=$((i+1)); sleep 0.02; done", stdin=True)
+        block = b"x" * (64 << 10)
+        for _ in range(8):
+            socket.stdin(block)
+        socket.until(b"tick 10\n")
+        acked = sum(message["type"] == "stdin_ack" for message in socket.others)
+        self.assertLess(acked, 3)
+        socket.until(b"tick 40\n")
+        self.assertEqual(sum(message["type"] == "stdin_ack" for message in socket.others), acked)
+        self.assertEqual(self.kill(socket.pid)["status"], "killed")
+        self.assertEqual(socket.until_exit()["status"], "killed")
+
+    def test_r019_signal_frame_works_while_input_waits(self):
+        """By another socket: what the first has sent ahead waits in front of its own."""
+        socket = self.sh("trap 'echo got; exit 5' TERM; echo up; while :; do sleep 0.02; done", stdin=True)
+        socket.until(b"up\n")
+        for _ in range(4):
+            socket.stdin(b"x" * (64 << 10))
+        self.attach(socket.pid).send(type="signal", signal="TERM")
+        self.assertEqual(socket.until_exit()["exit_code"], 5)
+
+    def test_r020_stdin_that_is_not_there(self):
+        """stdin_unavailable on this socket; the output goes on."""
+        socket = self.sh("echo first; sleep 0.5; echo second")
+        other = self.attach(socket.pid)
+        socket.stdin(b"nobody reads this")
+        self.assertEqual(socket.until_other("error")["code"], "stdin_unavailable")
+        self.assertEqual(socket.until_exit()["exit_code"], 0)
+        self.assertEqual(socket.output(), b"first\nsecond\n")
+        other.until_exit()
+        self.assertEqual(other.others, [])
+
+    def test_r020_stdin_after_its_end(self):
+        socket = self.sh("cat; sleep 300", stdin=True)
+        socket.send(type="close_stdin")
+        socket.until_other("close_stdin_ack")
+        socket.stdin(b"late")
+        self.assertEqual(socket.until_other("error")["code"], "stdin_unavailable")
+        self.assertEqual(self.status(socket.pid)["status"], "running")
+        self.kill(socket.pid)
+        socket.until_exit()
+
+    def test_r021_second_close_is_acked(self):
+        socket = self.sh("cat; echo end; sleep 300", stdin=True)
+        for _ in range(2):
+            socket.send(type="close_stdin")
+            socket.until_other("close_stdin_ack")
+        socket.until(b"end\n")
+        self.kill(socket.pid)
+
+    def test_close_takes_effect_after_all_input(self):
+        """From the same socket, all at once."""
+        socket = self.start("cat", stdin=True)
+        for i in range(50):
+            socket.stdin(b"%d\n" % i)
+        socket.send(type="close_stdin")
+        self.assertEqual(socket.until_exit()["exit_code"], 0)
+        self.assertEqual(socket.output(), b"".join(b"%d\n" % i for i in range(50)))
+
+    def test_input_of_two_sockets_is_not_mixed(self):
+        """Frames of 200 KiB, much more than a pipe holds: each arrives in one piece."""
+        socket = self.sh("read go; cat >mixed", stdin=True)
+        other = self.attach(socket.pid)
+        socket.stdin(b"go\n")
+        for i in range(6):
+            socket.stdin(b"a" * 204800)
+            other.stdin(b"b" * 204800)
+        for each in (socket, other):
+            for _ in range(6 + (each is socket)):
+                each.until_other("stdin_ack")
+        socket.send(type="close_stdin")
+        socket.until_exit()
+        found = (self.work / "mixed").read_bytes()
+        self.assertEqual(len(found), 12 * 204800)
+        for start in range(0, len(found), 204800):
+            self.assertEqual(len(set(found[start:start + 204800])), 1)
+
+    def test_reader_that_has_gone_is_acked(self):
+        """What came of it arrives as exit, or not at all: the frame is acked all the same, and says how much was taken."""
+        socket = self.sh("exec <&-; echo ready; sleep 300", stdin=True)
+        socket.until(b"ready\n")
+        socket.stdin(b"x" * 100000)
+        ack = socket.until_other("stdin_ack")
+        self.assertLess(ack["written"], 100000)
+        self.kill(socket.pid)
+
+    def test_bad_base64_is_no_input(self):
+        """Neither is it lost in silence."""
+        socket = self.start("cat", stdin=True)
+        socket.send(type="stdin", data="not base64!")
+        self.assertEqual(socket.until_other("error")["code"], "bad_frame")
+        self.kill(socket.pid)
+
+    def test_frames_before_a_close_frame_are_carried_out(self):
+        socket = self.start("cat", stdin=True)
+        reader = self.attach(socket.pid)
+        socket.stdin(b"last words\n")
+        socket.send(type="close_stdin")
+        socket.send_close()
+        socket.drop()
+        self.assertEqual(reader.until_exit()["exit_code"], 0)
+        self.assertEqual(reader.output(), b"last words\n")
