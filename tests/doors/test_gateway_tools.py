@@ -1,9 +1,11 @@
-"""POST /v1/tools/NAME: the tools of models for programs, with their own results and errors."""
+"""/v1/tools: the tools of models for programs, with their own results and errors."""
 
 import json
+import subprocess
 import unittest
 
 from lib.gateway import GatewayCase
+from lib.place import COOP
 from lib.procs import wait_until
 
 
@@ -52,6 +54,14 @@ class Tools(GatewayCase):
         self.call("close_stdin", pid=found)
         self.assertEqual(self.call("wait_for_process", pid=found)["exit_code"], 0)
         self.assertIn("hello", json.dumps(self.call("read_process_output", pid=found)))
+
+    def test_all_tools_are_listed_with_their_schemas(self):
+        """As `coop tool --list --json` has them: those of harn too."""
+        response = self.request("GET", "/v1/tools")
+        self.assertEqual(response.status, 200, response.body)
+        listed = subprocess.run([COOP, "tool", "--list", "--json"], capture_output=True, text=True, check=True)
+        self.assertEqual(response.json()["tools"], json.loads(listed.stdout)["tools"])
+        self.assert_refused(self.request("GET", "/v1/tools", token=False), 401, "unauthorized")
 
     # Errors.
 

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "doors/http/mcp_user.h"
 #include "doors/http/refusal.h"
+#include "doors/tools/describe.h"
 #include "doors/tools/run.h"
 #include "doors/tools/table.h"
 
@@ -75,9 +77,8 @@ static void call(struct coop_http_exchange *exchange)
 	struct coop_mcp_user *owner = tool ? coop_mcp_user_get(exchange) : NULL;
 
 	if (!tool)
-		coop_http_refuse(
-			exchange, 404, "not_found",
-			"there is no such tool; tools/list of /mcp and `coop tool` list them");
+		coop_http_refuse(exchange, 404, "not_found",
+				 "there is no such tool; GET /v1/tools lists them");
 	if (!owner)
 		return;
 	if (owner->tools >= COOP_TOOLS_OPEN_MAX) {
@@ -100,7 +101,27 @@ static void call(struct coop_http_exchange *exchange)
 		no_memory(exchange);
 }
 
+static void list(struct coop_http_exchange *exchange)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_array(&w, "tools");
+	for (size_t i = 0; coop_tool_at(i); i++)
+		coop_tool_describe(&w, coop_tool_at(i), COOP_TOOLS_ALL);
+	coop_jsonw_array_end(&w);
+	coop_jsonw_end(&w);
+	if (w.failed)
+		no_memory(exchange);
+	else
+		coop_http_answer_json(exchange, 200, (char *)coop_buf_front(&text),
+				      coop_buf_size(&text));
+	coop_buf_clear(&text);
+}
+
 const struct coop_http_route coop_routes_tools[] = {
+	{"GET", "/v1/tools", 0, COOP_BODY_NONE, 0, list},
 	{"POST", "/v1/tools/{name}", 0, COOP_BODY_JSON, COOP_TOOLS_BODY_MAX, call},
 	{0},
 };
