@@ -3,9 +3,8 @@ starts next is as always."""
 
 import base64
 
-from lib.gateway import GatewayCase
+from lib.gateway_faults import GatewayFaultCase
 from lib.http_client import Ended, HttpViolation
-from lib.place import BUILD, Place
 from lib.runtime import StartError
 from lib.websocket import Closed, Refused
 
@@ -14,21 +13,7 @@ READS = ("", "?all=true", "/x", "/x/output", "/x/output?mode=tail&limit_bytes=10
 SECONDS = 20
 
 
-class FaultTest(GatewayCase):
-    own = True
-
-    def setUp(self):
-        """Each run starts a gateway of its own; here is the program that it is started with."""
-        place = Place()
-        self.addCleanup(place.remove)
-        self.program = place.dir / "gateway"
-
-    def failing(self, fault):
-        """A gateway (not its keeper, nor serve) whose allocations fail as `fault` says."""
-        self.program.write_text(f'#!/bin/sh\nCOOP_FAULT={fault} exec {BUILD / "bin" / "coop-gateway"} "$@"\n')
-        self.program.chmod(0o755)
-        return self.start_gateway(env={"COOP_GATEWAY": str(self.program)})
-
+class FaultTest(GatewayFaultCase):
     def attempt(self, what, *args, **options):
         try:
             return what(*args, **options)
@@ -36,7 +21,6 @@ class FaultTest(GatewayCase):
             return None
 
     def talk(self, gateway):
-        """Everything once; whatever fails must fail in one of the ways that clients know."""
         socket = self.attempt(gateway.socket, timeout=SECONDS)
         if socket:
             self.attempt(socket.start, "sh", ["-c", "echo a; cat; seq 3000"], stdin=True, id="x")
@@ -61,12 +45,6 @@ class FaultTest(GatewayCase):
             socket.start("echo", ["well"])
             socket.until_exit()
             return socket.output()
-
-    def survives(self, gateway):
-        before = gateway.pids
-        self.talk(gateway)
-        self.assertEqual(gateway.pids, before, gateway.log_tail() + gateway.faults())
-        self.assertEqual(gateway.faults(), "")
 
     def test_one_allocation_fails(self):
         for number in range(47, 250, 11):
