@@ -59,14 +59,15 @@ static uint64_t has_zero(uint64_t eight)
 	return (eight - EACH_BYTE) & ~eight & HIGH_BITS;
 }
 
-/* Whether eight bytes are all plain; DEL may count as plain here: it need not be quoted. */
+/* Whether eight bytes are all plain. */
 static bool are_plain(const uint8_t *bytes)
 {
 	uint64_t eight;
 
 	memcpy(&eight, bytes, sizeof eight);
 	return !((eight & HIGH_BITS) | has_zero(eight & (EACH_BYTE * 0xe0)) |
-		 has_zero(eight ^ (EACH_BYTE * '"')) | has_zero(eight ^ (EACH_BYTE * '\\')));
+		 has_zero(eight ^ (EACH_BYTE * 0x7f)) | has_zero(eight ^ (EACH_BYTE * '"')) |
+		 has_zero(eight ^ (EACH_BYTE * '\\')));
 }
 
 static size_t plain_run(const uint8_t *bytes, size_t size)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,31 @@ static void strings(void **state)
 	}
 }
 
+/* Text is looked through in steps: how a character is written does not depend on where it stands. */
+static void places(void **state)
+{
+	static const struct {
+		char byte;
+		const char *written;
+	} cases[] = {{'"', "\\\""},     {'\\', "\\\\"},    {'\n', "\\n"},
+		     {0x1f, "\\u001f"}, {0x7f, "\\u007f"}, {'~', "~"}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		for (size_t at = 0; at < 20; at++) {
+			char text[21] = "aaaaaaaaaaaaaaaaaaaa", expected[64];
+			struct coop_buf buf = {0};
+			struct coop_jsonw w = {.out = &buf};
+			text[at] = cases[i].byte;
+			int size = snprintf(expected, sizeof expected, "\"%.*s%s%s\"", (int)at,
+					    text, cases[i].written, text + at + 1);
+			coop_jsonw_string(&w, NULL, text);
+			assert_int_equal(coop_buf_size(&buf), (size_t)size);
+			assert_memory_equal(coop_buf_front(&buf), expected, (size_t)size);
+			coop_buf_clear(&buf);
+		}
+	}
+}
+
 static void times(void **state)
 {
 	struct coop_buf buf = {0};
@@ -114,10 +140,8 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shapes),
-		cmocka_unit_test(strings),
-		cmocka_unit_test(times),
-		cmocka_unit_test(no_memory),
+		cmocka_unit_test(shapes), cmocka_unit_test(strings),   cmocka_unit_test(places),
+		cmocka_unit_test(times),  cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
