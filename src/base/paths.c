@@ -168,6 +168,24 @@ void coop_paths_explain_parent(const char *path, int status, char *ret_text, siz
 	coop_paths_explain_dir(cut_last(parent) ? parent : ".", status, ret_text, size);
 }
 
+bool coop_paths_is_empty(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int names = 0;
+
+	if (!dir) {
+		if (fd >= 0)
+			(void)close(fd);
+		return false;
+	}
+	/* Itself and its parent are always there. */
+	while (names < 3 && readdir(dir))
+		names++;
+	(void)closedir(dir);
+	return names <= 2;
+}
+
 void coop_paths_remove_all(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -2,6 +2,7 @@
 #ifndef COOP_BASE_PATHS_H
 #define COOP_BASE_PATHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define COOP_PATHS_MAX 4096u
@@ -22,6 +23,9 @@ int coop_paths_make_parent(const char *path);
 
 /* Makes a folder likewise. */
 int coop_paths_make_dir(const char *path);
+
+/* Whether `name` in the open folder `parent` ("." is that one) is a folder with nothing in it. No link is followed. */
+bool coop_paths_is_empty(int parent, const char *name);
 
 /* Removes a folder and what is in it, as far as that is possible. A link is removed, never followed. */
 void coop_paths_remove_all(const char *path);

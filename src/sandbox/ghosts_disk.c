@@ -1,9 +1,8 @@
 #include "sandbox/ghosts_disk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/paths.h"
 
 #define PATH_BYTES 4096
 
@@ -46,24 +46,6 @@ static int open_parent(struct coop_ghost_parent *parent, const char *path, const
 	return parent->fd < 0 ? -errno : parent->fd;
 }
 
-static bool is_empty(int parent, const char *name)
-{
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int names = 0;
-
-	if (!dir) {
-		if (fd >= 0)
-			(void)close(fd);
-		return false;
-	}
-	/* Itself and its parent are always there. */
-	while (names < 3 && readdir(dir))
-		names++;
-	(void)closedir(dir);
-	return names <= 2;
-}
-
 /* 0, -errno if it cannot be seen, -ESTALE if it is another. */
 static int compare(int parent, const char *name, const struct coop_ghost_mark *mark)
 {
@@ -84,7 +66,7 @@ bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 	int fd = open_parent(parent, path, &name);
 
 	return fd >= 0 && compare(fd, name, mark) == 0 &&
-	       (mark->type != S_IFDIR || is_empty(fd, name));
+	       (mark->type != S_IFDIR || coop_paths_is_empty(fd, name));
 }
 
 /* A folder that got something meanwhile stays, as the kernel removes only empty ones. Its descriptor keeps the file system from freeing it
@@ -224,7 +206,7 @@ static int give_away(int parent, int own, const struct stat *st)
 		return -errno;
 	if (around.st_uid == st->st_uid && around.st_gid == st->st_gid)
 		return 0;
-	if (S_ISDIR(st->st_mode) && !is_empty(own, "."))
+	if (S_ISDIR(st->st_mode) && !coop_paths_is_empty(own, "."))
 		return -EEXIST;
 	(void)!fchownat(own, "", around.st_uid, around.st_gid, AT_EMPTY_PATH);
 	return 0;

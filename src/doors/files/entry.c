@@ -1,6 +1,5 @@
 #include "entry.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -12,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/paths.h"
 #include "path.h"
 
 /* From the files alone: what else a system may ask for names can keep all others waiting. */
@@ -142,24 +142,6 @@ void files_entry_write(struct coop_jsonw *w, const char *name, const char *path,
 	coop_jsonw_end(w);
 }
 
-static bool is_empty_directory(int directory, const char *name)
-{
-	int fd = openat(directory, *name ? name : ".",
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	unsigned names = 0;
-
-	if (!dir) {
-		if (fd >= 0)
-			(void)close(fd);
-		return false;
-	}
-	while (names < 3 && readdir(dir))
-		names++;
-	(void)closedir(dir);
-	return names <= 2;
-}
-
 bool files_entry_is_placeholder(int directory, const char *name, const struct stat *found)
 {
 	struct statx more;
@@ -174,7 +156,7 @@ bool files_entry_is_placeholder(int directory, const char *name, const struct st
 				    : fcntl(directory, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0 || fstatvfs(fd, &where) < 0 || !(where.f_flag & ST_RDONLY))
 		return false;
-	return !S_ISDIR(found->st_mode) || is_empty_directory(directory, name);
+	return !S_ISDIR(found->st_mode) || coop_paths_is_empty(directory, *name ? name : ".");
 }
 
 int files_entry_of(struct coop_jsonw *w, const char *name, const char *path,
