@@ -165,6 +165,5 @@ void coop_mcp_progress(struct coop_mcp_request *request, const char *message);
 json_t *coop_mcp_versions(void);
 /* Revision by name, or COOP_MCP_NONE. */
 int coop_mcp_version_of(const char *name);
-const char *coop_mcp_version_name(int version);
 
 #endif

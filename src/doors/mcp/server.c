@@ -29,11 +29,6 @@ int coop_mcp_version_of(const char *name)
 	return COOP_MCP_NONE;
 }
 
-const char *coop_mcp_version_name(int version)
-{
-	return versions[version];
-}
-
 void coop_mcp_init(struct coop_mcp *mcp, const struct coop_tool_host *host,
 		   const struct coop_tool_setup *setup, unsigned sets)
 {

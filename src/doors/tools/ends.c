@@ -29,8 +29,9 @@ static int refuse(struct coop_tool_call *call, const char *code, const char *mes
 	return 0;
 }
 
-static int send_signal(struct coop_tool_call *call, const char *id, const json_t *record)
+static int send_signal(struct coop_tool_call *call, const json_t *record)
 {
+	const char *id = coop_tool_record_id(record);
 	const json_t *wanted = coop_arg(call->args, "signal");
 	struct coop_tool_answer answer;
 	int r = coop_tool_ask(call, "signal",
@@ -55,20 +56,16 @@ static int send_signal(struct coop_tool_call *call, const char *id, const json_t
 
 static int run_kill(struct coop_tool_call *call)
 {
-	char *id = NULL;
-	json_t *record = NULL;
-	int r = coop_tool_id(call, "pid", &id);
+	json_t *record;
+	int r = coop_tool_process(call, "pid", &record);
 
 	if (r == 0)
-		r = coop_tool_record(call, id, &record);
-	if (r == 0)
-		r = send_signal(call, id, record);
+		r = send_signal(call, record);
 	/* Nothing wrong with the call: there is no such process, or it is another's. */
 	if (r < 0 && strcmp(call->error.code, "invalid_input") != 0 && r != -ECANCELED &&
 	    r != -ENOMEM)
 		call->failed = true;
 	json_decref(record);
-	free(id);
 	return r;
 }
 
@@ -144,12 +141,9 @@ static const struct coop_field release_output[] = {
 static int run_release(struct coop_tool_call *call)
 {
 	struct coop_tool_answer answer;
-	char *id = NULL;
-	json_t *record = NULL;
-	int r = coop_tool_id(call, "pid", &id);
+	json_t *record;
+	int r = coop_tool_process(call, "pid", &record);
 
-	if (r == 0)
-		r = coop_tool_record(call, id, &record);
 	if (r < 0 && strcmp(call->error.code, "no_such_process") == 0) {
 		coop_tool_set(call, "pid", json_null());
 		coop_tool_set(call, "id", json_null());
@@ -166,7 +160,6 @@ static int run_release(struct coop_tool_call *call)
 		}
 	}
 	json_decref(record);
-	free(id);
 	return r;
 }
 

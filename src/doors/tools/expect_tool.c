@@ -1,11 +1,11 @@
 /* shell_expect, and how results of expecting are told. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/views/budget.h"
 #include "doors/tools/expect.h"
 #include "doors/tools/fields.h"
+#include "doors/tools/process_arg.h"
 #include "doors/tools/shell.h"
 #include "doors/tools/table.h"
 
@@ -165,13 +165,11 @@ int coop_expect_run(struct coop_tool_call *call, struct coop_expect_case_list *l
 		    coop_expect_teller *tell)
 {
 	json_t *record = NULL;
-	char *id = NULL;
-	int r = coop_shell_find(call, &id, &record);
+	int r = coop_shell_find(call, &record);
 
 	if (r == 0)
-		r = expect(call, id, list, tell);
+		r = expect(call, coop_tool_record_id(record), list, tell);
 	json_decref(record);
-	free(id);
 	coop_expect_clear(list);
 	return r;
 }

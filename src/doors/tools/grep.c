@@ -26,8 +26,6 @@
 #define SPENT_PER_BYTE 300
 #define SPENT_PER_LINE 20000
 #define SLICE_NS 20000000
-/* Bytes of lines that are looked at together, at first. */
-#define WINDOW_MIN 2048u
 
 struct line {
 	char *text;

@@ -11,8 +11,14 @@ int coop_tool_id(struct coop_tool_call *call, const char *name, char **ret);
 /* The same for a value that stands elsewhere. */
 int coop_tool_id_of(struct coop_tool_call *call, const char *name, const json_t *value, char **ret);
 
-/* Its record, now. `id` as of coop_tool_id(). */
+/* The record of the process that argument `name` means, found likewise; the caller's. */
+int coop_tool_process(struct coop_tool_call *call, const char *name, json_t **ret);
+
+/* The record of one whose id is known, now. */
 int coop_tool_record(struct coop_tool_call *call, const char *id, json_t **ret);
+
+/* Which no other process will ever have. */
+const char *coop_tool_record_id(const json_t *record);
 
 /* Adds pid and id of a record to the result. */
 void coop_tool_set_process(struct coop_tool_call *call, const json_t *record);

@@ -1,6 +1,5 @@
 /* What runs, how much it uses, and single signals. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "doors/tools/fields.h"
@@ -204,13 +203,9 @@ static void set_waiting(struct coop_tool_call *call, const json_t *record)
 
 static int run_stats(struct coop_tool_call *call)
 {
-	char *id = NULL;
-	json_t *record = NULL;
-	int r = coop_tool_id(call, "pid", &id);
+	json_t *record;
+	int r = coop_tool_process(call, "pid", &record);
 
-	if (r == 0)
-		r = coop_tool_record(call, id, &record);
-	free(id);
 	if (r < 0)
 		return r;
 	const json_t *stats = json_object_get(record, "stats");

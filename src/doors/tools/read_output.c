@@ -286,19 +286,16 @@ static int run(struct coop_tool_call *call)
 {
 	struct reading reading = {.reader = coop_arg_string(call->args, "reader", NULL),
 				  .encoding = coop_arg_string(call->args, "encoding", "text")};
-	char *id = NULL;
 	int r = check(call);
 
 	if (r == 0)
-		r = coop_tool_id(call, "pid", &id);
-	reading.id = id;
-	if (r == 0)
-		r = coop_tool_record(call, id, &reading.record);
+		r = coop_tool_process(call, "pid", &reading.record);
+	reading.id = coop_tool_record_id(reading.record);
 	if (r == 0)
 		r = choose_stream(call, &reading);
 	if (r == 0) {
 		if (coop_arg(call->args, "grep"))
-			r = coop_tool_grep(call, id, reading.record, reading.stream);
+			r = coop_tool_grep(call, reading.id, reading.record, reading.stream);
 		else if (coop_arg_bool(call->args, "head_tail", false))
 			r = read_ends(call, &reading);
 		else
@@ -310,7 +307,6 @@ static int run(struct coop_tool_call *call)
 	}
 	coop_tool_answer_clear(&reading.answer);
 	json_decref(reading.record);
-	free(id);
 	return r;
 }
 

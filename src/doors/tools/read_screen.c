@@ -47,15 +47,16 @@ static int play(struct coop_tool_call *call, const char *id, uint64_t end, uint6
 }
 
 /* A new screen that shows the end of the output. What scrolls very much wears a screen out, and less of it is enough then. */
-static int draw(struct coop_tool_call *call, const char *id, const json_t *record, unsigned cols,
-		unsigned rows, struct coop_screen **ret)
+static int draw(struct coop_tool_call *call, const json_t *record, unsigned cols, unsigned rows,
+		struct coop_screen **ret)
 {
 	const json_t *stream = json_object_get(json_object_get(record, "streams"), "pty");
 	uint64_t end = (uint64_t)json_integer_value(json_object_get(stream, "end"));
 
 	for (uint64_t most = PLAYED_MAX;; most /= 8) {
 		*ret = coop_screen_new(cols, rows);
-		int r = *ret ? play(call, id, end, most, *ret) : coop_tool_no_memory(call);
+		int r = *ret ? play(call, coop_tool_record_id(record), end, most, *ret)
+			     : coop_tool_no_memory(call);
 		if (r < 0 || !coop_screen_is_worn_out(*ret) || most < PLAYED_MIN)
 			return r;
 		coop_screen_free(*ret);
@@ -82,7 +83,7 @@ static int set_lines(struct coop_tool_call *call, const struct coop_screen *scre
 	return 0;
 }
 
-static int show(struct coop_tool_call *call, const char *id, const json_t *record)
+static int show(struct coop_tool_call *call, const json_t *record)
 {
 	const json_t *terminal = json_object_get(record, "terminal");
 	unsigned cols = (unsigned)json_integer_value(json_object_get(terminal, "cols"));
@@ -90,7 +91,7 @@ static int show(struct coop_tool_call *call, const char *id, const json_t *recor
 	cols = cols > COOP_SCREEN_COLS_MAX ? COOP_SCREEN_COLS_MAX : cols;
 	rows = rows > COOP_SCREEN_ROWS_MAX ? COOP_SCREEN_ROWS_MAX : rows;
 	struct coop_screen *screen = NULL;
-	int r = draw(call, id, record, cols, rows, &screen);
+	int r = draw(call, record, cols, rows, &screen);
 
 	if (r == 0)
 		r = set_lines(call, screen, rows);
@@ -113,12 +114,9 @@ static int show(struct coop_tool_call *call, const char *id, const json_t *recor
 
 static int run(struct coop_tool_call *call)
 {
-	char *id = NULL;
-	json_t *record = NULL;
-	int r = coop_tool_id(call, "pid", &id);
+	json_t *record;
+	int r = coop_tool_process(call, "pid", &record);
 
-	if (r == 0)
-		r = coop_tool_record(call, id, &record);
 	if (r == 0 && !json_is_object(json_object_get(record, "terminal"))) {
 		call->failed = true;
 		r = coop_tool_fail(call, "invalid_input", "pid",
@@ -126,9 +124,8 @@ static int run(struct coop_tool_call *call)
 				   "open_shell gives a terminal");
 	}
 	if (r == 0)
-		r = show(call, id, record);
+		r = show(call, record);
 	json_decref(record);
-	free(id);
 	return r;
 }
 

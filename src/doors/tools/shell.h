@@ -15,8 +15,8 @@
 /* Row of a schema (fields.h). */
 #define IN_SESSION IN_STRING_NEEDED("session_id", 512, NULL)
 
-/* The id of the session that the argument session_id means, and its record; both are the caller's. What has no terminal is invalid_input. */
-int coop_shell_find(struct coop_tool_call *call, char **ret_id, json_t **ret_record);
+/* The record of the session that the argument session_id means; the caller's, NULL on failure. What has no terminal is invalid_input. */
+int coop_shell_find(struct coop_tool_call *call, json_t **ret);
 
 /* One of the two places, as an offset in the stream pty. */
 int coop_shell_place(struct coop_tool_call *call, const char *id, const char *name, uint64_t *ret);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "doors/tools/expect.h"
 #include "doors/tools/fields.h"
+#include "doors/tools/process_arg.h"
 #include "doors/tools/shell.h"
 #include "doors/tools/table.h"
 
@@ -242,15 +243,13 @@ static int run_batch(struct coop_tool_call *call)
 {
 	struct batch batch = {0};
 	json_t *record = NULL;
-	char *id = NULL;
 	int r = prepare(call, &batch);
 
 	if (r == 0)
-		r = coop_shell_find(call, &id, &record);
+		r = coop_shell_find(call, &record);
 	if (r == 0)
-		r = run_steps(call, id, &batch);
+		r = run_steps(call, coop_tool_record_id(record), &batch);
 	json_decref(record);
-	free(id);
 	clear(&batch);
 	return r;
 }

@@ -1,9 +1,7 @@
 /* What is typed into a shell, what it has said, and signals for what runs in it. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "doors/tools/fields.h"
 #include "doors/tools/process_arg.h"
 #include "doors/tools/shell.h"
@@ -22,19 +20,15 @@ static uint64_t number(const json_t *object, const char *name)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-int coop_shell_find(struct coop_tool_call *call, char **ret_id, json_t **ret_record)
+int coop_shell_find(struct coop_tool_call *call, json_t **ret)
 {
-	json_t *record = NULL;
-	char *name = NULL;
-	int r = coop_tool_id(call, "session_id", &name);
+	json_t *record;
+	int r = coop_tool_process(call, "session_id", &record);
 
-	if (r == 0)
-		r = coop_tool_record(call, name, &record);
-	free(name);
+	*ret = NULL;
 	if (r < 0)
 		return r;
 	const char *kind = json_string_value(json_object_get(record, "kind"));
-	const char *id = json_string_value(json_object_get(record, "id"));
 	if (!kind || strcmp(kind, "pty") != 0) {
 		json_decref(record);
 		return coop_tool_fail(
@@ -43,13 +37,7 @@ int coop_shell_find(struct coop_tool_call *call, char **ret_id, json_t **ret_rec
 			"write_stdin, read_process_output and stop_process for it, or "
 			"open_shell for a shell");
 	}
-	/* A tag may mean another one tomorrow. */
-	*ret_id = coop_mem_strdup(id);
-	if (!*ret_id) {
-		json_decref(record);
-		return coop_tool_no_memory(call);
-	}
-	*ret_record = record;
+	*ret = record;
 	return 0;
 }
 
@@ -111,11 +99,11 @@ static int run_write(struct coop_tool_call *call)
 	const json_t *input = coop_arg(call->args, "input");
 	size_t size = json_string_length(input), written = 0;
 	json_t *record;
-	char *id;
-	int r = coop_shell_find(call, &id, &record);
+	int r = coop_shell_find(call, &record);
 
 	if (r < 0)
 		return r;
+	const char *id = coop_tool_record_id(record);
 	r = coop_shell_send(call, id, json_string_value(input), size, &written);
 	coop_tool_set(call, "session_id", json_string(id));
 	coop_tool_set(call, "bytes", json_integer((json_int_t)written));
@@ -127,7 +115,6 @@ static int run_write(struct coop_tool_call *call)
 				    "Look with shell_read, then send the rest."));
 	}
 	json_decref(record);
-	free(id);
 	return r;
 }
 
@@ -239,17 +226,16 @@ static int run_read(struct coop_tool_call *call)
 {
 	struct reading reading = {0};
 	json_t *record;
-	char *id;
-	int r = coop_shell_find(call, &id, &record);
+	int r = coop_shell_find(call, &record);
 
 	if (r < 0)
 		return r;
+	const char *id = coop_tool_record_id(record);
 	r = read_all(call, id, &reading);
 	if (r == 0)
 		r = tell_reading(call, id, &reading);
 	coop_transcript_free(reading.transcript);
 	json_decref(record);
-	free(id);
 	return r;
 }
 
@@ -303,11 +289,11 @@ static const struct coop_field signal_output[] = {
 static int run_signal(struct coop_tool_call *call)
 {
 	json_t *record, *sent = NULL;
-	char *id;
-	int r = coop_shell_find(call, &id, &record);
+	int r = coop_shell_find(call, &record);
 
 	if (r < 0)
 		return r;
+	const char *id = coop_tool_record_id(record);
 	r = coop_shell_signal(call, id, coop_arg(call->args, "signal"), &sent);
 	if (r == 0) {
 		json_t *group = json_object_get(sent, "group");
@@ -317,7 +303,6 @@ static int run_signal(struct coop_tool_call *call)
 	}
 	json_decref(sent);
 	json_decref(record);
-	free(id);
 	return r;
 }
 

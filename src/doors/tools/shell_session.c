@@ -1,6 +1,5 @@
 /* Shells: opened, and closed with all that runs in them. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "doors/tools/fields.h"
@@ -123,17 +122,16 @@ static int run_close(struct coop_tool_call *call)
 {
 	struct coop_tool_answer killed = {0};
 	json_t *record;
-	char *id;
-	int r = coop_shell_find(call, &id, &record);
+	int r = coop_shell_find(call, &record);
 
 	if (r < 0)
 		return r;
+	const char *id = coop_tool_record_id(record);
 	r = hang_up(call, id, coop_arg_int(call->args, "grace_ms", GRACE_MS), &killed);
 	if (r == 0)
 		r = tell_closed(call, id, killed.json);
 	coop_tool_answer_clear(&killed);
 	json_decref(record);
-	free(id);
 	return r;
 }
 

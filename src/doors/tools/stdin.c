@@ -1,6 +1,5 @@
 /* write_stdin and close_stdin. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "doors/tools/fields.h"
@@ -23,18 +22,15 @@ static int run_write(struct coop_tool_call *call)
 {
 	const json_t *input = coop_arg(call->args, "input");
 	struct coop_tool_answer answer;
-	char *id = NULL;
-	json_t *record = NULL;
-	int r = coop_tool_id(call, "pid", &id);
+	json_t *record;
+	int r = coop_tool_process(call, "pid", &record);
 
-	if (r == 0)
-		r = coop_tool_record(call, id, &record);
 	if (r == 0)
 		r = coop_tool_ask_data(
 			call, "write_stdin",
-			json_pack("{s:s, s:I, s:b}", "id", id, "timeout_ms",
-				  (json_int_t)coop_tool_patience(call, WRITE_MS), "secret",
-				  coop_arg_bool(call->args, "secret", false)),
+			json_pack("{s:s, s:I, s:b}", "id", coop_tool_record_id(record),
+				  "timeout_ms", (json_int_t)coop_tool_patience(call, WRITE_MS),
+				  "secret", coop_arg_bool(call->args, "secret", false)),
 			json_string_value(input), json_string_length(input), &answer);
 	if (r == 0) {
 		coop_tool_set_process(call, record);
@@ -49,7 +45,6 @@ static int run_write(struct coop_tool_call *call)
 		coop_tool_answer_clear(&answer);
 	}
 	json_decref(record);
-	free(id);
 	return r;
 }
 
@@ -72,20 +67,17 @@ static const struct coop_field close_output[] = {OUT_INT_NULL("pid"), OUT_STRING
 
 static int run_close(struct coop_tool_call *call)
 {
-	char *id = NULL;
-	json_t *record = NULL;
-	int r = coop_tool_id(call, "pid", &id);
+	json_t *record;
+	int r = coop_tool_process(call, "pid", &record);
 
 	if (r == 0)
-		r = coop_tool_record(call, id, &record);
-	if (r == 0)
-		r = coop_tool_ask(call, "close_stdin", json_pack("{s:s}", "id", id), NULL);
+		r = coop_tool_ask(call, "close_stdin",
+				  json_pack("{s:s}", "id", coop_tool_record_id(record)), NULL);
 	if (r == 0) {
 		coop_tool_set_process(call, record);
 		coop_tool_set(call, "closed", json_true());
 	}
 	json_decref(record);
-	free(id);
 	return r;
 }
 
