@@ -48,6 +48,16 @@ class RawCase(GatewayCase):
         """The gateway has not grown by more than `room` bytes since it was at `before`."""
         self.assertLess(self.rss() - before, room + (SANITIZER_ROOM if sanitized() else 0))
 
+    def assert_is_not_read(self, connection, data, before, room, most=256 * MIB):
+        """Who sends again and again and never reads an answer is not read any more, and costs no memory."""
+        connection.socket.settimeout(2)
+        sent = 0
+        while sent < most and connection.send(data):
+            sent += len(data)
+        self.assertLess(sent, 64 * MIB, "it was read all the time")
+        self.assert_bounded(before, room)
+        self.assert_served()
+
     def server_ends(self):
         """{a client's port: the state of the gateway's end of that connection}, of those that it has not ended."""
         found = {}
