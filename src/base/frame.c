@@ -28,6 +28,11 @@ static uint32_t get32(const uint8_t *bytes)
 	return le32toh(value);
 }
 
+size_t coop_frame_announced(const uint8_t *bytes, size_t size)
+{
+	return size < COOP_FRAME_HEADER ? 0 : get32(bytes);
+}
+
 static void put_header(uint8_t *header, size_t size, enum coop_frame_kind kind, uint8_t stream)
 {
 	uint32_t length = htole32((uint32_t)size);

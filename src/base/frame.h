@@ -31,6 +31,9 @@ struct coop_frame {
 int coop_frame_parse(const uint8_t *bytes, size_t size, struct coop_frame *ret, size_t *ret_used,
 		     const char **ret_why);
 
+/* The size of the payload that the header at the start of `bytes` announces; 0 while it is not there. */
+size_t coop_frame_announced(const uint8_t *bytes, size_t size);
+
 /* Writes the header of a JSON frame of `size` bytes. */
 void coop_frame_put_json(uint8_t header[COOP_FRAME_HEADER], size_t size);
 

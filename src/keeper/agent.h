@@ -55,6 +55,7 @@ struct coop_agent {
 	unsigned live, finished;
 	uint64_t buffer_bytes;
 	uint64_t receipts_dropped;
+	unsigned connections; /* of tokens; see admission.h */
 
 	/* Its own finished records that may become receipts: those whose end it has been told, and the others; oldest first. */
 	struct coop_link told, untold;

@@ -92,10 +92,10 @@ int coop_conn_become(struct coop_conn *conn, const struct coop_token *token)
 	coop_agent_unref(conn->agent);
 	conn->agent = NULL;
 	conn->is_operator = false;
-	if (!token)
-		return 0;
-	if (watch_expiry(conn, token->expires_at) < 0)
-		return -ENOMEM;
+	if (!token || watch_expiry(conn, token->expires_at) < 0) {
+		coop_admission_nobody(conn);
+		return token ? -ENOMEM : 0;
+	}
 	conn->agent = coop_agent_ref(token->agent);
 	conn->token = token->id;
 	conn->expires_at = token->expires_at;
@@ -147,8 +147,10 @@ bool coop_conn_has_room(const struct coop_conn *conn)
 
 bool coop_conn_wants_input(const struct coop_conn *conn)
 {
+	size_t unread = conn->agent ? COOP_CONN_UNREAD_MAX : COOP_ADMISSION_UNREAD_MAX;
+
 	return !conn->closing && conn->request_count < COOP_CONN_REQUESTS_MAX &&
-	       coop_buf_size(&conn->out) < COOP_CONN_UNREAD_MAX;
+	       coop_buf_size(&conn->out) < unread;
 }
 
 static void update_interest(struct coop_conn *conn)
@@ -212,6 +214,8 @@ int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 	coop_list_init(&conn->ready);
 	coop_list_add(&keeper->connections, &conn->in_keeper);
 	keeper->connection_count++;
+	if (!conn->agent)
+		coop_admission_nobody(conn);
 	coop_keeper_check_idle(keeper);
 
 	struct coop_jsonw w;
@@ -261,6 +265,19 @@ void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why)
 	say_fatal(conn, code, why, NULL);
 }
 
+static bool send_out(struct coop_conn *conn);
+
+void coop_conn_cut(struct coop_conn *conn, const char *code, const char *why, const char *reason)
+{
+	if (conn->gone)
+		return;
+	if (!conn->closing) {
+		say_fatal(conn, code, why, reason);
+		(void)send_out(conn);
+	}
+	coop_conn_close(conn);
+}
+
 void coop_conn_close(struct coop_conn *conn)
 {
 	if (conn->gone)
@@ -274,6 +291,7 @@ void coop_conn_close(struct coop_conn *conn)
 		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
 	coop_list_remove(&conn->in_dirty);
 	coop_list_remove(&conn->in_keeper);
+	coop_admission_leave(conn);
 	conn->keeper->connection_count--;
 	uv_close((uv_handle_t *)&conn->poll, on_closed);
 	(void)close(conn->fd);

@@ -29,6 +29,10 @@ struct coop_conn {
 	bool narrowed;            /* it has logged in as an agent, by its name */
 	bool used;                /* it has done more than look */
 	uv_timer_t *expiry;       /* of the token, or NULL */
+	struct coop_agent
+		*account; /* that it counts for, a reference; NULL: the owner, or nobody */
+	struct coop_link in_nobody; /* while it acts as nobody; see admission.h */
+	uint64_t nobody_since;      /* by the loop's clock */
 	int fd;
 	uv_poll_t poll;
 	int interest; /* what the poll waits for now */
@@ -88,6 +92,9 @@ bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size
 
 /* Ends it now: open requests are dropped, ephemeral processes end. */
 void coop_conn_close(struct coop_conn *conn);
+
+/* Says why as far as the socket takes it at once, and ends it now. */
+void coop_conn_cut(struct coop_conn *conn, const char *code, const char *why, const char *reason);
 
 /* Says why, then ends it once that is sent. */
 void coop_conn_fatal(struct coop_conn *conn, const char *code, const char *why);

@@ -235,6 +235,9 @@ const struct coop_field coop_results_metrics[] = {
 	ALWAYS("memory", OBJECT),
 	ALWAYS("fds", OBJECT),
 	ALWAYS("connections", INT),
+	ALWAYS("connections_waiting", INT),
+	ALWAYS("connections_refused", INT),
+	ALWAYS("connections_cut", INT),
 	END,
 };
 

@@ -77,6 +77,10 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 				     request->op->data_max ? "%s takes at most %zu bytes"
 							   : "%s takes no bytes",
 				     request->op->name, request->op->data_max);
+	} else if (request->data_size && coop_ops_allowed(request, &err) < 0) {
+		/* No memory for the bytes of somebody who may not send them. */
+		if (request->op->refused)
+			request->op->refused(request, &err);
 	} else if (request->data_size && !(request->data = coop_mem_alloc(request->data_size))) {
 		(void)coop_err_no_memory(&err);
 	}
@@ -156,6 +160,15 @@ static void on_data(struct coop_conn *conn, const struct coop_frame *frame)
 	}
 }
 
+/* Before the login nothing needs a large frame, and nobody would answer for its memory. Seen from the header,
+ * so that no more than that has come. */
+static bool too_large_for_nobody(const struct coop_conn *conn)
+{
+	return !conn->agent &&
+	       coop_frame_announced(coop_buf_front(&conn->in), coop_buf_size(&conn->in)) >
+		       COOP_ADMISSION_FRAME_MAX;
+}
+
 void coop_intake(struct coop_conn *conn)
 {
 	struct coop_frame frame;
@@ -166,6 +179,11 @@ void coop_intake(struct coop_conn *conn)
 		return;
 	conn->taking = true;
 	while (coop_conn_wants_input(conn)) {
+		if (too_large_for_nobody(conn)) {
+			coop_conn_fatal(conn, "too_large",
+					"a frame before the login is larger than 64 KiB");
+			break;
+		}
 		int r = coop_frame_parse(coop_buf_front(&conn->in), coop_buf_size(&conn->in),
 					 &frame, &used, &why);
 		if (r < 0)

@@ -327,6 +327,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	keeper->idle_timer.data = keeper;
 	(void)uv_timer_init(&keeper->loop, &keeper->expiry);
 	keeper->expiry.data = keeper;
+	coop_admission_init(keeper);
 	coop_journal_init(keeper);
 	r = coop_registry_init(keeper, err);
 	if (r == 0)

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "keeper/admission.h"
 #include "keeper/agent.h"
 #include "keeper/conf.h"
 #include "keeper/groups.h"
@@ -81,6 +82,7 @@ struct coop_keeper {
 	int lock_fd, spare_fd, null_fd;
 	struct coop_buf spare_out; /* a large buffer that no connection uses at the moment */
 	struct coop_listener door, gate;
+	struct coop_admission admission;
 	bool private_mode, on_demand;
 	bool recording; /* processes are recorded in the store, not only agents and tokens */
 	bool changing;  /* one of the changes has its turn */

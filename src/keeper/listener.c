@@ -22,9 +22,9 @@
 #include "keeper/peer.h"
 
 #define BACKLOG 1024
-#define FDS_FOR_LOOKING 12
 #define STARVED_MS 100
-#define LOCK_TRIES 150 /* of 100 ms each: the longest orderly stop is well inside */
+#define ACCEPTS_MAX 256 /* a turn: who only connects must not keep the loop from all else */
+#define LOCK_TRIES 150  /* of 100 ms each: the longest orderly stop is well inside */
 
 /* The path has been checked to fit (coop_paths_socket). */
 static struct sockaddr_un address_of(const char *path)
@@ -228,7 +228,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 	(void)status;
 	(void)events;
-	for (;;) {
+	for (int i = 0; i < ACCEPTS_MAX; i++) {
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
 			turn_away(listener);
@@ -236,10 +236,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		}
 		if (fd < 0)
 			return;
-		/* A few descriptors stay free for looking at /proc: without that nothing can be killed. */
 		if (!welcome(keeper, fd) ||
-		    keeper->connection_count >= keeper->conf.settings.max_connections ||
-		    (rlim_t)fd + FDS_FOR_LOOKING >= keeper->fd_limit)
+		    !coop_admission_allows(keeper, fd, listener->as == COOP_CONN_OPERATOR))
 			(void)close(fd);
 		else /* without memory it is closed: the client tries again */
 			(void)coop_conn_open(keeper, fd, listener->as);

@@ -69,5 +69,8 @@ void coop_op_metrics(struct coop_request *request)
 	coop_jsonw_end(&w);
 	coop_resources_write_fds(&w, "fds");
 	coop_jsonw_uint(&w, "connections", keeper->connection_count);
+	coop_jsonw_uint(&w, "connections_waiting", keeper->admission.nobody_count);
+	coop_jsonw_uint(&w, "connections_refused", keeper->admission.refused);
+	coop_jsonw_uint(&w, "connections_cut", keeper->admission.cut);
 	coop_request_end(request, &w);
 }

@@ -165,12 +165,15 @@ static void answer_login(struct coop_request *request, const struct coop_agent *
 static void login_with_token(struct coop_request *request, const char *text)
 {
 	const struct coop_token *token = check_token(request->keeper, text);
-	struct coop_err err;
+	struct coop_err err = {0};
 
+	if (!token)
+		(void)coop_err_set(&err, COOP_PERMISSION_DENIED, "the token is not valid");
+	else if (coop_admission_login(request->conn, token->agent, &err) < 0)
+		token = NULL;
 	if (coop_conn_become(request->conn, token) < 0) {
 		coop_request_no_memory(request);
 	} else if (!token) {
-		(void)coop_err_set(&err, COOP_PERMISSION_DENIED, "the token is not valid");
 		coop_request_fail(request, &err);
 	} else {
 		answer_login(request, token->agent);

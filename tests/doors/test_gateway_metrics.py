@@ -102,6 +102,8 @@ class Metrics(GatewayCase):
             "coop_output_sent_bytes_total",
             "coop_keeper_subscribers",
             "coop_keeper_gaps_total",
+            "coop_keeper_refused_connections_total",
+            "coop_keeper_cut_connections_total",
             "coop_keeper_resident_memory_bytes",
             "coop_keeper_open_fds",
             "coop_gateway_requests_total",

@@ -1,6 +1,8 @@
 """Who may ask what of /runtime/v1: tokens, Host, Origin, other people's processes, routes that are not there."""
 
+from lib.client import Client
 from lib.gateway import GatewayCase
+from lib.procs import wait_until
 from lib.websocket import Refused
 
 PROCESS = "/runtime/v1/process"
@@ -155,3 +157,25 @@ class MissingRouteTest(GatewayCase):
 
     def test_connect_without_an_upgrade_is_400(self):
         self.assert_refused(self.request("GET", f"{PROCESS}/any/connect"), 400, "invalid_argument")
+
+
+class ShareTest(GatewayCase):
+    """The connections to the keeper that an agent's tokens may have are used up, elsewhere or through the gateway."""
+
+    own = True
+    settings = {"agent_max_connections": 2}
+
+    def test_a_share_that_is_used_up_is_429(self):
+        """And not 401, nor 503 for want of a keeper; others are served, and so is the agent when there is room."""
+        greedy, other = self.gateway.agent_token("main/greedy"), self.gateway.agent_token("main/other")
+        gate = self.gateway.keeper().call("info")["gate"]
+        clients = [Client(gate).login(greedy) for _ in range(2)]
+        for client in clients:
+            self.addCleanup(client.close)
+        response = self.request("GET", PROCESS, token=greedy)
+        self.assert_refused(response, 429, "quota_exceeded")
+        self.assertEqual(response.headers["retry-after"], "1")
+        self.assertEqual(self.request("GET", PROCESS, token=other).status, 200)
+        self.assertEqual(self.request("GET", PROCESS).status, 200)
+        clients[0].close()
+        wait_until(lambda: self.request("GET", PROCESS, token=greedy).status == 200, "there is room again")

@@ -211,6 +211,8 @@ class Client:
     def _read_hello(self):
         kind, _, payload = self.frame(time.monotonic() + patience(self.timeout))
         hello = json.loads(payload)
+        if hello.get("fatal"):
+            raise Closed(hello["error"])
         if kind != JSON or set(hello) != {"hello"}:
             raise ProtocolViolation(f"no hello but {payload[:200]!r}")
         return hello["hello"]

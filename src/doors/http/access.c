@@ -147,6 +147,11 @@ void coop_access_refuse(struct coop_http_exchange *exchange, int status)
 		coop_http_refuse(exchange, 429, "quota_exceeded",
 				 "too many wrong tokens came from here; try again later");
 		break;
+	case -EDQUOT:
+		coop_http_add_header(exchange, "Retry-After: 1");
+		coop_http_refuse(exchange, 429, "quota_exceeded",
+				 "the keeper takes no more connections of this token's agent");
+		break;
 	case -ENOMEM:
 		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
 		break;

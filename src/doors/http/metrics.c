@@ -101,6 +101,15 @@ static void write_keeper(struct coop_metrics_text *x, const json_t *m)
 			   number_at(m, "fds", "limit"));
 	coop_metrics_gauge(x, "coop_keeper_connections", "Connections to the keeper.",
 			   number_at(m, "connections", NULL));
+	coop_metrics_gauge(x, "coop_keeper_waiting_connections",
+			   "Of those, connections that have not logged in.",
+			   number_at(m, "connections_waiting", NULL));
+	coop_metrics_counter(x, "coop_keeper_refused_connections_total",
+			     "Connections and logins that there was no room for.",
+			     number_at(m, "connections_refused", NULL));
+	coop_metrics_counter(x, "coop_keeper_cut_connections_total",
+			     "Connections that were ended for want of a login.",
+			     number_at(m, "connections_cut", NULL));
 }
 
 static void write_counts(struct coop_metrics_text *x, const struct coop_gateway_counts *counts)

@@ -231,6 +231,7 @@ void coop_user_link_down(struct coop_user *user, struct coop_link *link,
 			 const struct coop_error *error)
 {
 	bool refused = !coop_link_is_up(link) && strcmp(error->code, "permission_denied") == 0;
+	int status = refused ? -EACCES : strcmp(error->code, "quota") == 0 ? -EDQUOT : -EPIPE;
 
 	for (unsigned i = 0; i < user->link_count; i++) {
 		if (user->links[i] == link) {
@@ -243,7 +244,7 @@ void coop_user_link_down(struct coop_user *user, struct coop_link *link,
 	user->refs++;
 	if (refused || !is_up(user)) {
 		if (!coop_link_is_up(link) || refused)
-			tell_waiters(user, refused ? -EACCES : -EPIPE);
+			tell_waiters(user, status);
 		coop_user_fail_waiting(user, error);
 	}
 	coop_user_unref(user);
