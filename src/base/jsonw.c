@@ -110,6 +110,15 @@ static void put_quoted(struct coop_jsonw *w, const char *text, size_t left)
 	put(w, "\"", 1);
 }
 
+/* A member's name that needs no escape, as ours do: the usual case is one copy. */
+static char *put_plain_name(char *at, const char *name, size_t size)
+{
+	*at++ = '"';
+	at = mempcpy(at, name, size);
+	*at++ = '"';
+	return at;
+}
+
 static void open_member(struct coop_jsonw *w, const char *name)
 {
 	size_t size = name ? strlen(name) : 0;
@@ -119,17 +128,20 @@ static void open_member(struct coop_jsonw *w, const char *name)
 	if (w->failed)
 		return;
 	char *begin = at;
+	bool plain = !name || plain_run((const uint8_t *)name, size) == size;
 	if (w->comma)
 		*at++ = ',';
 	w->comma = true;
-	if (name) {
-		/* Names are ours or have been checked: variable names, settings. */
-		*at++ = '"';
-		at = mempcpy(at, name, size);
-		*at++ = '"';
+	if (name && plain) {
+		at = put_plain_name(at, name, size);
 		*at++ = ':';
 	}
 	coop_buf_commit(w->out, (size_t)(at - begin));
+	/* Names of maps come from outside: a quote in one must not end it. */
+	if (!plain) {
+		put_quoted(w, name, size);
+		put(w, ":", 1);
+	}
 }
 
 void coop_jsonw_begin(struct coop_jsonw *w, const char *name)

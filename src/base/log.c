@@ -19,6 +19,11 @@ void coop_log(enum coop_log_level level, const char *format, ...)
 	(void)vsnprintf(line + used, sizeof line - (size_t)used - 1, format, arguments);
 	va_end(arguments);
 	size_t size = strlen(line);
+	/* Names and paths of others are in it: none of them may begin a line of its own, or speak to a terminal. */
+	for (char *at = line; *at; at++) {
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	}
 	line[size] = '\n';
 	/* One write, so that lines of several programs on one stderr stay whole. A full disk must not stop the keeper. */
 	ssize_t written = write(STDERR_FILENO, line, size + 1);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "base/frame.h"
+#include "base/jsonclamp.h"
 #include "base/mem.h"
 #include "client/client.h"
 
@@ -74,11 +76,18 @@ static bool is_object(const char *text, size_t size)
 {
 	json_error_t fault;
 	json_t *value = json_loadb(text, size, JSON_ALLOW_NUL, &fault);
-	/* Which number is too large, the keeper says by its name. */
-	bool yes = json_is_object(value) ||
-		   (!value && json_error_code(&fault) == json_error_numeric_overflow &&
-		    text[strspn(text, " \t\r\n")] == '{');
 
+	/* Which number is too large, the keeper says by its name. All of the text must be one object all the same: what stands
+	 * behind one would become members of the request. */
+	if (!value && json_error_code(&fault) == json_error_numeric_overflow) {
+		COOP_AUTO_FREE char *copy = coop_mem_alloc(size);
+		if (copy) {
+			memcpy(copy, text, size);
+			coop_jsonclamp(copy, size);
+			value = json_loadb(copy, size, JSON_ALLOW_NUL, &fault);
+		}
+	}
+	bool yes = json_is_object(value);
 	json_decref(value);
 	return yes;
 }

@@ -13,6 +13,7 @@
 #include "keeper/expiry.h"
 #include "keeper/groups.h"
 #include "keeper/keeper.h"
+#include "keeper/left_out.h"
 #include "keeper/op_agent.h"
 #include "keeper/request.h"
 #include "keeper/trash.h"
@@ -136,6 +137,12 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	if (mine->agent ? coop_agent_find(mine->agent, mine->path, &unused) != NULL
 			: coop_principal_find(keeper, mine->principal) != NULL)
 		return coop_err_field(err, COOP_EXISTS, "agent", "that agent is there already");
+	if (coop_left_out_named(keeper,
+				mine->agent ? mine->agent->principal->name : mine->principal,
+				mine->path))
+		return coop_err_field(err, COOP_EXISTS, "agent",
+				      "that agent is there, but could not be read when the keeper "
+				      "started: the operator removes it first");
 	if (keeper->agent_count >= limit) {
 		r = coop_err_set(err, COOP_QUOTA, "the limit of %lld agents is reached",
 				 (long long)limit);

@@ -143,38 +143,25 @@ void coop_agent_extras_store(const struct coop_agent_extras *extras, struct coop
 	coop_jsonw_end(w);
 }
 
-/* NULL where it is no object of strings. */
-static json_t *restore_map(json_t *map)
+int coop_agent_extras_restore(const json_t *json, struct coop_agent_extras *extras,
+			      struct coop_err *err)
 {
-	const char *name;
-	json_t *value;
+	const json_t *folder = coop_arg(json, "folder");
+	const char *in = coop_arg_string(folder, "in", ""),
+		   *mark = coop_arg_string(folder, "mark", "");
+	int r = coop_agent_extras_read(json, extras, err);
 
-	json_object_foreach(map, name, value)
-	{
-		if (!json_is_string(value))
-			return NULL;
-	}
-	return json_incref(map);
-}
-
-int coop_agent_extras_restore(const json_t *json, struct coop_agent_extras *extras)
-{
-	json_t *env = json_object_get(json, "env"), *metadata = json_object_get(json, "metadata"),
-	       *folder = json_object_get(json, "folder");
-	const char *in = json_string_value(json_object_get(folder, "in")),
-		   *mark = json_string_value(json_object_get(folder, "mark"));
-
-	extras->expires_at = json_integer_value(json_object_get(json, "expires_at"));
-	if ((env && !(extras->env = restore_map(env))) ||
-	    (metadata && !(extras->metadata = restore_map(metadata))))
-		return -EINVAL;
+	if (r < 0)
+		return r;
+	extras->expires_at = coop_arg_int(json, "expires_at", 0);
 	if (!folder)
 		return 0;
-	if (!in || *in != '/' || !mark || strlen(mark) != COOP_AGENT_FOLDER_MARK - 1)
-		return -EINVAL;
+	if (*in != '/' || strlen(mark) != COOP_AGENT_FOLDER_MARK - 1)
+		return coop_err_field(err, COOP_INVALID_INPUT, "folder",
+				      "folder is not as it is stored");
 	memcpy(extras->folder_mark, mark, COOP_AGENT_FOLDER_MARK);
 	extras->folder_in = coop_mem_strdup(in);
-	return extras->folder_in ? 0 : -ENOMEM;
+	return extras->folder_in ? 0 : coop_err_no_memory(err);
 }
 
 void coop_agent_extras_write(const struct coop_agent *agent, struct coop_jsonw *w)

@@ -38,9 +38,11 @@ int coop_agent_extras_read(const json_t *args, struct coop_agent_extras *extras,
 int coop_agent_extras_narrow(const struct coop_agent_settings *settings, const json_t *args,
 			     const struct coop_agent *parent, struct coop_err *err);
 
-/* As members of the object that the database keeps, and back. -EINVAL: that is no such object. */
+/* As members of the object that the database keeps, and back. What is read back holds to the same rules as what clients give; its
+ * types have been checked. 0, or the error filled. */
 void coop_agent_extras_store(const struct coop_agent_extras *extras, struct coop_jsonw *w);
-int coop_agent_extras_restore(const json_t *json, struct coop_agent_extras *extras);
+int coop_agent_extras_restore(const json_t *json, struct coop_agent_extras *extras,
+			      struct coop_err *err);
 
 /* The members that an agent is shown with. */
 void coop_agent_extras_write(const struct coop_agent *agent, struct coop_jsonw *w);

@@ -15,6 +15,7 @@
 #include "base/paths.h"
 #include "keeper/agent.h"
 #include "keeper/keeper.h"
+#include "keeper/left_out.h"
 #include "keeper/trash.h"
 #include "records/secret.h"
 
@@ -153,16 +154,6 @@ void coop_agent_folder_name(struct coop_agent_settings *settings, int64_t id)
 		       extras->folder_in, (long long)id, extras->folder_mark);
 }
 
-int coop_agent_folder_restore(struct coop_agent_settings *settings, int64_t id)
-{
-	if (!settings->extras.folder_in)
-		return 0;
-	int r = make_root(settings);
-	if (r == 0)
-		coop_agent_folder_name(settings, id);
-	return r;
-}
-
 int coop_agent_folder_make(const struct coop_agent_settings *settings)
 {
 	const char *root = settings->workspace[0];
@@ -197,6 +188,28 @@ static bool of_our_making(const struct coop_keeper *keeper, const char *name)
 	return prove(keeper, mark, proof) == 0 && !memcmp(proof, mark + HALF_TEXT, HALF_TEXT);
 }
 
+int coop_agent_folder_restore(struct coop_keeper *keeper, struct coop_agent_settings *settings,
+			      int64_t id, struct coop_err *err)
+{
+	const struct coop_agent_extras *extras = &settings->extras;
+	char name[NUMBER_MAX + COOP_AGENT_FOLDER_MARK + 2];
+
+	if (!extras->folder_in)
+		return 0;
+	(void)snprintf(name, sizeof name, "%lld-%s", (long long)id, extras->folder_mark);
+	if (settle_data(keeper, true) < 0 || strcmp(extras->folder_in, keeper->data_dir) != 0)
+		return coop_err_set(err, COOP_INVALID_INPUT,
+				    "its folder lies in %.200s, and the data folder is %.200s",
+				    extras->folder_in, keeper->data_dir);
+	if (!of_our_making(keeper, name))
+		return coop_err_set(err, COOP_INVALID_INPUT,
+				    "the mark of its folder is not of this keeper's making");
+	int r = make_root(settings);
+	if (r == 0)
+		coop_agent_folder_name(settings, id);
+	return r;
+}
+
 static bool holds(const char *path, const char *root)
 {
 	size_t size = strlen(path);
@@ -205,8 +218,10 @@ static bool holds(const char *path, const char *root)
 }
 
 /* Whose it is decides the database alone: one without an agent is left over. */
-static bool has_agent(const struct coop_keeper *keeper, const char *path)
+static bool has_agent(const struct coop_keeper *keeper, const char *path, int64_t id)
 {
+	if (coop_left_out_has(keeper, id))
+		return true;
 	COOP_LIST_EACH(&keeper->principals, link)
 	{
 		struct coop_agent *first =
@@ -229,7 +244,8 @@ static void sweep_one(struct coop_keeper *keeper, int fd, const char *name,
 
 	(void)snprintf(path, sizeof path, "%s/%s", keeper->data_dir, name);
 	if (!of_our_making(keeper, name) || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || has_agent(keeper, path))
+	    !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+	    has_agent(keeper, path, strtoll(name, NULL, 10)))
 		return;
 	coop_log(COOP_LOG_INFO, "a folder without an agent is deleted path=%s", path);
 	(void)coop_trash_add(trash, path); /* without memory the next keeper does it */

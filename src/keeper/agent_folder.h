@@ -34,8 +34,10 @@ int coop_agent_folder_choose(struct coop_keeper *keeper, struct coop_agent_setti
 /* The number is known: completes the path; needs no memory. */
 void coop_agent_folder_name(struct coop_agent_settings *settings, int64_t id);
 
-/* For settings from the database, with the number. 0 or -ENOMEM. */
-int coop_agent_folder_restore(struct coop_agent_settings *settings, int64_t id);
+/* For settings from the database, with the number: a folder is one of ours only in the data folder and with a mark that our key
+ * proves, since it is deleted with its agent. 0, -ENOMEM, or the error filled. */
+int coop_agent_folder_restore(struct coop_keeper *keeper, struct coop_agent_settings *settings,
+			      int64_t id, struct coop_err *err);
 
 /* Makes it, whole or not at all. On the helper thread. 0 or -errno. */
 int coop_agent_folder_make(const struct coop_agent_settings *settings);

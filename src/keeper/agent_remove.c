@@ -13,6 +13,7 @@
 #include "keeper/connection.h"
 #include "keeper/expiry.h"
 #include "keeper/keeper.h"
+#include "keeper/left_out.h"
 #include "keeper/op_agent.h"
 #include "keeper/party.h"
 #include "keeper/process.h"
@@ -198,8 +199,9 @@ static struct removal *new_removal(struct coop_agent *agent, struct coop_request
 
 void coop_op_agent_remove(struct coop_request *request)
 {
+	if (coop_left_out_remove(request))
+		return;
 	struct coop_agent *agent = coop_op_agent_changeable(request);
-
 	if (!agent)
 		return;
 	struct removal *mine =

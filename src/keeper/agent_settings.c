@@ -12,6 +12,7 @@
 #include "base/schema.h"
 #include "keeper/agent.h"
 #include "keeper/agent_sandbox.h"
+#include "keeper/fields.h"
 #include "policy/paths.h"
 #include "policy/policy.h"
 
@@ -197,7 +198,7 @@ static int read_settings(const json_t *args, const struct coop_agent_settings *b
 	if (r == 0)
 		r = coop_agent_sandbox_read(args, profiles, resolved, &settings.sandbox, err);
 	if (r == 0)
-		r = resolved ? coop_agent_extras_restore(args, &settings.extras)
+		r = resolved ? coop_agent_extras_restore(args, &settings.extras, err)
 			     : coop_agent_extras_read(args, &settings.extras, err);
 	if (r < 0) {
 		coop_agent_settings_clear(&settings);
@@ -217,7 +218,9 @@ int coop_agent_settings_read(const json_t *args, const struct coop_agent_setting
 int coop_agent_settings_restore(const json_t *json, const char *path,
 				struct coop_agent_settings *ret, struct coop_err *err)
 {
-	return read_settings(json, NULL, path, NULL, true, ret, err);
+	int r = coop_schema_check(coop_fields_agent_stored, json, err);
+
+	return r < 0 ? r : read_settings(json, NULL, path, NULL, true, ret, err);
 }
 
 static int too_wide(const char *field, int64_t limit, struct coop_err *err)

@@ -8,10 +8,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/schema.h"
+#include "base/stored.h"
 #include "keeper/agent.h"
 #include "keeper/choices.h"
 #include "keeper/digest.h"
 #include "keeper/keeper.h"
+#include "keeper/lookup.h"
 #include "keeper/process.h"
 #include "keeper/record.h"
 #include "keeper/session.h"
@@ -118,7 +120,8 @@ static bool says(const json_t *json, const char *name, const char *word)
 
 static bool restore_labels(struct coop_labels *labels, const json_t *about)
 {
-	char *argv = json_dumps(json_object_get(about, "argv"), JSON_COMPACT);
+	const json_t *words = json_object_get(about, "argv");
+	char *argv = json_is_array(words) ? json_dumps(words, JSON_COMPACT) : NULL;
 
 	labels->argv_json = argv;
 	labels->env_names = coop_mem_strdup("[]");
@@ -182,7 +185,7 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 		if (says(about, "lease", coop_choices_lease[lease]))
 			process->lease = (enum coop_lease)lease;
 	}
-	if (strlen(row->id) >= sizeof process->id)
+	if (strlen(row->id) >= sizeof process->id || coop_lookup_number(row->id) != row->n)
 		return false;
 	memcpy(process->id, row->id, strlen(row->id) + 1);
 	restore_streams(process, json_object_get(outcome, "bytes"));
@@ -195,8 +198,7 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 
 int coop_archive_restore(struct coop_agent *owner, const struct coop_store_process *row)
 {
-	json_t *about = json_loads(row->about, 0, NULL),
-	       *outcome = row->outcome ? json_loads(row->outcome, 0, NULL) : NULL;
+	json_t *about = coop_stored_object(row->about), *outcome = coop_stored_object(row->outcome);
 	struct coop_process *process = coop_process_new(owner);
 	bool good = process && about && outcome && restore(process, row, about, outcome);
 	int r = good ? coop_registry_add_receipt(process) : 0;
@@ -211,16 +213,18 @@ int coop_archive_restore(struct coop_agent *owner, const struct coop_store_proce
 	return r;
 }
 
-/* The members of an object's text go into the object that is being written. */
-static void write_members(struct coop_jsonw *w, const char *object)
+/* The members of an object's text go into the object that is being written. A text that is none must not spoil what stands
+ * around it: false, and nothing is written. */
+static bool write_members(struct coop_jsonw *w, const char *text)
 {
-	size_t size = strlen(object);
+	json_t *object = coop_stored_object(text);
+	const char *name;
+	json_t *value;
 
-	if (size <= 2)
-		return;
-	if (coop_buf_append(w->out, ",", 1) < 0 ||
-	    coop_buf_append(w->out, object + 1, size - 2) < 0)
-		w->failed = true;
+	json_object_foreach(object, name, value) coop_jsonw_value(w, name, value);
+	bool good = object != NULL;
+	json_decref(object);
+	return good;
 }
 
 void coop_archive_write(const struct coop_store_process *row, int64_t viewer_id,
@@ -242,7 +246,8 @@ void coop_archive_write(const struct coop_store_process *row, int64_t viewer_id,
 	coop_jsonw_time(w, "started_at", row->started_at);
 	coop_jsonw_time(w, "ended_at", row->ended_at);
 	coop_jsonw_bool(w, "released", row->released);
-	write_members(w, row->about);
-	write_members(w, row->outcome ? row->outcome : RUNNING);
+	bool good = write_members(w, row->about);
+	if (!write_members(w, row->outcome ? row->outcome : RUNNING) || !good)
+		coop_jsonw_bool(w, "damaged", true);
 	coop_jsonw_end(w);
 }

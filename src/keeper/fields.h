@@ -13,10 +13,10 @@ extern const struct coop_field coop_fields_spawn[], coop_fields_list[], coop_fie
 	coop_fields_cancel[], coop_fields_session_new[], coop_fields_session_end[],
 	coop_fields_login[], coop_fields_agents[], coop_fields_agent_list[],
 	coop_fields_agent_show[], coop_fields_agent_add[], coop_fields_agent_set[],
-	coop_fields_agent_remove[], coop_fields_token_new[], coop_fields_token_revoke[],
-	coop_fields_history[], coop_fields_follow_events[], coop_fields_audit_tail[],
-	coop_fields_audit_verify[], coop_fields_completions[], coop_fields_reader[],
-	coop_fields_wait_port[];
+	coop_fields_agent_stored[], coop_fields_agent_remove[], coop_fields_token_new[],
+	coop_fields_token_revoke[], coop_fields_history[], coop_fields_follow_events[],
+	coop_fields_audit_tail[], coop_fields_audit_verify[], coop_fields_completions[],
+	coop_fields_reader[], coop_fields_wait_port[];
 
 extern const struct coop_field coop_results_process[], coop_results_processes[],
 	coop_results_status[], coop_results_wait[], coop_results_read[], coop_results_follow[],

@@ -343,6 +343,18 @@ const struct coop_field coop_fields_agent_add[] = {
 
 const struct coop_field coop_fields_agent_set[] = {AGENT_NEEDED, PRINCIPAL, AGENT_SETTINGS END};
 
+static const struct coop_field stored_folder[] = {
+	STRING("in", TEXT_MAX, "the data folder that it lies in"),
+	STRING("mark", COOP_AGENT_FOLDER_MARK, "what proves that it is ours"),
+	END,
+};
+
+const struct coop_field coop_fields_agent_stored[] = {
+	AGENT_SETTINGS INT("expires_at", 1, POSITION_MAX, "milliseconds since 1970"),
+	{.name = "folder", .type = COOP_FIELD_OBJECT, .fields = stored_folder},
+	END,
+};
+
 const struct coop_field coop_fields_agent_remove[] = {
 	AGENT_NEEDED,
 	PRINCIPAL,

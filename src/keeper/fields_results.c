@@ -241,6 +241,9 @@ const struct coop_field coop_results_metrics[] = {
 	END,
 };
 
+static const struct coop_field left_out_fields[] = {
+	ALWAYS("principal", STRING), ALWAYS("path", STRING), ALWAYS("reason", STRING), END};
+
 const struct coop_field coop_results_info[] = {
 	ALWAYS("version", STRING),
 	ALWAYS("protocol", INT),
@@ -264,6 +267,12 @@ const struct coop_field coop_results_info[] = {
 	MAYBE_NULL("records", OBJECT),
 	MAYBE_NULL("audit", OBJECT),
 	MAYBE_NULL("configuration", OBJECT),
+	{.name = "left_out",
+	 .type = COOP_FIELD_OBJECTS,
+	 .required = true,
+	 .nullable = true,
+	 .fields = left_out_fields,
+	 .doc = "agents that could not be read"},
 	END,
 };
 

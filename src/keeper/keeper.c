@@ -294,6 +294,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->kills);
 	coop_list_init(&keeper->shutdown_requests);
 	coop_list_init(&keeper->principals);
+	coop_list_init(&keeper->left_out);
 	coop_list_init(&keeper->crowded);
 	coop_list_init(&keeper->changes);
 	coop_list_init(&keeper->questions);

@@ -94,10 +94,11 @@ struct coop_keeper {
 	unsigned connection_count, follower_count, subscriber_count, agent_count, session_count;
 	int64_t started_at;
 	struct coop_link principals;
-	struct coop_agent *main;  /* of the user whose keeper it is */
-	struct coop_map tokens;   /* by id */
-	uv_timer_t expiry;        /* of the agent that ends next */
-	struct coop_link crowded; /* agents with more finished records than they may keep */
+	struct coop_link left_out; /* agents that could not be read: left_out.h */
+	struct coop_agent *main;   /* of the user whose keeper it is */
+	struct coop_map tokens;    /* by id */
+	uv_timer_t expiry;         /* of the agent that ends next */
+	struct coop_link crowded;  /* agents with more finished records than they may keep */
 	uint64_t last_session, session_end; /* numbers that this keeper may give; 0: no end */
 	struct coop_link subscribers;
 	uint64_t

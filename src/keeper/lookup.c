@@ -14,8 +14,10 @@ uint64_t coop_lookup_number(const char *text)
 	const char *dash;
 	char *end;
 
-	if (strncmp(text, "psh-", 4) != 0 || !(dash = strchr(text + 4, '-')) || dash[1] < '1' ||
-	    dash[1] > '9')
+	if (strncmp(text, "psh-", 4) != 0)
+		return 0;
+	dash = text + 4 + strspn(text + 4, "0123456789abcdef");
+	if (*dash != '-' || dash[1] < '1' || dash[1] > '9')
 		return 0;
 	errno = 0;
 	uint64_t n = strtoull(dash + 1, &end, 10);

@@ -4,6 +4,7 @@
 #include "keeper/connection.h"
 #include "keeper/eviction.h"
 #include "keeper/keeper.h"
+#include "keeper/left_out.h"
 #include "keeper/op_look.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
@@ -88,6 +89,7 @@ static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w
 	coop_jsonw_uint(w, "last", anchor.last);
 	coop_jsonw_string(w, "fault", *keeper->audit_fault ? keeper->audit_fault : NULL);
 	coop_jsonw_end(w);
+	coop_left_out_write(keeper, w, "left_out");
 	coop_jsonw_begin(w, "configuration");
 	coop_jsonw_string(w, "path", keeper->conf.present ? keeper->conf_path : NULL);
 	coop_jsonw_time(w, "loaded_at", keeper->conf.present ? keeper->conf_loaded_at : 0);
@@ -100,7 +102,7 @@ void coop_op_info(struct coop_request *request)
 	static const char *const hidden[] = {
 		"launcher",    "sandbox",       "socket", "state_dir", "connections",
 		"subscribers", "memory",        "fds",    "wakeups",   "records",
-		"audit",       "configuration", "gate"};
+		"audit",       "configuration", "gate",   "left_out"};
 	struct coop_keeper *keeper = request->keeper;
 	const struct coop_conn *conn = request->conn;
 	struct coop_jsonw w;

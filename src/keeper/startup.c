@@ -8,11 +8,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stored.h"
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
 #include "keeper/archive.h"
 #include "keeper/expiry.h"
 #include "keeper/keeper.h"
+#include "keeper/left_out.h"
 #include "keeper/process.h"
 #include "keeper/session.h"
 #include "keeper/spawn_audit.h"
@@ -30,6 +32,58 @@ struct loading {
 	struct coop_err *err;
 };
 
+/* The name of the principal whose keeper this is. */
+static void own_principal(char ret[32])
+{
+	(void)snprintf(ret, 32, "uid:%u", getuid());
+}
+
+/* Whether the row says of itself what its place in the tree says, in words that an agent may have. */
+static bool well_placed(const struct coop_store_agent *row, const struct coop_agent *parent)
+{
+	char own[32];
+
+	own_principal(own);
+	if (!parent)
+		return !strcmp(row->name, COOP_AGENT_FIRST) && !strcmp(row->path, row->name) &&
+		       (!strcmp(row->principal, own) || coop_agent_valid_name(row->principal));
+	size_t size = strlen(parent->path);
+	return coop_agent_valid_name(row->name) && !strncmp(row->path, parent->path, size) &&
+	       row->path[size] == '/' && !strcmp(row->path + size + 1, row->name) &&
+	       !strcmp(row->principal, parent->principal->name);
+}
+
+/* The settings of a row; 0, -ENOMEM, or why they are not to be had. */
+static int restore_settings(struct loading *loading, const struct coop_store_agent *row,
+			    struct coop_agent_settings *ret, struct coop_err *why)
+{
+	json_t *json = coop_stored_object(row->settings);
+	int r = json ? coop_agent_settings_restore(json, row->path, ret, why)
+		     : coop_err_set(why, COOP_INVALID_INPUT,
+				    "its settings are no JSON object, or name a member twice");
+
+	json_decref(json);
+	if (r == 0 && (r = coop_agent_folder_restore(loading->keeper, ret, row->id, why)) < 0)
+		coop_agent_settings_clear(ret);
+	return r;
+}
+
+/* An agent whose limits cannot be read must not come back without any. Without the user's own first agent there is nothing to
+ * keep processes for. */
+static int leave_out(struct loading *loading, const struct coop_store_agent *row, const char *why)
+{
+	char own[32];
+
+	own_principal(own);
+	if (!row->parent && !strcmp(row->principal, own))
+		return coop_err_set(loading->err, COOP_UNAVAILABLE,
+				    "records.db: agent main cannot be read (%.200s): put the file "
+				    "back from a copy, or move it away to begin a new one",
+				    why);
+	return coop_left_out_add(loading->keeper, row, why) < 0 ? coop_err_no_memory(loading->err)
+								: 0;
+}
+
 static int load_agent(void *user, const struct coop_store_agent *row)
 {
 	struct loading *loading = user;
@@ -38,24 +92,22 @@ static int load_agent(void *user, const struct coop_store_agent *row)
 					    : NULL,
 			  *agent;
 	struct coop_agent_settings settings;
-	json_t *json = json_loads(row->settings, 0, NULL);
+	struct coop_err why = {0};
 
 	coop_agent_settings_init(&settings);
-	/* Its parent was removed: so is it. */
 	if (row->parent && !parent) {
-		json_decref(json);
-		return 0;
+		/* A parent that was removed takes it along. */
+		return coop_left_out_has(loading->keeper, row->parent)
+			       ? leave_out(loading, row, "the agent above it is left out")
+			       : 0;
 	}
-	int r = json ? coop_agent_settings_restore(json, row->path, &settings, loading->err) : -1;
-	json_decref(json);
-	if (r == 0)
-		r = coop_agent_folder_restore(&settings, row->id);
-	/* An agent whose limits cannot be read must not come back without any. */
+	if (!well_placed(row, parent))
+		return leave_out(loading, row, "its name is not one that it could have there");
+	int r = restore_settings(loading, row, &settings, &why);
+	if (r == -ENOMEM)
+		return coop_err_no_memory(loading->err);
 	if (r < 0)
-		return coop_err_set(loading->err, COOP_UNAVAILABLE,
-				    "records.db: the settings of agent %.200s cannot be read: put "
-				    "the file back from a copy, or move it away to begin a new one",
-				    row->path);
+		return leave_out(loading, row, why.message);
 	agent = coop_agent_make(loading->keeper, row->principal, parent, row->name, &settings);
 	if (!agent || coop_map_put(&loading->agents, (uint64_t)row->id, agent) < 0) {
 		coop_agent_unref(agent);
@@ -91,7 +143,7 @@ static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 	struct coop_agent_settings settings;
 	struct coop_agent *agent;
 
-	(void)snprintf(name, sizeof name, "uid:%u", getuid());
+	own_principal(name);
 	struct coop_principal *principal = coop_principal_find(keeper, name);
 	if (principal) {
 		keeper->main = principal->first;
@@ -333,6 +385,7 @@ void coop_startup_undo(struct coop_keeper *keeper)
 		}
 		coop_agent_detach(principal->first);
 	}
+	coop_left_out_clear(keeper);
 	coop_map_clear(&keeper->tokens);
 	coop_store_close(keeper->store);
 	coop_audit_close(keeper->audit);

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "records/store_private.h"
 
 int coop_store_each_agent(struct coop_store *store,
@@ -45,9 +46,11 @@ int coop_store_each_token(struct coop_store *store,
 			.revoked_at = sqlite3_column_int64(statement, 6),
 		};
 		const void *hash = sqlite3_column_blob(statement, 3);
+		/* A token that opens nothing any more is no reason to lose all others. */
 		if (!hash || sqlite3_column_bytes(statement, 3) != (int)COOP_HASH_SIZE) {
-			(void)coop_store_stop(statement, 0, err);
-			return coop_store_fail(store, SQLITE_CORRUPT, err);
+			coop_log(COOP_LOG_ERROR, "a token cannot be read and is left out id=%lld",
+				 (long long)token.id);
+			continue;
 		}
 		memcpy(token.hash, hash, COOP_HASH_SIZE);
 		r = row(user, &token);

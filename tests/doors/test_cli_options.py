@@ -34,6 +34,14 @@ class RangeTest(CliCase):
         error = self.json("run", "-d", "--idle-timeout", "0", "true", code=125)["error"]
         self.assertEqual((error["code"], error["details"]["field"]), ("invalid_input", "idle_timeout_ms"))
 
+    def test_arguments_of_an_operation_are_one_object(self):
+        """What stands behind it does not become part of the request, whatever numbers are in it."""
+        for text in ('{"limit": 1e999}, "data": 5, "x": {}', '{"limit": 99999999999999999999}, "op": "shutdown", "x": {}', '{} {}', '{"a": 1e999', "[1e999]"):
+            _, err = self.coop("op", "history", text, code=1)
+            self.assertIn(b"object", err, text)
+        _, err = self.coop("op", "history", '{"limit": 1e999}', code=1)
+        self.assertIn(b"limit", err)
+
     def test_op_speaks_of_fields(self):
         """op is given fields, so its errors name them."""
         out, err = self.coop("op", "stop", '{"id": "x", "grace_ms": 31000}', code=1)

@@ -61,6 +61,21 @@ class SandboxTest(ControlCase):
         self.assertNotIn(sandbox["id"], self.ids())
         self.assert_refused(self.request("GET", "/runtime/v1/process", token=session["token"]), 401)
 
+    def test_names_of_metadata_and_variables_are_data(self):
+        """Whatever stands in one: lists stay whole, and nothing else of the sandbox is what it says."""
+        names = ['"', "\\", 'x":"","expires_at":1,"y', 'x":""},"folder":{"in":"/etc","mark":"' + "0" * 32 + '"},"metadata":{"y', "\n", "\u00e4"]
+        made = []
+        for name in names:
+            sandbox, _ = self.create({"metadata": {name: "v", "plain": "w"}, "timeout": 3000})
+            self.assertEqual(sandbox["metadata"], {name: "v", "plain": "w"})
+            made.append(sandbox)
+        listed = {sandbox["id"]: sandbox for sandbox in self.get("/v1/sandboxes?limit=1000")["sandboxes"]}
+        for sandbox in made:
+            self.assertEqual(listed[sandbox["id"]], sandbox)
+            self.assertTrue(self.agent(sandbox)["folder"].startswith(str(self.gateway.place.dir)))
+        for name in ('A"B', "A=B", ""):
+            self.assert_refused(self.request("POST", "/v1/sandboxes", {"envs": {name: "x"}}), 400, "invalid_argument")
+
     def test_its_folder_is_where_commands_work_and_goes_with_it(self):
         sandbox, session = self.create()
         folder = self.agent(sandbox)["folder"]

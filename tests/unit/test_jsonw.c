@@ -105,6 +105,36 @@ static void places(void **state)
 	}
 }
 
+/* A member's name is text like any other: what could end it is escaped, whoever it comes from. */
+static void names(void **state)
+{
+	static const char *const odd[] = {"",
+					  "plain",
+					  "a\"b",
+					  "\\",
+					  "x\":\"y\",\"z",
+					  "\n\t\x01",
+					  "\x7f",
+					  "\xc3\xa4\xe2\x82\xac"};
+	const size_t count = sizeof odd / sizeof odd[0];
+	struct coop_buf buf = {0};
+	struct coop_jsonw w = {.out = &buf};
+
+	coop_jsonw_begin(&w, NULL);
+	for (size_t i = 0; i < count; i++)
+		coop_jsonw_int(&w, odd[i], (int64_t)i);
+	coop_jsonw_begin(&w, "in\"side");
+	coop_jsonw_end(&w);
+	coop_jsonw_end(&w);
+	json_t *back = parse(&buf);
+	assert_int_equal(json_object_size(back), count + 1);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(json_integer_value(json_object_get(back, odd[i])), i);
+	assert_true(json_is_object(json_object_get(back, "in\"side")));
+	json_decref(back);
+	coop_buf_clear(&buf);
+}
+
 static void times(void **state)
 {
 	struct coop_buf buf = {0};
@@ -140,8 +170,8 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shapes), cmocka_unit_test(strings),   cmocka_unit_test(places),
-		cmocka_unit_test(times),  cmocka_unit_test(no_memory),
+		cmocka_unit_test(shapes), cmocka_unit_test(strings), cmocka_unit_test(places),
+		cmocka_unit_test(names),  cmocka_unit_test(times),   cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

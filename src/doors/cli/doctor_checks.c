@@ -177,6 +177,32 @@ static void look_audit(struct cli *cli, struct cli_finding *finding)
 	json_decref(info);
 }
 
+/* Agents that could not be read when the keeper started; for the operator, too. */
+static void look_agents(struct cli *cli, struct cli_finding *finding)
+{
+	struct coop_error error;
+	json_t *info = NULL;
+	if (cli->coop)
+		(void)cli_call(cli, "info", json_object(), &info, &error);
+	const json_t *list = json_object_get(info, "left_out");
+	const json_t *first = json_array_get(list, 0);
+	if (json_array_size(list) > 0) {
+		found(finding, CLI_WARN, "%zu left out, with their tokens: %.200s (%.200s)%s",
+		      json_array_size(list), cli_text(first, "path"), cli_text(first, "reason"),
+		      json_array_size(list) > 1 ? " and more" : "");
+		advise(finding,
+		       "put records.db back from a copy, or coop agent rm %.200s removes it for "
+		       "good; coop op info --json lists all",
+		       cli_text(first, "path"));
+	} else if (json_is_array(list)) {
+		found(finding, CLI_GOOD, "all could be read");
+	} else {
+		found(finding, CLI_GOOD, "not looked at: %s",
+		      cli->coop ? "that is for the operator" : "no keeper is running");
+	}
+	json_decref(info);
+}
+
 /* The whole way once, with a keeper of our own: nothing of the user's is touched. */
 static void look_spawn(struct cli *cli, struct cli_finding *finding)
 {
@@ -351,17 +377,11 @@ static void look_pty(struct cli *cli, struct cli_finding *finding)
 }
 
 const struct cli_check cli_checks[] = {
-	{"kernel", look_kernel},
-	{"clone3", look_clone},
-	{"proc", look_proc},
-	{"pty", look_pty},
-	{"pipes", look_pipes},
-	{"files", look_files},
-	{"blocked", look_blocked},
-	{"socket", look_socket},
-	{"state", look_state},
-	{"keeper", look_keeper},
-	{"audit", look_audit},
-	{"spawn", look_spawn},
-	{NULL, NULL},
+	{"kernel", look_kernel},   {"clone3", look_clone},
+	{"proc", look_proc},       {"pty", look_pty},
+	{"pipes", look_pipes},     {"files", look_files},
+	{"blocked", look_blocked}, {"socket", look_socket},
+	{"state", look_state},     {"keeper", look_keeper},
+	{"audit", look_audit},     {"agents", look_agents},
+	{"spawn", look_spawn},     {NULL, NULL},
 };
