@@ -57,6 +57,17 @@ class PathTest(RawCase):
         self.assertEqual(self.ask("GET", f"{START}/x/output?since=0%26limit_bytes=1", self.auth).status, 400)
         self.assertEqual(self.ask("GET", f"{START}/x/output?since=0&limit_bytes=1", self.auth).status, 200)
 
+    def test_numbers_and_booleans_of_a_query_are_decoded(self):
+        """As texts are: whoever escapes more than he must means the same."""
+        for query in ("since=%30", "s%69nce=0&limit_bytes=%31%30", "limit_bytes=1%30&mode=t%61il", "mode=head_tail&head_bytes=%32&tail_bytes=2"):
+            self.assertEqual(self.ask("GET", f"{START}/x/output?{query}", self.auth).status, 200, query)
+        self.assertEqual(self.ask("GET", f"{START}?all=%74rue", self.auth).status, 200)
+        for query in ("since=%2D1", "since=%30%20", "since=+1", "since=%3", "since=%zz", "since=%00", "since=%C3%A9", "since=%31%2e5",
+                      "since=" + "%30" * 21, "since=%"):
+            self.assertEqual(self.ask("GET", f"{START}/x/output?{query}", self.auth).status, 400, query)
+        for value in ("%54rue", "tru%65%20", "", "%31", "true%00", "t"):
+            self.assertEqual(self.ask("GET", f"{START}?all={value}", self.auth).status, 400, value)
+
     def test_a_plus_in_a_query_is_a_space(self):
         put = self.ask("PUT", "/runtime/v1/files?path=one+two", self.auth, body=b"content")
         self.assertEqual(put.status, 200, put)

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+#define WORD_MAX 20 /* digits of the largest number */
+
 static int hex(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -117,38 +119,78 @@ char *coop_query_get(const char *query, const char *name, int *ret_status)
 	return value ? coop_target_decode(value, size, true, ret_status) : NULL;
 }
 
-int coop_query_uint(const char *query, const char *name, uint64_t max, uint64_t *ret)
+int coop_query_next(const char **query, char **ret_name, char **ret_value)
 {
-	size_t size;
+	const char *part = *query + strspn(*query, "&");
+	size_t size = strcspn(part, "&"), key = strcspn(part, "=&");
+	int status;
+
+	if (!*part)
+		return 0;
+	*query = part + size;
+	char *name = coop_target_decode(part, key, true, &status);
+	if (!name)
+		return status;
+	size_t skipped = key < size ? key + 1 : key;
+	char *value = coop_target_decode(part + skipped, size - skipped, true, &status);
+	if (!value) {
+		free(name);
+		return status;
+	}
+	*ret_name = name;
+	*ret_value = value;
+	return 1;
+}
+
+/* A value that is a short word, decoded without memory. 1, 0 if it is not there, -EINVAL if it is none. */
+static int find_word(const char *query, const char *name, char ret[WORD_MAX + 1])
+{
+	size_t size, n = 0;
 	const char *value = find(query, name, &size);
-	uint64_t number = 0;
 
 	if (!value)
 		return 0;
-	if (!size || size > 20)
-		return -EINVAL;
-	for (size_t i = 0; i < size; i++) {
-		if (value[i] < '0' || value[i] > '9')
+	for (size_t at = 0; at < size;) {
+		int byte = next_byte(value, size, true, &at);
+		if (byte < 0 || n == WORD_MAX)
 			return -EINVAL;
-		uint64_t digit = (uint64_t)(value[i] - '0');
-		if (number > (max - digit) / 10 || digit > max)
+		ret[n++] = (char)byte;
+	}
+	ret[n] = 0;
+	return 1;
+}
+
+int coop_query_uint(const char *query, const char *name, uint64_t max, uint64_t *ret)
+{
+	char word[WORD_MAX + 1];
+	uint64_t number = 0;
+	int r = find_word(query, name, word);
+
+	if (r <= 0)
+		return r;
+	for (const char *at = word; *at; at++) {
+		if (*at < '0' || *at > '9')
+			return -EINVAL;
+		uint64_t digit = (uint64_t)(*at - '0');
+		if (digit > max || number > (max - digit) / 10)
 			return -EINVAL;
 		number = number * 10 + digit;
 	}
+	if (!*word)
+		return -EINVAL;
 	*ret = number;
 	return 1;
 }
 
 int coop_query_bool(const char *query, const char *name, bool *ret)
 {
-	size_t size;
-	const char *value = find(query, name, &size);
+	char word[WORD_MAX + 1];
+	int r = find_word(query, name, word);
 
-	if (!value)
-		return 0;
-	bool yes = size == 4 && memcmp(value, "true", 4) == 0;
-	if (!yes && !(size == 5 && memcmp(value, "false", 5) == 0))
+	if (r <= 0)
+		return r;
+	if (strcmp(word, "true") != 0 && strcmp(word, "false") != 0)
 		return -EINVAL;
-	*ret = yes;
+	*ret = *word == 't';
 	return 1;
 }
