@@ -4,44 +4,11 @@ import os
 import re
 import socket
 
+from lib.control import ControlCase
 from lib.gateway import GatewayCase
 from lib.procs import wait_until
 
 ID = re.compile(r"^sbx-[0-9a-f]{16}$")
-
-
-class ControlCase(GatewayCase):
-    options = ("--control-plane",)
-
-    def create(self, body=None, token=None):
-        """A new sandbox: (S, N)."""
-        response = self.request("POST", "/v1/sandboxes", {} if body is None else body, token=token)
-        self.assertEqual(response.status, 201, response.body)
-        answer = response.json()
-        self.assertEqual(set(answer), {"sandbox", "session"})
-        return answer["sandbox"], answer["session"]
-
-    def remove(self, sandbox):
-        response = self.request("DELETE", f"/v1/sandboxes/{sandbox['id']}")
-        self.assertEqual((response.status, response.json()), (200, {}))
-
-    def agent(self, sandbox):
-        """The agent that it is, as the operator sees it."""
-        return self.gateway.keeper().call("agent_show", agent=sandbox["id"])["agent"]
-
-    def run_in(self, session, script, **fields):
-        """Runs a script in a sandbox to its end: (exit code, stdout)."""
-        found = self.sh(script, socket={"token": session["token"]}, **fields)
-        end = found.until_exit()
-        return end["exit_code"], found.output("stdout")
-
-    def text(self, session, script, **fields):
-        code, out = self.run_in(session, script, **fields)
-        self.assertEqual(code, 0, out)
-        return out.decode()
-
-    def ids(self, **options):
-        return [sandbox["id"] for sandbox in self.get("/v1/sandboxes?limit=1000", **options)["sandboxes"]]
 
 
 class SandboxTest(ControlCase):
@@ -122,6 +89,17 @@ class SandboxTest(ControlCase):
         self.assertEqual(self.text(session, 'echo "$ONE $TWO"', envs={"TWO": "own"}), "1 own\n")
         self.assertNotIn("envs", sandbox)
         self.remove(sandbox)
+
+    def test_r063_envs_of_a_sandbox_are_as_those_of_a_process(self):
+        """Numbers and booleans are their JSON text; null sets nothing."""
+        values = {"TEXT": " a b", "WHOLE": -5, "REAL": 1.5, "YES": True, "NO": False, "NULL": None, "EMPTY": ""}
+        script = 'printf "%s|" "$TEXT" "$WHOLE" "$REAL" "$YES" "$NO" "${NULL-unset}" "${EMPTY-unset}"'
+        sandbox, session = self.create({"envs": values})
+        self.assertEqual(self.text(session, script), " a b|-5|1.5|true|false|unset||")
+        self.remove(sandbox)
+        other, session = self.create()
+        self.assertEqual(self.text(session, script, envs=values), " a b|-5|1.5|true|false|unset||")
+        self.remove(other)
 
     def test_the_timeout_removes_it(self):
         sandbox, session = self.create({"timeout": 1.5})
@@ -241,7 +219,7 @@ class RefusalTest(ControlCase):
         for body, field in (({"timeout": 0}, "timeout"), ({"timeout": -1}, "timeout"), ({"timeout": "60"}, "timeout"), ({"timeout": True}, "timeout"),
                             ({"timeout": 86401}, "timeout"), ({"timeout": 1e300}, "timeout"), ({"timeout": []}, "timeout"),
                             ({"metadata": []}, "metadata"), ({"metadata": "x"}, "metadata"), ({"metadata": {"a": 1}}, "metadata.a"),
-                            ({"metadata": {"a": None}}, "metadata.a"), ({"envs": [1]}, "envs"), ({"envs": {"A": 1}}, "envs.A"),
+                            ({"metadata": {"a": None}}, "metadata.a"), ({"envs": [1]}, "envs"), ({"envs": {"A": {}}}, "envs.A"), ({"envs": {"A": ["x"]}}, "envs.A"),
                             ({"envs": {"A-B": "x"}}, "envs.A-B")):
             response = self.request("POST", "/v1/sandboxes", body)
             self.assert_refused(response, 400, "invalid_argument")
@@ -277,7 +255,7 @@ class RefusalTest(ControlCase):
         sandbox, _ = self.create()
         for method, path in (("POST", f"{sandbox['id']}/pause"), ("GET", f"{sandbox['id']}/metrics"), ("PUT", sandbox["id"]),
                              ("POST", f"{sandbox['id']}/snapshots/x"), ("GET", f"{sandbox['id']}/resume")):
-            self.assert_refused(self.request(method, f"/v1/sandboxes/{path}"), 404, "not_implemented")
+            self.assert_refused(self.request(method, f"/v1/sandboxes/{path}"), 501, "not_implemented")
         self.remove(sandbox)
 
     def test_r001_a_key_is_needed(self):

@@ -147,7 +147,7 @@ class FilesTest(FilesCase):
         self.refuse(403, "forbidden", "PUT", self.target("/etc/coop-test"), b"x")
         self.refuse(403, "forbidden", "DELETE", self.target("/usr"))
         self.refuse(400, "invalid_argument", "PUT", self.target("x"), b"x", headers={"Content-Encoding": "br"})
-        self.refuse(404, "not_implemented", "POST", "/runtime/v1/files/apply_diff", {"diff": ""})
+        self.refuse(501, "not_implemented", "POST", "/runtime/v1/files/apply_diff", {"diff": ""})
         self.refuse(405, "method_not_allowed", "POST", self.target("f"))
         self.refuse(401, "unauthorized", "GET", self.target("f"), token="wrong")
         self.assertEqual(self.names(), ["d", "f"])

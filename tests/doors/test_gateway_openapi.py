@@ -73,7 +73,7 @@ class OpenApi(GatewayCase):
         self.assertEqual(documented - routes, set())
         for method, pattern in sorted(routes - documented):
             with self.subTest(method=method, pattern=pattern):
-                self.assert_refused(self.request(method, pattern.replace("{}", "x")), 404, "not_implemented")
+                self.assert_refused(self.request(method, pattern.replace("{}", "x")), 501, "not_implemented")
 
     def test_every_operation_of_the_keeper_is_told(self):
         described = self.request("POST", "/v1/ops/describe", {}).json()["operations"]

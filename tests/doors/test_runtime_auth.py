@@ -137,13 +137,13 @@ class MissingRouteTest(GatewayCase):
         for name in GIT:
             with self.subTest(name=name):
                 response = self.request("POST", f"/runtime/v1/git/{name}", {})
-                self.assert_refused(response, 404, "not_implemented")
+                self.assert_refused(response, 501, "not_implemented")
                 self.assertIn("not provided by coop", response.json()["message"])
 
     def test_r058_code_and_diff_are_not_implemented(self):
         for target in ("/runtime/v1/code/execute", f"{FILES}/apply_diff"):
             with self.subTest(target=target):
-                self.assert_refused(self.request("POST", target, {}), 404, "not_implemented")
+                self.assert_refused(self.request("POST", target, {}), 501, "not_implemented")
 
     def test_unknown_paths_are_not_found(self):
         for target in ("/runtime/v1/nothing", "/runtime/v1/", f"{PROCESS}/a/b/c", f"{PROCESS}/a/nothing"):

@@ -22,6 +22,8 @@ WORDS = {
     "minimum": (int, float),
     "maximum": (int, float),
     "maxLength": int,
+    "minItems": int,
+    "maxItems": int,
     "contentEncoding": str,
 }
 COMPONENT = re.compile(r"^[a-zA-Z0-9._-]+$")
@@ -152,7 +154,7 @@ class Checker:
             if not parameter:
                 continue
             here = f"{at}.parameters[{i}]"
-            kinds = {"name": str, "in": str, "schema": dict, "description?": str, "required?": bool}
+            kinds = {"name": str, "in": str, "schema": dict, "description?": str, "required?": bool, "style?": str, "explode?": bool}
             if not self.has(here, parameter, kinds):
                 continue
             key = (parameter["in"], parameter["name"])

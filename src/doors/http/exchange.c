@@ -42,6 +42,7 @@ const char *coop_http_reason(unsigned status)
 		{429, "Too Many Requests"},
 		{431, "Request Header Fields Too Large"},
 		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
 		{503, "Service Unavailable"},
 		{504, "Gateway Timeout"},
 		{505, "HTTP Version Not Supported"},

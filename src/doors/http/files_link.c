@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "doors/http/files_refusal.h"
 #include "doors/http/gateway.h"
+#include "doors/http/refusal.h"
 #include "doors/http/user.h"
 
 /* Every so often the link is looked at: one without talks for so many times is given up, one that owes an answer and has been silent is asked
@@ -446,7 +447,7 @@ struct coop_files_talk *coop_files_open(struct coop_http_exchange *exchange, jso
 	struct coop_files_talk *talk = NULL;
 
 	if (!exchange->gateway->options.files) {
-		coop_http_refuse(exchange, 404, "not_implemented", "files are not provided here");
+		coop_refuse_unprovided(exchange, "the work on files (coop-files is missing)");
 	} else if (link && (link->talk_count >= TALKS_MAX ||
 			    coop_buf_size(&link->out) > COOP_FILES_QUEUE_MAX)) {
 		coop_http_refuse(exchange, 503, "sandbox_overloaded",

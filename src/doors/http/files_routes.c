@@ -8,6 +8,7 @@
 #include "doors/http/files_link.h"
 #include "doors/http/files_refusal.h"
 #include "doors/http/files_work.h"
+#include "doors/http/refusal.h"
 #include "doors/http/target.h"
 
 char *coop_files_path(struct coop_http_exchange *exchange)
@@ -117,12 +118,6 @@ static void handle_move(struct coop_http_exchange *exchange)
 		ask_for(exchange, json_pack("{s:s,s:s,s:s}", "op", "move", "from", from, "to", to));
 }
 
-static void handle_missing(struct coop_http_exchange *exchange)
-{
-	coop_http_refuse(exchange, 404, "not_implemented", "%s is not provided by coop",
-			 exchange->path);
-}
-
 const struct coop_http_route coop_routes_files[] = {
 	{"GET", "/runtime/v1/files", 0, COOP_BODY_NONE, 0, coop_files_download},
 	{"PUT", "/runtime/v1/files", 0, COOP_BODY_STREAM, 0, coop_files_upload},
@@ -131,13 +126,9 @@ const struct coop_http_route coop_routes_files[] = {
 	{"POST", "/runtime/v1/files/move", 0, COOP_BODY_JSON, 0, handle_move},
 	{"POST", "/runtime/v1/files/write_files", 0, COOP_BODY_JSON, COOP_FILES_BATCH_MAX,
 	 coop_files_batch},
-	{"POST", "/runtime/v1/files/apply_diff", 0, COOP_BODY_NONE, 0, handle_missing},
+	{"POST", "/runtime/v1/files/apply_diff", 0, COOP_BODY_NONE, 0, coop_refuse_route},
 	{"GET", "/runtime/v1/files/watch", COOP_ROUTE_UPGRADE, COOP_BODY_NONE, 0, coop_files_watch},
 	{"GET", "/runtime/v1/directories", 0, COOP_BODY_NONE, 0, coop_files_list},
 	{"POST", "/runtime/v1/directories", 0, COOP_BODY_NONE, 0, handle_mkdir},
-	{"POST", "/v1/sandboxes/{id}/files/upload_url", COOP_ROUTE_CONTROL, COOP_BODY_NONE, 0,
-	 handle_missing},
-	{"POST", "/v1/sandboxes/{id}/files/download_url", COOP_ROUTE_CONTROL, COOP_BODY_NONE, 0,
-	 handle_missing},
 	{0},
 };

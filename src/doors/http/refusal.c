@@ -1,5 +1,6 @@
 #include "doors/http/refusal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -64,4 +65,23 @@ void coop_refuse_with(struct coop_http_exchange *exchange, const struct coop_err
 	coop_refusal_text(message);
 	coop_http_refuse(exchange, refusal.status, refusal.code, "%s",
 			 message[0] ? message : "no reason was given");
+}
+
+#define WHAT_MAX 300
+
+void coop_refuse_unprovided(struct coop_http_exchange *exchange, const char *format, ...)
+{
+	char what[WHAT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof what, format, args);
+	va_end(args);
+	coop_refusal_text(what);
+	coop_http_refuse(exchange, 501, "not_implemented", "%s is not provided by coop", what);
+}
+
+void coop_refuse_route(struct coop_http_exchange *exchange)
+{
+	coop_refuse_unprovided(exchange, "%s %s", exchange->method, exchange->path);
 }

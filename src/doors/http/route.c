@@ -18,12 +18,13 @@
 #include "doors/http/runtime_routes.h"
 #include "doors/http/sandboxes.h"
 #include "doors/http/target.h"
+#include "doors/http/templates.h"
 #include "doors/http/tools_route.h"
 
 static const struct coop_http_route *const tables[] = {
-	coop_routes_health,  coop_routes_files,   coop_routes_ops,     coop_routes_events,
-	coop_routes_metrics, coop_routes_openapi, coop_routes_runtime, coop_routes_sandboxes,
-	coop_routes_mcp,     coop_routes_tools,
+	coop_routes_health,  coop_routes_files,   coop_routes_ops,       coop_routes_events,
+	coop_routes_metrics, coop_routes_openapi, coop_routes_runtime,   coop_routes_sandboxes,
+	coop_routes_mcp,     coop_routes_tools,   coop_routes_templates,
 };
 
 #define TABLES (sizeof tables / sizeof tables[0])

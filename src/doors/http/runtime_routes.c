@@ -118,13 +118,6 @@ static void show_process(struct coop_http_exchange *exchange)
 		coop_ask_process(ask, on_status);
 }
 
-static void not_provided(struct coop_http_exchange *exchange)
-{
-	const char *what = strstr(exchange->path, "/git/") ? "git" : "code execution";
-
-	coop_http_refuse(exchange, 404, "not_implemented", "%s is not provided by coop", what);
-}
-
 const struct coop_http_route coop_routes_runtime[] = {
 	{"GET", "/runtime/v1/process", COOP_ROUTE_UPGRADE, COOP_BODY_NONE, 0, coop_runtime_start},
 	{"GET", "/runtime/v1/process", 0, COOP_BODY_NONE, 0, list_processes},
@@ -134,7 +127,7 @@ const struct coop_http_route coop_routes_runtime[] = {
 	{"POST", "/runtime/v1/process/{id}/signal", 0, COOP_BODY_JSON, 0, coop_runtime_signal},
 	{"GET", "/runtime/v1/process/{id}/connect", COOP_ROUTE_UPGRADE, COOP_BODY_NONE, 0,
 	 coop_runtime_connect},
-	{"*", "/runtime/v1/git/", COOP_ROUTE_BELOW, COOP_BODY_NONE, 0, not_provided},
-	{"*", "/runtime/v1/code/", COOP_ROUTE_BELOW, COOP_BODY_NONE, 0, not_provided},
+	{"*", "/runtime/v1/git/", COOP_ROUTE_BELOW, COOP_BODY_NONE, 0, coop_refuse_route},
+	{"*", "/runtime/v1/code/", COOP_ROUTE_BELOW, COOP_BODY_NONE, 0, coop_refuse_route},
 	{0},
 };

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doors/http/envs.h"
 #include "doors/http/process_view.h"
 
-#define NUMBER_TEXT 40
 #define TIMEOUT_GRACE_MS 500 /* between TERM and KILL at the time limit */
 #define INTEGER_MAX 9007199254740991
 
@@ -100,59 +100,17 @@ static int read_argv(struct start *start)
 	return 0;
 }
 
-/* The shortest text that is the same number again. */
-static void write_real(double value, char text[NUMBER_TEXT])
-{
-	for (int digits = 15; digits <= 17; digits++) {
-		(void)snprintf(text, NUMBER_TEXT, "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			return;
-	}
-}
-
-static json_t *variable(const json_t *value)
-{
-	char text[NUMBER_TEXT];
-
-	if (json_is_boolean(value))
-		return json_string(json_is_true(value) ? "true" : "false");
-	if (json_is_integer(value))
-		(void)snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT,
-			       json_integer_value(value));
-	else if (json_is_real(value))
-		write_real(json_real_value(value), text);
-	else
-		return copy_text(value);
-	return json_string(text);
-}
-
 static int read_environment(struct start *start)
 {
-	bool first = field(start, "environment") != NULL;
-	const char *name = first ? "environment" : "envs", *key;
-	const json_t *given = field(start, name);
-	json_t *env = json_object(), *remove = json_array(), *value;
+	const char *name = field(start, "environment") ? "environment" : "envs";
+	json_t *env = json_object(), *remove = json_array();
 
 	if (set(start, "env", env) < 0 || set(start, "env_remove", remove) < 0)
 		return -1;
-	if (given && !json_is_object(given))
-		return wrong(start, "%s must be an object", name);
-	json_object_foreach((json_t *)(uintptr_t)given, key, value)
-	{
-		int r;
-		if (json_is_object(value) || json_is_array(value) ||
-		    (json_is_string(value) && !is_text(value)))
-			return wrong(start,
-				     "%s.%.100s must be a string, a number, a boolean or null",
-				     name, key);
-		if (json_is_null(value))
-			r = json_array_append_new(remove, json_string(key));
-		else
-			r = json_object_set_new(env, key, variable(value));
-		if (r < 0)
-			return -1;
-	}
-	return 0;
+	return coop_envs_read(field(start, name), name, env, remove, start->error,
+			      COOP_START_ERROR_MAX) < 0
+		       ? -1
+		       : 0;
 }
 
 static int read_size(struct start *start, const json_t *pty, const char *name)

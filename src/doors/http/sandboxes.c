@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/http/refusal.h"
 #include "doors/http/sandboxes_args.h"
 #include "doors/http/sandboxes_list.h"
+#include "doors/http/sandboxes_options.h"
 #include "doors/http/sandboxes_view.h"
 #include "doors/http/sandboxes_work.h"
 
@@ -42,7 +44,7 @@ static void answer_agent(struct coop_sandbox_work *work, const json_t *result,
 		coop_sandbox_refuse(work, error);
 	else
 		coop_sandbox_answer(work->exchange, work->status, json_object_get(result, "agent"),
-				    NULL);
+				    NULL, NULL);
 }
 
 static void show(struct coop_http_exchange *exchange)
@@ -60,7 +62,8 @@ static void set_timeout(struct coop_http_exchange *exchange)
 
 	if (!work)
 		return;
-	if (args && !coop_sandbox_take_timeout(exchange, true, args)) {
+	if (args && (!coop_sandbox_only_timeout(exchange) ||
+		     !coop_sandbox_take_timeout(exchange, true, args))) {
 		json_decref(args);
 		return;
 	}
@@ -119,7 +122,8 @@ static void revoke_next(struct coop_sandbox_work *work)
 	size_t count = json_array_size(work->list);
 
 	if (count < COOP_SANDBOX_TOKENS_MAX + 1) {
-		coop_sandbox_answer(work->exchange, work->status, work->agent, work->token);
+		coop_sandbox_answer(work->exchange, work->status, work->agent, work->token,
+				    work->warnings);
 		return;
 	}
 	/* They stand in the order in which they were made. */
@@ -164,7 +168,8 @@ static void on_token(struct coop_sandbox_work *work, const json_t *result,
 	}
 	(void)snprintf(work->token, sizeof work->token, "%s", token ? token : "");
 	if (work->stays)
-		coop_sandbox_answer(work->exchange, work->status, work->agent, work->token);
+		coop_sandbox_answer(work->exchange, work->status, work->agent, work->token,
+				    work->warnings);
 	else
 		coop_sandbox_ask(work, "token_list", name_agent(work), on_tokens);
 }
@@ -187,9 +192,26 @@ static void on_agent(struct coop_sandbox_work *work, const json_t *result,
 	}
 }
 
+/* One whose maker has less of the network than it would be left with needs no bound of its own. */
+static void on_added(struct coop_sandbox_work *work, const json_t *result,
+		     const struct coop_error *error)
+{
+	json_t *args = work->args;
+
+	work->args = NULL;
+	if (error && coop_sandbox_complains(error, "sandbox.network") &&
+	    json_object_del(args, "sandbox") == 0) {
+		coop_sandbox_ask(work, "agent_add", args, on_agent);
+		return;
+	}
+	json_decref(args);
+	on_agent(work, result, error);
+}
+
 static void create(struct coop_http_exchange *exchange)
 {
 	char id[COOP_SANDBOX_ID_SIZE];
+	json_t *warnings = NULL;
 
 	if (coop_sandbox_new_id(id) < 0) {
 		coop_http_refuse(exchange, 500, "internal", "there are no random numbers");
@@ -198,19 +220,23 @@ static void create(struct coop_http_exchange *exchange)
 	json_t *args = json_pack("{s:s, s:b, s:I}", "agent", id, "folder", 1, "expires_in_ms",
 				 (json_int_t)COOP_SANDBOX_TIMEOUT * 1000);
 	if (args && (!coop_sandbox_take_timeout(exchange, false, args) ||
-		     !coop_sandbox_take_maps(exchange, args))) {
+		     !coop_sandbox_take_maps(exchange, args) ||
+		     !coop_sandbox_take_options(exchange, args, &warnings))) {
 		json_decref(args);
 		return;
 	}
 	struct coop_sandbox_work *work = coop_sandbox_work_new(exchange);
 	if (!work) {
 		json_decref(args);
+		json_decref(warnings);
 		return;
 	}
 	memcpy(work->id, id, sizeof work->id);
 	work->status = 201;
 	work->stays = true;
-	coop_sandbox_ask(work, "agent_add", args, on_agent);
+	work->args = json_deep_copy(args);
+	work->warnings = warnings;
+	coop_sandbox_ask(work, "agent_add", args, on_added);
 }
 
 /* A further token, and maybe more time. */
@@ -221,7 +247,8 @@ static void resume(struct coop_http_exchange *exchange)
 
 	if (!work)
 		return;
-	if (args && !coop_sandbox_take_timeout(exchange, false, args)) {
+	if (args && (!coop_sandbox_only_timeout(exchange) ||
+		     !coop_sandbox_take_timeout(exchange, false, args))) {
 		json_decref(args);
 		return;
 	}
@@ -234,9 +261,49 @@ static void list(struct coop_http_exchange *exchange)
 	coop_sandboxes_list(exchange);
 }
 
-static void refuse_rest(struct coop_http_exchange *exchange)
+/* There are no snapshots, but of a sandbox that is not there there is nothing to be said. */
+static void answer_no_snapshots(struct coop_sandbox_work *work, const json_t *result,
+				const struct coop_error *error)
 {
-	coop_http_refuse(exchange, 404, "not_implemented", "this is not served here");
+	(void)result;
+	if (error)
+		coop_sandbox_refuse(work, error);
+	else
+		coop_sandbox_answer_value(work->exchange, 200,
+					  json_pack("{s:[], s:n}", "snapshots", "next_token"));
+}
+
+static void answer_no_checkpoints(struct coop_sandbox_work *work, const json_t *result,
+				  const struct coop_error *error)
+{
+	(void)result;
+	if (error)
+		coop_sandbox_refuse(work, error);
+	else
+		coop_sandbox_answer_value(work->exchange, 200,
+					  json_pack("{s:[]}", "sandbox_checkpoints"));
+}
+
+/* Their lists have the parameters of pages, all of which are the first and empty. */
+static void list_of_one(struct coop_http_exchange *exchange, coop_sandbox_step *step)
+{
+	struct coop_sandbox_query query;
+
+	if (!coop_sandbox_query_read(exchange, COOP_QUERY_PAGE, &query))
+		return;
+	struct coop_sandbox_work *work = begin_named(exchange);
+	if (work)
+		coop_sandbox_ask(work, "agent_show", name_agent(work), step);
+}
+
+static void list_snapshots(struct coop_http_exchange *exchange)
+{
+	list_of_one(exchange, answer_no_snapshots);
+}
+
+static void list_checkpoints(struct coop_http_exchange *exchange)
+{
+	list_of_one(exchange, answer_no_checkpoints);
 }
 
 const struct coop_http_route coop_routes_sandboxes[] = {
@@ -246,10 +313,11 @@ const struct coop_http_route coop_routes_sandboxes[] = {
 	{"DELETE", "/v1/sandboxes/{id}", COOP_ROUTE_CONTROL, COOP_BODY_NONE, 0, remove_one},
 	{"POST", "/v1/sandboxes/{id}/resume", COOP_ROUTE_CONTROL, COOP_BODY_JSON, 0, resume},
 	{"POST", "/v1/sandboxes/{id}/timeout", COOP_ROUTE_CONTROL, COOP_BODY_JSON, 0, set_timeout},
+	{"GET", "/v1/sandboxes/{id}/snapshots", COOP_ROUTE_CONTROL, COOP_BODY_NONE, 0,
+	 list_snapshots},
+	{"GET", "/v1/sandboxes/{id}/checkpoints", COOP_ROUTE_CONTROL, COOP_BODY_NONE, 0,
+	 list_checkpoints},
 	{"*", "/v1/sandboxes/", COOP_ROUTE_CONTROL | COOP_ROUTE_BELOW, COOP_BODY_NONE, 0,
-	 refuse_rest},
-	{"*", "/v1/templates/", COOP_ROUTE_CONTROL | COOP_ROUTE_BELOW, COOP_BODY_NONE, 0,
-	 refuse_rest},
-	{"*", "/v1/templates", COOP_ROUTE_CONTROL, COOP_BODY_NONE, 0, refuse_rest},
+	 coop_refuse_route},
 	{0},
 };

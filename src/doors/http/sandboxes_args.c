@@ -6,10 +6,12 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "doors/http/envs.h"
 #include "doors/http/sandboxes.h"
 
 #define PREFIX "sbx-"
 #define RANDOM_BYTES 8
+#define ERROR_MAX 256
 
 int coop_sandbox_new_id(char ret[COOP_SANDBOX_ID_SIZE])
 {
@@ -49,32 +51,66 @@ bool coop_sandbox_take_timeout(struct coop_http_exchange *exchange, bool needed,
 }
 
 /* An object of strings. */
-static bool take_map(struct coop_http_exchange *exchange, const char *field, const char *argument,
-		     json_t *args)
+static bool take_metadata(struct coop_http_exchange *exchange, json_t *args)
 {
-	json_t *map = json_object_get(exchange->json, field), *value;
+	json_t *map = json_object_get(exchange->json, "metadata"), *value;
 	const char *name;
 
 	if (!map || json_is_null(map))
 		return true;
 	if (!json_is_object(map)) {
-		coop_http_refuse(exchange, 400, "invalid_argument", "%s must be an object", field);
+		coop_http_refuse(exchange, 400, "invalid_argument", "metadata must be an object");
 		return false;
 	}
 	json_object_foreach(map, name, value)
 	{
 		if (json_is_string(value))
 			continue;
-		coop_http_refuse(exchange, 400, "invalid_argument", "%s.%.100s must be a string",
-				 field, name);
+		coop_http_refuse(exchange, 400, "invalid_argument",
+				 "metadata.%.100s must be a string", name);
 		return false;
 	}
-	(void)json_object_set(args, argument, map);
+	(void)json_object_set(args, "metadata", map);
 	return true;
+}
+
+static bool take_envs(struct coop_http_exchange *exchange, json_t *args)
+{
+	const json_t *given = json_object_get(exchange->json, "envs");
+	json_t *env = json_object();
+	char why[ERROR_MAX];
+	/* A null is a variable that is not set here; the machine's own stay what they are. */
+	int r = coop_envs_read(json_is_null(given) ? NULL : given, "envs", env, NULL, why,
+			       sizeof why);
+
+	if (r == 0 && json_object_set_new(args, "env", env) == 0)
+		return true;
+	if (r < 0)
+		json_decref(env);
+	if (r == -EINVAL)
+		coop_http_refuse(exchange, 400, "invalid_argument", "%s", why);
+	else
+		coop_http_refuse(exchange, 500, "internal", "no memory is left for this");
+	return false;
 }
 
 bool coop_sandbox_take_maps(struct coop_http_exchange *exchange, json_t *args)
 {
-	return take_map(exchange, "metadata", "metadata", args) &&
-	       take_map(exchange, "envs", "env", args);
+	return take_metadata(exchange, args) && take_envs(exchange, args);
+}
+
+bool coop_sandbox_only_timeout(struct coop_http_exchange *exchange)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(exchange->json, name, value)
+	{
+		if (!strcmp(name, "timeout") || json_is_null(value))
+			continue;
+		coop_http_refuse(exchange, 400, "invalid_argument", "%.100s is not known here",
+				 name);
+		return false;
+	}
+	return true;
 }

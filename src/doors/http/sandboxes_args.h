@@ -22,4 +22,7 @@ bool coop_sandbox_take_timeout(struct coop_http_exchange *exchange, bool needed,
 /* Reads `metadata`, and `envs` as `env`, likewise. */
 bool coop_sandbox_take_maps(struct coop_http_exchange *exchange, json_t *args);
 
+/* Whether the body has nothing but a `timeout`. False: it has been refused. */
+bool coop_sandbox_only_timeout(struct coop_http_exchange *exchange);
+
 #endif

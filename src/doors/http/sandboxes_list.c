@@ -6,11 +6,6 @@
 
 #include "doors/http/sandboxes_view.h"
 #include "doors/http/sandboxes_work.h"
-#include "doors/http/target.h"
-
-#define LIMIT 100
-#define LIMIT_MAX 1000
-#define AFTER_MAX ((UINT64_C(1) << 53) - 1)
 
 /* Whether it is a sandbox of the caller's own: an agent directly below it, made here. */
 static bool is_sandbox(const struct coop_sandbox_work *work, const json_t *agent)
@@ -38,6 +33,7 @@ static void on_agents(struct coop_sandbox_work *work, const json_t *result,
 		      const struct coop_error *error)
 {
 	const json_t *agents = json_object_get(result, "agents"), *agent = NULL;
+	struct coop_sandbox_query *query = &work->query;
 	size_t i;
 
 	if (error) {
@@ -47,17 +43,18 @@ static void on_agents(struct coop_sandbox_work *work, const json_t *result,
 	json_array_foreach((json_t *)(uintptr_t)agents, i, agent)
 	{
 		uint64_t id = (uint64_t)json_integer_value(json_object_get(agent, "id"));
-		if (id <= work->after || !is_sandbox(work, agent))
+		if (id <= query->after || !is_sandbox(work, agent) ||
+		    !coop_sandbox_query_fits(query, json_object_get(agent, "metadata")))
 			continue;
-		if (json_array_size(work->list) == work->limit) {
-			finish(work, work->after);
+		if (json_array_size(work->list) == query->limit) {
+			finish(work, query->after);
 			return;
 		}
 		if (json_array_append_new(work->list, coop_sandbox_view(agent)) < 0) {
 			coop_sandbox_answer_value(work->exchange, 500, NULL);
 			return;
 		}
-		work->after = id;
+		query->after = id;
 	}
 	if (json_is_true(json_object_get(result, "more")) && agent)
 		coop_sandbox_ask(work, "agent_list",
@@ -69,23 +66,16 @@ static void on_agents(struct coop_sandbox_work *work, const json_t *result,
 
 void coop_sandboxes_list(struct coop_http_exchange *exchange)
 {
-	uint64_t limit = LIMIT, after = 0;
+	struct coop_sandbox_query query;
 
-	if (coop_query_uint(exchange->query, "limit", LIMIT_MAX, &limit) < 0 || !limit) {
-		coop_http_refuse(exchange, 400, "invalid_argument",
-				 "limit must be an integer from 1 to %d", LIMIT_MAX);
+	if (!coop_sandbox_query_read(exchange, COOP_QUERY_PAGE | COOP_QUERY_SELECT, &query))
 		return;
-	}
-	if (coop_query_uint(exchange->query, "next_token", AFTER_MAX, &after) < 0) {
-		coop_http_refuse(exchange, 400, "invalid_argument",
-				 "next_token must be one that an earlier answer had");
-		return;
-	}
 	struct coop_sandbox_work *work = coop_sandbox_work_new(exchange);
-	if (!work)
+	if (!work) {
+		coop_sandbox_query_clear(&query);
 		return;
-	work->limit = limit;
-	work->after = after;
+	}
+	work->query = query;
 	work->list = json_array();
 	if (!work->list)
 		coop_sandbox_answer_value(exchange, 500, NULL);

@@ -4,7 +4,8 @@
 
 #include "doors/http/exchange.h"
 
-/* The caller's own sandboxes in the order in which they were made: `limit` 1 to 1000 (100), `next_token` where the last answer ended. */
+/* The caller's own sandboxes in the order in which they were made: those that the query asks for
+ * (sandboxes_query.h), page by page. */
 void coop_sandboxes_list(struct coop_http_exchange *exchange);
 
 #endif

@@ -13,9 +13,11 @@ json_t *coop_sandbox_view(const json_t *agent)
 	json_t *end = json_object_get(agent, "expires_at"),
 	       *metadata = json_object_get(agent, "metadata");
 
-	return json_pack("{s:O, s:s, s:O, s:O, s:O}", "id", json_object_get(agent, "name"), "state",
-			 "ready", "metadata", metadata, "started_at",
-			 json_object_get(agent, "created_at"), "expires_at", end);
+	/* SDKs read the end under the first two names. */
+	return json_pack("{s:O, s:s, s:O, s:O, s:O, s:O, s:O}", "id",
+			 json_object_get(agent, "name"), "state", "ready", "metadata", metadata,
+			 "started_at", json_object_get(agent, "created_at"), "end_at", end,
+			 "deadline_at", end, "expires_at", end);
 }
 
 void coop_sandbox_answer_value(struct coop_http_exchange *exchange, unsigned status, json_t *value)
@@ -43,19 +45,23 @@ static void write_url(const struct coop_http_exchange *exchange, char ret[URL_MA
 }
 
 void coop_sandbox_answer(struct coop_http_exchange *exchange, unsigned status, const json_t *agent,
-			 const char *token)
+			 const char *token, json_t *warnings)
 {
-	json_t *sandbox = coop_sandbox_view(agent), *session = NULL;
+	json_t *value = json_pack("{s:o}", "sandbox", coop_sandbox_view(agent));
 	char url[URL_MAX];
+	int r = value ? 0 : -1;
 
-	if (token) {
+	if (r == 0 && token) {
 		write_url(exchange, url);
-		session = json_pack("{s:s, s:s}", "token", token, "data_plane_url", url);
+		r = json_object_set_new(
+			value, "session",
+			json_pack("{s:s, s:s}", "token", token, "data_plane_url", url));
 	}
-	json_t *value = !sandbox || (token && !session) ? NULL
-			: session ? json_pack("{s:O, s:O}", "sandbox", sandbox, "session", session)
-				  : json_pack("{s:O}", "sandbox", sandbox);
-	json_decref(sandbox);
-	json_decref(session);
+	if (r == 0 && warnings)
+		r = json_object_set(value, "warnings", warnings);
+	if (r < 0) {
+		json_decref(value);
+		value = NULL;
+	}
 	coop_sandbox_answer_value(exchange, status, value);
 }

@@ -9,9 +9,9 @@
 /* S of the control plane; a new reference, NULL without memory. */
 json_t *coop_sandbox_view(const json_t *agent);
 
-/* {"sandbox": S}, and with a token also its session. Ends the exchange. */
+/* {"sandbox": S}, with a token also its session, and with warnings these. Ends the exchange. */
 void coop_sandbox_answer(struct coop_http_exchange *exchange, unsigned status, const json_t *agent,
-			 const char *token);
+			 const char *token, json_t *warnings);
 
 /* A JSON value, taken over; NULL: there is no memory left. Ends the exchange. */
 void coop_sandbox_answer_value(struct coop_http_exchange *exchange, unsigned status, json_t *value);

@@ -13,6 +13,9 @@ void coop_sandbox_work_free(struct coop_sandbox_work *work)
 	coop_user_unref(work->user);
 	json_decref(work->agent);
 	json_decref(work->list);
+	json_decref(work->args);
+	json_decref(work->warnings);
+	coop_sandbox_query_clear(&work->query);
 	explicit_bzero(work->token, sizeof work->token);
 	free(work);
 }
@@ -84,6 +87,14 @@ static void read_field(const struct coop_error *error, char *ret, size_t size)
 
 	(void)snprintf(ret, size, "%s", field ? field : "");
 	json_decref(details);
+}
+
+bool coop_sandbox_complains(const struct coop_error *error, const char *field)
+{
+	char named[200];
+
+	read_field(error, named, sizeof named);
+	return !strcmp(named, field);
 }
 
 void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error *error)

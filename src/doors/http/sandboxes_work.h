@@ -9,6 +9,7 @@
 #include "coop.h"
 #include "doors/http/exchange.h"
 #include "doors/http/sandboxes_args.h"
+#include "doors/http/sandboxes_query.h"
 #include "doors/http/user.h"
 
 struct coop_sandbox_work;
@@ -28,8 +29,10 @@ struct coop_sandbox_work {
 	json_t *agent; /* as the keeper has shown it */
 	json_t *list;  /* of views, or of tokens to be revoked */
 	char token[COOP_TOKEN_MAX + 1];
-	struct coop_error failure; /* to be answered once all is tidied up */
-	uint64_t limit, after;     /* of a list */
+	struct coop_error failure;       /* to be answered once all is tidied up */
+	struct coop_sandbox_query query; /* of a list */
+	json_t *args; /* of one that is being made; NULL: they cannot be made narrower any more */
+	json_t *warnings; /* for whoever makes it; NULL: of another request */
 };
 
 /* For an exchange whose first operation is yet to be asked for. NULL: it has been refused. */
@@ -42,6 +45,9 @@ void coop_sandbox_ask(struct coop_sandbox_work *work, const char *op, json_t *ar
 
 /* Refuses with the keeper's error, in the words of the control plane: what is not there is a sandbox, variables are `envs`. */
 void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error *error);
+
+/* Whether the keeper complains of this field. */
+bool coop_sandbox_complains(const struct coop_error *error, const char *field);
 
 /* For a work whose client has gone, and that has nothing more to do. */
 void coop_sandbox_work_free(struct coop_sandbox_work *work);
