@@ -196,9 +196,19 @@ class HeaderTest(FrameCase):
                 self.assert_closes(frame(TEXT, b" " * size, form=form), code=PROTOCOL)
 
     def test_a_length_with_its_highest_bit(self):
-        connection = self.ws()
-        connection.send(frame(TEXT, b"x", length=(1 << 63) + 5, form=64))
-        self.assertIn(connection.closing().code, (PROTOCOL, TOO_LARGE, None))
+        for opcode in (TEXT, BINARY, PING, CLOSE):
+            for length in (1 << 63, (1 << 63) + 5, (1 << 64) - 1):
+                with self.subTest(opcode=opcode, length=length):
+                    self.assert_closes(frame(opcode, b"x", length=length, form=64), code=PROTOCOL)
+
+    def test_a_bad_length_of_a_control_frame(self):
+        """Whatever it says of its size in more than seven bits, and in whatever piece it comes."""
+        for opcode in (PING, PONG, CLOSE):
+            for form, length in ((16, 1), (16, 126), (64, 1), (64, 1 << 20), (64, TEBIBYTE)):
+                with self.subTest(opcode=opcode, form=form, length=length):
+                    connection = self.ws()
+                    connection.send_each_byte(frame(opcode, b"", length=length, form=form)[:3])
+                    self.assert_closes(frame(opcode, b"", length=length, form=form)[3:], code=PROTOCOL, connection=connection)
 
     def test_a_length_of_a_tebibyte_is_refused_at_once(self):
         """By its header alone; no byte of it is waited for."""
@@ -250,11 +260,14 @@ class CloseTest(FrameCase):
         self.assertEqual(connection.rest(), b"")
 
     def test_a_close_of_one_byte(self):
-        """No code has one byte. It ends all the same."""
-        connection = self.ws()
-        connection.send(frame(CLOSE, b"\x03"))
-        self.assertIn(connection.closing().code, (PROTOCOL, None))
-        self.assertEqual(connection.rest(), b"")
+        """No code has one byte."""
+        for payload in (b"\x03", b"\0", b"x"):
+            with self.subTest(payload):
+                self.assert_closes(frame(CLOSE, payload), code=PROTOCOL)
+        connection = self.cat()
+        connection.send(frame(TEXT, stdin(b"first")))
+        self.assert_echoes(connection, b"first")
+        self.assert_closes(frame(CLOSE, b"\x03"), frame(TEXT, stdin(b"second")), code=PROTOCOL, connection=connection)
 
     def test_codes_that_nobody_may_send(self):
         for code in (0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535):

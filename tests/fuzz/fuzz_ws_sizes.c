@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 static size_t plain_verdict(const uint8_t *input, size_t size, unsigned *ret_code)
 {
 	for (size_t at = 0; size - at >= 2;) {
-		unsigned length = input[at + 1] & 0x7fu;
+		unsigned length = input[at + 1] & 0x7fu, first = input[at];
 		unsigned more = length < 126 ? 0 : length == 126 ? 2 : 8;
 		size_t head = 2 + more + (input[at + 1] & 0x80u ? 4 : 0);
 		uint64_t payload = more ? 0 : length;
@@ -24,6 +24,10 @@ static size_t plain_verdict(const uint8_t *input, size_t size, unsigned *ret_cod
 		for (unsigned i = 0; i < more; i++)
 			payload = payload << 8 | input[at + 2 + i];
 		at += head;
+		if ((first & 8u && payload > 125) || ((first & 15u) == 8u && payload == 1)) {
+			*ret_code = COOP_WS_PROTOCOL;
+			return at;
+		}
 		if (payload > LIMIT) {
 			*ret_code = payload >> 63 ? COOP_WS_PROTOCOL : COOP_WS_TOO_LARGE;
 			return at;

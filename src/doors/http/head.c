@@ -404,20 +404,20 @@ static bool is_key(const char *key)
 	return true;
 }
 
-static bool wants_websocket(const struct coop_head *head)
+bool coop_head_wants_upgrade(const struct coop_head *head)
 {
 	return head->parser.method == HTTP_GET && head->parser.http_minor == 1 &&
 	       coop_head_lists(head, "connection", "upgrade") &&
-	       coop_head_lists(head, "upgrade", "websocket") &&
-	       !(head->parser.flags & (F_CHUNKED | F_CONTENT_LENGTH));
+	       coop_head_lists(head, "upgrade", "websocket");
 }
 
 bool coop_head_upgrades(const struct coop_head *head)
 {
 	const char *version = coop_head_get(head, "sec-websocket-version");
 
-	return wants_websocket(head) && version && strcmp(version, "13") == 0 &&
-	       coop_head_count(head, "sec-websocket-key") == 1 &&
+	return coop_head_wants_upgrade(head) &&
+	       !(head->parser.flags & (F_CHUNKED | F_CONTENT_LENGTH)) && version &&
+	       strcmp(version, "13") == 0 && coop_head_count(head, "sec-websocket-key") == 1 &&
 	       is_key(coop_head_get(head, "sec-websocket-key"));
 }
 
@@ -425,5 +425,5 @@ bool coop_head_other_version(const struct coop_head *head)
 {
 	const char *version = coop_head_get(head, "sec-websocket-version");
 
-	return wants_websocket(head) && (!version || strcmp(version, "13") != 0);
+	return coop_head_wants_upgrade(head) && (!version || strcmp(version, "13") != 0);
 }

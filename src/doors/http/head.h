@@ -72,5 +72,7 @@ bool coop_head_lists(const struct coop_head *head, const char *name, const char 
 bool coop_head_upgrades(const struct coop_head *head);
 /* Whether it wants a WebSocket of another version than 13. */
 bool coop_head_other_version(const struct coop_head *head);
+/* Whether it wants a WebSocket at all, properly or not. */
+bool coop_head_wants_upgrade(const struct coop_head *head);
 
 #endif

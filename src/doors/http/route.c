@@ -160,6 +160,9 @@ static void refuse_upgrade(struct coop_http_exchange *exchange)
 		coop_http_add_header(exchange, "Sec-WebSocket-Version: 13");
 		coop_http_refuse(exchange, 426, "invalid_argument",
 				 "only version 13 is spoken here");
+	} else if (coop_head_wants_upgrade(exchange->conn->head)) {
+		coop_http_refuse(exchange, 400, "invalid_argument",
+				 "an upgrade needs one key of 16 bytes in base64, and no body");
 	} else {
 		coop_http_refuse(exchange, 400, "invalid_argument",
 				 "this path is for an upgrade to a socket of messages");
@@ -172,7 +175,8 @@ const struct coop_http_route *coop_route_find(struct coop_http_exchange *exchang
 	const struct coop_http_route *row = look(exchange, &search);
 	char line[96];
 
-	if (row && !coop_head_other_version(exchange->conn->head))
+	/* Who asks for a socket must not take the answer to something else for it. */
+	if (row && (exchange->upgrade || !coop_head_wants_upgrade(exchange->conn->head)))
 		return row;
 	if (search.status == -ENOMEM) {
 		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");

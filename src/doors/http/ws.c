@@ -25,10 +25,11 @@ struct coop_ws {
 	const char *in; /* while coop_ws_feed() runs */
 	size_t in_size;
 	struct coop_ws_sizes sizes;
-	bool over;    /* its owner has been told */
-	bool closing; /* a close frame of ours is on its way */
-	bool asked;   /* by its owner */
-	bool broken;  /* the client broke the rules */
+	bool over;      /* its owner has been told */
+	bool closing;   /* a close frame of ours is on its way */
+	bool asked;     /* by its owner */
+	bool broken;    /* the client broke the rules */
+	unsigned fault; /* the code that says which; 0: what the library says */
 	/* What to say when the client does not close by itself; code 0: nothing. */
 	unsigned after_ms, after_code;
 	const char *after_reason; /* a constant */
@@ -62,16 +63,16 @@ static ssize_t on_receive(wslay_event_context_ptr context, uint8_t *buffer, size
 static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, size_t size, int flags,
 		       void *user)
 {
-	static const uint8_t protocol_error[] = {0x88, 2, COOP_WS_PROTOCOL >> 8,
-						 COOP_WS_PROTOCOL & 0xff};
 	struct coop_ws *ws = user;
-	/* Where a frame's head is none the library closes without saying why. */
-	bool mute = size == 2 && data[0] == 0x88 && data[1] == 0 && !ws->asked &&
-		    !wslay_event_get_close_received(context);
-	const uint8_t *bytes = mute ? protocol_error : data;
+	unsigned code = ws->fault ? ws->fault : COOP_WS_PROTOCOL;
+	const uint8_t with_code[] = {0x88, 2, (uint8_t)(code >> 8), (uint8_t)code};
+	/* Where a frame's head is none, or its close frame is, the library closes without saying why. */
+	bool mute = size == 2 && data[0] == 0x88 && data[1] == 0 &&
+		    (ws->fault || (!ws->asked && !wslay_event_get_close_received(context)));
+	const uint8_t *bytes = mute ? with_code : data;
 
 	(void)flags;
-	if (coop_out_copy(&ws->conn->out, bytes, mute ? sizeof protocol_error : size, true) < 0) {
+	if (coop_out_copy(&ws->conn->out, bytes, mute ? sizeof with_code : size, true) < 0) {
 		wslay_event_set_error(context, WSLAY_ERR_CALLBACK_FAILURE);
 		return -1;
 	}
@@ -182,6 +183,7 @@ void coop_ws_over(struct coop_conn *conn)
 static void break_off(struct coop_ws *ws, unsigned code)
 {
 	ws->broken = ws->closing = ws->asked = true;
+	ws->fault = code;
 	(void)wslay_event_queue_close(ws->context, (uint16_t)code, NULL, 0);
 }
 

@@ -6,6 +6,9 @@
 #define LENGTH 0x7fu
 #define FINAL 0x80u
 #define CONTROL 0x08u
+#define OPCODE 0x0fu
+#define CLOSE 0x08u
+#define CONTROL_MAX 125u
 
 /* How long the head is, as far as can be told from what is there. */
 static unsigned head_size(const struct coop_ws_sizes *sizes)
@@ -35,7 +38,10 @@ static unsigned begin_frame(struct coop_ws_sizes *sizes, uint64_t max)
 	sizes->have = 0;
 	sizes->data = !(sizes->head[0] & CONTROL);
 	sizes->last = sizes->head[0] & FINAL;
-	if (sizes->payload >> 63)
+	if (sizes->payload >> 63 || (!sizes->data && sizes->payload > CONTROL_MAX))
+		return COOP_WS_PROTOCOL;
+	/* The code of a close frame has two bytes, or is not there. */
+	if ((sizes->head[0] & OPCODE) == CLOSE && sizes->payload == 1)
 		return COOP_WS_PROTOCOL;
 	if (sizes->payload > max || (sizes->data && ++sizes->frames > COOP_WS_FRAMES_MAX))
 		return COOP_WS_TOO_LARGE;
