@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/follow.h"
+#include "keeper/holder.h"
 #include "keeper/intake.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
@@ -135,6 +136,7 @@ void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reaso
 		coop_request_drop(
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
 	conn->collecting = NULL;
+	coop_holders_leave(conn);
 	end_leases(conn);
 	say_fatal(conn, "permission_denied", why, reason);
 	close_soon(conn);
@@ -210,6 +212,7 @@ int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 	coop_list_init(&conn->requests);
 	coop_list_init(&conn->follows);
 	coop_list_init(&conn->subscribers);
+	coop_list_init(&conn->holders);
 	coop_list_init(&conn->leases);
 	coop_list_init(&conn->ready);
 	coop_list_add(&keeper->connections, &conn->in_keeper);
@@ -286,6 +289,7 @@ void coop_conn_close(struct coop_conn *conn)
 	while (!coop_list_empty(&conn->requests))
 		coop_request_drop(
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
+	coop_holders_leave(conn);
 	end_leases(conn);
 	if (conn->expiry)
 		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
@@ -385,6 +389,8 @@ static bool send_out(struct coop_conn *conn)
 			return false;
 		/* Until there is room another try would only say so again. */
 		conn->full = n < 0 || (size_t)n < size;
+		if (n > 0 && !coop_list_empty(&conn->holders))
+			conn->sent_at = coop_clock_now();
 		if (n > 0 && (size_t)n == size)
 			leave_buffer(conn);
 		if (n > 0 && (size_t)n < size)

@@ -41,6 +41,8 @@ struct coop_conn {
 	unsigned request_count;
 	struct coop_link follows;        /* struct coop_follow, served in turn */
 	struct coop_link subscribers;    /* struct coop_subscriber */
+	struct coop_link holders;        /* struct coop_holder */
+	uint64_t sent_at;                /* with holders: when the client took something last */
 	struct coop_link ready;          /* requests whose large answers wait for room */
 	struct coop_link leases;         /* ephemeral processes that end with this connection */
 	struct coop_request *collecting; /* its bytes are still coming */

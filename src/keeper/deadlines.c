@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "keeper/follow.h"
+#include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/orphans.h"
@@ -96,7 +97,8 @@ static void drain_due(struct coop_process *process, enum coop_deadline which)
 		if (stream->fd >= 0 && !stream->paused)
 			coop_stream_read(stream);
 	}
-	if (which == COOP_DUE_QUIET && process->due[COOP_DUE_QUIET])
+	/* A holder keeps the rest in the pipe: the wait goes on when that is read. */
+	if (process->drain_waits || (which == COOP_DUE_QUIET && process->due[COOP_DUE_QUIET]))
 		return;
 	process->drain_over = true;
 	coop_process_settle(process);
@@ -126,6 +128,9 @@ static void due(struct coop_process *process, enum coop_deadline which)
 	case COOP_DUE_QUIET:
 	case COOP_DUE_DRAINED:
 		drain_due(process, which);
+		break;
+	case COOP_DUE_HOLD:
+		coop_holders_due(process);
 		break;
 	case COOP_DUE_TIDY:
 		coop_process_tidied(process);

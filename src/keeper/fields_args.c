@@ -112,6 +112,7 @@ const struct coop_field coop_fields_id[] = {ID, END};
 		BOOL("completion", "its end goes into its session's queue: completions"),        \
 		INT("progress_interval_ms", 100, MS_MAX,                                         \
 		    "notes about it after so long, then twice as long, up to 30 s"),             \
+		BOOL("hold", "it waits for the caller rather than lose output: see hold"),       \
 		BOOL("record_failure",                                                           \
 		     "leave a finished record if the program cannot be executed"),               \
 		{.name = "sandbox",                                                              \
@@ -215,6 +216,15 @@ const struct coop_field coop_fields_follow[] = {
 	ENUM("until", coop_choices_until,
 	     "exit (default), or eof: while descendants hold the pipes"),
 	TIDY,
+	BOOL("hold", "the process waits for this follow rather than lose output"),
+	END,
+};
+
+const struct coop_field coop_fields_hold[] = {
+	ID,
+	INT("hold", 1, POSITION_MAX, "its number; default: a new one"),
+	INT("cursor", 0, POSITION_MAX, "events before this one are not needed any more"),
+	BOOL("end", "give it up"),
 	END,
 };
 

@@ -67,6 +67,26 @@ const struct coop_field coop_record_fields[] = {
 
 const struct coop_field coop_results_process[] = {OF("process", OBJECT, coop_record_fields), END};
 
+static const struct coop_field hold_fields[] = {
+	ALWAYS("number", INT),     ALWAYS("cursor", INT),      ALWAYS("idle_ms", INT),
+	ALWAYS("step_bytes", INT), ALWAYS("step_events", INT), END,
+};
+
+const struct coop_field coop_results_spawn[] = {
+	OF("process", OBJECT, coop_record_fields),
+	{.name = "hold", .type = COOP_FIELD_OBJECT, .nullable = true, .fields = hold_fields},
+	END,
+};
+
+const struct coop_field coop_results_hold[] = {
+	{.name = "hold",
+	 .type = COOP_FIELD_OBJECT,
+	 .required = true,
+	 .nullable = true,
+	 .fields = hold_fields},
+	END,
+};
+
 const struct coop_field coop_results_processes[] = {
 	OF("processes", OBJECTS, coop_record_fields),
 	ALWAYS("more", BOOL),

@@ -45,6 +45,7 @@ static void detach(struct coop_request *request)
 	request->keeper->follower_count--;
 	request->keeper->untrimmed = true;
 	coop_process_touch(process);
+	coop_holder_end(&follow->holder);
 	free(follow);
 	coop_process_reader_end(process);
 }
@@ -183,6 +184,7 @@ static bool fill_stream(struct coop_follow *follow, struct coop_stream *stream)
 					COOP_FRAME_NO_CURSOR, views, count) < 0)
 		return false;
 	*position += views[0].iov_len + (count > 1 ? views[1].iov_len : 0);
+	coop_holder_take(&follow->holder, stream->number, *position);
 	if (follow->drain)
 		coop_stream_release(stream, *position);
 	return true;
@@ -281,6 +283,7 @@ static bool fill_events(struct coop_follow *follow, uint64_t budget)
 			break;
 		any = true;
 	}
+	coop_holder_pass(&follow->holder, follow->cursor);
 	return any;
 }
 
@@ -387,6 +390,38 @@ static int check_together(const json_t *args, bool by_event, struct coop_err *er
 	return 0;
 }
 
+/* `hold`: from where it begins. 0, or the error filled. */
+static int begin_hold(struct coop_follow *follow, struct coop_process *process,
+		      const struct coop_request *request, struct coop_err *err)
+{
+	uint64_t positions[4];
+
+	if (!coop_arg_bool(request->args, "hold", false))
+		return 0;
+	if (coop_ops_owned(request, process, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < 4; i++)
+		positions[i] = follow->wanted[i] ? follow->position[i] : UINT64_MAX;
+	return coop_holder_begin(&follow->holder, process, request->conn,
+				 follow->by_event ? follow->cursor : UINT64_MAX, positions, err);
+}
+
+/* Where it begins, and how it goes on. 0, or the error filled. */
+static int begin(struct coop_follow *follow, struct coop_process *process, struct coop_err *err)
+{
+	const json_t *args = follow->request->args;
+
+	follow->by_event = !strcmp(coop_arg_string(args, "mode", "bytes"), "events");
+	follow->until_eof = !strcmp(coop_arg_string(args, "until", "exit"), "eof");
+	follow->drain = coop_arg_bool(args, "drain", false);
+	follow->tidy = coop_arg_bool(args, "tidy", false);
+	follow->cursor = (uint64_t)coop_arg_int(args, "since", 0);
+	follow->bytes_known =
+		coop_index_bytes_before(&process->index, follow->cursor, &follow->bytes_before);
+	set_positions(follow, process, args);
+	return begin_hold(follow, process, follow->request, err);
+}
+
 void coop_op_follow(struct coop_request *request)
 {
 	bool by_event = !strcmp(coop_arg_string(request->args, "mode", "bytes"), "events");
@@ -397,25 +432,20 @@ void coop_op_follow(struct coop_request *request)
 	if (!process)
 		return;
 	struct coop_follow *follow = coop_mem_zalloc(sizeof *follow);
-	if (!follow)
-		(void)coop_err_no_memory(&err);
-	if (!follow || check_together(request->args, by_event, &err) < 0 ||
+	if (!follow) {
+		coop_request_no_memory(request);
+		return;
+	}
+	follow->request = request;
+	if (check_together(request->args, by_event, &err) < 0 ||
 	    (coop_arg_bool(request->args, "drain", false) &&
 	     coop_ops_owned(request, process, &err) < 0) ||
-	    choose_streams(follow, process, request->args, &err) < 0) {
+	    choose_streams(follow, process, request->args, &err) < 0 ||
+	    begin(follow, process, &err) < 0) {
 		free(follow);
 		coop_request_fail(request, &err);
 		return;
 	}
-	follow->request = request;
-	follow->by_event = by_event;
-	follow->until_eof = !strcmp(coop_arg_string(request->args, "until", "exit"), "eof");
-	follow->drain = coop_arg_bool(request->args, "drain", false);
-	follow->tidy = coop_arg_bool(request->args, "tidy", false);
-	follow->cursor = (uint64_t)coop_arg_int(request->args, "since", 0);
-	follow->bytes_known =
-		coop_index_bytes_before(&process->index, follow->cursor, &follow->bytes_before);
-	set_positions(follow, process, request->args);
 	coop_request_hold(request, process);
 	request->state = follow;
 	request->on_drop = detach;

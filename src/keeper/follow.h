@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "keeper/holder.h"
 #include "keeper/list.h"
 
 struct coop_process;
@@ -20,6 +21,7 @@ struct coop_follow {
 	uint64_t cursor;       /* mode events */
 	uint64_t bytes_before; /* of all events before the cursor, if known */
 	bool bytes_known;
+	struct coop_holder holder;       /* at work if it holds the process back */
 	struct coop_follow_fetch *fetch; /* bytes are on their way from the spool */
 };
 

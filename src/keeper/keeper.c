@@ -16,6 +16,7 @@
 #include "keeper/change.h"
 #include "keeper/connection.h"
 #include "keeper/eviction.h"
+#include "keeper/holder.h"
 #include "keeper/kill.h"
 #include "keeper/listener.h"
 #include "keeper/op_operator.h"
@@ -405,6 +406,7 @@ void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms,
 	COOP_LIST_EACH(&keeper->registry.all, link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		coop_holders_clear(process);
 		if (!process->receipt && coop_kill_begin(process, &order) < 0)
 			coop_log(COOP_LOG_ERROR, "out of memory: left to the guard id=%s",
 				 process->id);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/freeze.h"
+#include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/leader.h"
 #include "keeper/orphans.h"
@@ -337,7 +338,8 @@ void coop_kill_round(struct coop_keeper *keeper)
 			keeper->tree.swept =
 				0; /* what was found there before is not there any more */
 		coop_process_settle(process);
-		if (job->nobody_left && process->told)
+		/* Whoever reads slowly what it wrote does not keep it alive. */
+		if (job->nobody_left && (process->told || coop_holders_waited_for(process)))
 			complete(job);
 	}
 }

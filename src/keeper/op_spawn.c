@@ -1,9 +1,12 @@
 #include "keeper/op_spawn.h"
 
+#include <errno.h>
+
 #include "keeper/choices.h"
 #include "keeper/confine.h"
 #include "keeper/connection.h"
 #include "keeper/draft.h"
+#include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/notices.h"
 #include "keeper/op_agent.h"
@@ -65,8 +68,18 @@ static int start(struct coop_draft *draft)
 		coop_session_add(draft->session, process);
 	if (process->lease == COOP_LEASE_EPHEMERAL)
 		coop_list_add(&draft->request->conn->leases, &process->in_lease);
-	r = launch(draft);
+	/* From its first byte on: the caller could only ask for it when a fast one has lost output
+	 * already. */
+	struct coop_holder *holder = NULL;
+	if (coop_arg_bool(draft->args, "hold", false)) {
+		holder = coop_holder_new(process, draft->request->conn, 0, draft->err);
+		r = holder ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		r = launch(draft);
 	if (r < 0) {
+		if (holder)
+			coop_holder_end(holder);
 		coop_process_not_started(process);
 		coop_registry_remove(process);
 	}
@@ -162,5 +175,7 @@ void coop_spawn_reply(struct coop_request *request, struct coop_process *process
 
 	coop_request_result(request, &w);
 	coop_record_write(process, COOP_RECORD_CACHED, request->conn->agent, &w, "process");
+	if (coop_arg_bool(request->args, "hold", false))
+		coop_holder_write(coop_holder_of(process, request->conn), &w, "hold");
 	coop_request_end(request, &w);
 }

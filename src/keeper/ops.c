@@ -9,6 +9,7 @@
 #include "keeper/fields.h"
 #include "keeper/follow.h"
 #include "keeper/freeze.h"
+#include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/lookup.h"
 #include "keeper/notices.h"
@@ -34,7 +35,7 @@
 
 static const struct coop_op table[] = {
 	{"spawn", "start a command", COOP_RIGHT_USE, true, COOP_DRAFT_DATA_MAX, coop_fields_spawn,
-	 coop_results_process, coop_op_spawn, coop_op_spawn_invalid},
+	 coop_results_spawn, coop_op_spawn, coop_op_spawn_invalid},
 	{"check", "what policy says of a command", COOP_RIGHT_LOOK, false, COOP_DRAFT_DATA_MAX,
 	 coop_fields_check, coop_results_check, coop_op_check},
 	{"list", "processes in the order of their start", COOP_RIGHT_LOOK, false, 0,
@@ -51,6 +52,8 @@ static const struct coop_op table[] = {
 	 coop_fields_reader, coop_results_reader, coop_op_reader},
 	{"follow", "output as it comes, until the end", COOP_RIGHT_LOOK, true, 0,
 	 coop_fields_follow, coop_results_follow, coop_op_follow},
+	{"hold", "let a process wait for a reader rather than lose output", COOP_RIGHT_USE, false,
+	 0, coop_fields_hold, coop_results_hold, coop_op_hold},
 	{"write_stdin", "send input", COOP_RIGHT_USE, true, STDIN_DATA_MAX, coop_fields_write_stdin,
 	 coop_results_write_stdin, coop_op_write_stdin},
 	{"close_stdin", "send end of file", COOP_RIGHT_USE, true, 0, coop_fields_id,

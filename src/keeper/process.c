@@ -15,6 +15,7 @@
 #include "keeper/eviction.h"
 #include "keeper/follow.h"
 #include "keeper/groups.h"
+#include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/notices.h"
@@ -113,6 +114,7 @@ struct coop_process *coop_process_new(struct coop_agent *agent)
 	process->refs = 1;
 	coop_list_init(&process->waiters);
 	coop_list_init(&process->followers);
+	coop_list_init(&process->holders);
 	coop_readers_init(&process->named);
 	coop_stdin_init(&process->input);
 	process->index.limit = (size_t)keeper->conf.settings.max_events;
@@ -277,6 +279,29 @@ static bool streams_ended(const struct coop_process *process)
 	return true;
 }
 
+void coop_process_drain_pause(struct coop_process *process)
+{
+	uint64_t now = coop_clock_now(), due = process->due[COOP_DUE_DRAINED];
+
+	if (!process->reaped || process->told || process->drain_waits)
+		return;
+	process->drain_waits = true;
+	process->drain_left = due > now ? due - now : 0;
+	coop_deadlines_set(process, COOP_DUE_DRAINED, 0);
+	coop_deadlines_set(process, COOP_DUE_QUIET, 0);
+}
+
+void coop_process_drain_resume(struct coop_process *process)
+{
+	uint64_t now = coop_clock_now();
+
+	if (!process->drain_waits || process->told)
+		return;
+	process->drain_waits = false;
+	coop_deadlines_set(process, COOP_DUE_QUIET, now + QUIET_NS);
+	coop_deadlines_set(process, COOP_DUE_DRAINED, now + process->drain_left);
+}
+
 void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage)
 {
 	uint64_t used = coop_stats_cpu_ns(usage) + process->usage.reaped_cpu_ns;
@@ -293,6 +318,8 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	if (!streams_ended(process)) {
 		coop_deadlines_set(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
 		coop_deadlines_set(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
+		if (coop_holders_waited_for(process))
+			coop_process_drain_pause(process);
 	}
 	/* The first process of a namespace ends the rest by leaving. */
 	if (process->on_exit == COOP_ON_EXIT_KILL && !coop_process_boxed(process) &&
@@ -447,6 +474,7 @@ static void tell(struct coop_process *process)
 	coop_wait_answer_all(process);
 	coop_op_port_ended(process);
 	coop_follow_wake(process);
+	coop_holders_told(process);
 	if (process->kill)
 		coop_kill_look_again(process);
 	coop_keeper_check_idle(process->keeper);

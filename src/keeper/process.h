@@ -183,7 +183,13 @@ struct coop_process {
 	struct coop_kill *kill;     /* while being stopped or killed */
 	struct coop_link waiters;   /* requests of `wait` */
 	struct coop_link followers; /* struct coop_follow */
-	unsigned readers; /* followers, and waits that bring the output: it is kept for them */
+	struct coop_link
+		holders; /* struct coop_holder: for whom it waits rather than lose output */
+	unsigned holder_count;
+	uint64_t last_hold;  /* number of the latest */
+	bool drain_waits;    /* it has ended, and a holder keeps its last output in the pipe … */
+	uint64_t drain_left; /* … which is waited for so much longer, once that is read */
+	unsigned readers;    /* followers, and waits that bring the output: it is kept for them */
 	struct coop_link in_lease; /* ephemeral: ends with the connection that started it */
 
 	uv_timer_t timer;
@@ -238,6 +244,12 @@ void coop_process_failed(struct coop_process *process, int exit_code);
 
 /* Writes the ends that have been told to audit and database: after those who wait for them have been answered. */
 void coop_process_write_ends(struct coop_keeper *keeper);
+
+/* A holder keeps the output of an ended process from being read: the time that the end waits for it
+ * does not run. */
+void coop_process_drain_pause(struct coop_process *process);
+/* It is read again. */
+void coop_process_drain_resume(struct coop_process *process);
 
 /* Looks whether the end can be told now, and tells it. Called when something it waits for may have happened. */
 void coop_process_settle(struct coop_process *process);

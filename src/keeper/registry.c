@@ -11,6 +11,7 @@
 #include "keeper/completions.h"
 #include "keeper/eviction.h"
 #include "keeper/follow.h"
+#include "keeper/holder.h"
 #include "keeper/ids.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -272,6 +273,7 @@ void coop_registry_remove(struct coop_process *process)
 	leave(process);
 	/* Whoever reads may have waited for something that cannot come any more. */
 	coop_follow_wake(process);
+	coop_holders_clear(process);
 	coop_process_let_go(process);
 	coop_stdin_close(process);
 	coop_keeper_check_idle(process->keeper);

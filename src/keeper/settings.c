@@ -48,6 +48,7 @@ static const struct {
 	ROW(agent_max_connections, plain, 1024, 1, 1000000),
 	ROW(login_max_connections, plain, 256, 1, 1000000),
 	ROW(login_timeout_ms, milliseconds, 10000, 100, HOUR_MS),
+	ROW(hold_idle_ms, milliseconds, 10000, 1, HOUR_MS),
 	ROW(principal_buffer_bytes, bytes, 4096LL * MIB, 4096, 1LL << 40),
 	ROW(spool_stream_bytes, bytes, 64LL * MIB, 4096, 1LL << 40),
 	ROW(spool_total_bytes, bytes, 1024LL * MIB, 4096, 1LL << 44),

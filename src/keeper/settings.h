@@ -21,9 +21,10 @@ struct coop_settings {
 	int64_t max_sessions; /* per agent */
 	int64_t max_events;   /* numbered events kept per process */
 	int64_t max_connections;
-	int64_t agent_max_connections;  /* of an agent with all below it */
-	int64_t login_max_connections;  /* that have not logged in */
-	int64_t login_timeout_ms;       /* they have so long */
+	int64_t agent_max_connections; /* of an agent with all below it */
+	int64_t login_max_connections; /* that have not logged in */
+	int64_t login_timeout_ms;      /* they have so long */
+	int64_t hold_idle_ms;          /* a holder that takes nothing for so long loses its right */
 	int64_t principal_buffer_bytes; /* memory for output of a principal */
 	int64_t spool_stream_bytes;     /* spooled output per stream */
 	int64_t spool_total_bytes;      /* and of all streams of a principal together */

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "keeper/digest.h"
 #include "keeper/follow.h"
+#include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/notices.h"
 #include "keeper/process.h"
@@ -207,9 +208,9 @@ static void pause_reading(struct coop_stream *stream)
 
 void coop_stream_resume(struct coop_stream *stream)
 {
-	if (!stream->paused)
+	if (!stream->paused || (stream->held && !coop_holders_room(stream)))
 		return;
-	stream->paused = false;
+	stream->paused = stream->held = false;
 	if (stream->polling && uv_poll_start(&stream->poll, UV_READABLE, on_readable) == 0)
 		coop_stream_read(stream);
 }
@@ -225,6 +226,10 @@ static size_t allowance(const struct coop_stream *stream, bool *ret_overwrite)
 		uint64_t busy = stream->ring.end - stream->spooled +
 				(uint64_t)stream->spool_jobs * COOP_SPOOL_JOB_BYTES;
 		size_t room = busy < stream->ring.limit ? stream->ring.limit - (size_t)busy : 0;
+		return room < READ_MAX ? room : READ_MAX;
+	} else if (!coop_list_empty(&stream->process->holders)) {
+		/* What a holder has not taken holds its place, too. */
+		size_t room = coop_holders_room(stream);
 		return room < READ_MAX ? room : READ_MAX;
 	}
 	return READ_MAX;
@@ -317,6 +322,10 @@ void coop_stream_read(struct coop_stream *stream)
 	stream->drained = outcome == GOT_ALL || outcome == NOTHING;
 	if (outcome == FULL || outcome == HUNG_UP)
 		pause_reading(stream);
+	if (outcome == FULL && !coop_holders_room(stream)) {
+		stream->held = true;
+		coop_holders_wait(process);
+	}
 	/* Nobody has the terminal open at the moment: a program that is just ending, or one that will open /dev/tty again. Closing
 	 * our side would send it SIGHUP, so that waits for its end. No event tells of an opening: it is looked for. */
 	if (outcome == HUNG_UP)
@@ -335,7 +344,7 @@ void coop_stream_read(struct coop_stream *stream)
 		coop_process_touch(process);
 		if (process->progress)
 			coop_progress_output(process);
-		if (process->reaped && !process->told)
+		if (process->reaped && !process->told && !process->drain_waits)
 			coop_deadlines_set(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
 	}
 	coop_follow_wake(process);
@@ -358,7 +367,7 @@ void coop_stream_close(struct coop_stream *stream)
 	close_fd(stream);
 	stream->eof = true;
 	stream->drained = true;
-	stream->paused = false;
+	stream->paused = stream->held = false;
 	/* What was still in the pipe is nobody's output any more. */
 	if (stream->told_end == UINT64_MAX)
 		stream->told_end = stream->ring.end;

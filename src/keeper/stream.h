@@ -24,6 +24,7 @@ struct coop_stream {
 	uv_poll_t poll;
 	bool polling; /* the handle exists */
 	bool paused;  /* the ring is full and must not lose anything: the child waits */
+	bool held;    /* … for a holder: see holder.h */
 	bool drained; /* the last read found the pipe empty */
 	bool eof;
 	bool large; /* the pipe has been enlarged */

@@ -28,6 +28,7 @@ SETTINGS = {
     "agent_max_connections": ("9", 9),
     "login_max_connections": ("8", 8),
     "login_timeout_ms": ("3s", 3000),
+    "hold_idle_ms": ("30s", 30000),
     "principal_buffer_bytes": ("2G", 2 << 30),
     "spool_stream_bytes": ("64K", 65536),
     "spool_total_bytes": ("2M", 2 << 20),
