@@ -8,6 +8,7 @@
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
 #include "keeper/change.h"
+#include "keeper/confine_private.h"
 #include "keeper/connection.h"
 #include "keeper/eviction.h"
 #include "keeper/expiry.h"
@@ -111,16 +112,29 @@ static int still_there(const struct agent_change *mine, struct coop_err *err)
 	return mine->agent && mine->agent->removed ? coop_agent_none(err) : 0;
 }
 
-/* Who may name no folder for its own commands gives none to others. */
-static int check_gift(const struct coop_request *request, struct coop_err *err)
+/* Who may name no folder for its own commands, or not that one, gives none to others. */
+static int check_gift(const struct agent_change *mine, struct coop_err *err)
 {
+	const struct coop_request *request = mine->change.job.request;
 	const struct coop_agent *giver = request->conn->agent;
+	char *const *list = mine->settings.sandbox.allow_read;
 
-	if (!coop_arg(request->args, "workspace") || !giver || giver == request->keeper->main ||
-	    coop_agent_workspace(giver))
+	if (!giver || giver == request->keeper->main)
 		return 0;
-	return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
-			      "workspace cannot be given by an agent that has none itself");
+	if (coop_arg(request->args, "workspace") && !coop_agent_workspace(giver))
+		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
+				      "workspace cannot be given by an agent that has none itself");
+	/* Those of one of the operator's profiles are his to give. */
+	if (!coop_arg(coop_arg(request->args, "sandbox"), "allow_read"))
+		return 0;
+	for (; list && *list; list++) {
+		if (!coop_grants_may_read(giver, *list))
+			return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "sandbox.allow_read",
+					      "sandbox.allow_read %.300s cannot be given by an "
+					      "agent that may not read it itself",
+					      *list);
+	}
+	return 0;
 }
 
 static int check_add(struct coop_change *change, struct coop_err *err)
@@ -156,7 +170,7 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 		r = coop_agent_settings_read(args, NULL, mine->path, &keeper->conf.profiles,
 					     &mine->settings, err);
 	if (r == 0)
-		r = check_gift(change->job.request, err);
+		r = check_gift(mine, err);
 	if (r == 0 && mine->agent)
 		r = coop_agent_settings_narrow(&mine->settings, args, mine->agent, err);
 	if (r == 0 && coop_arg_bool(args, "folder", false))
@@ -277,7 +291,7 @@ static int check_set(struct coop_change *change, struct coop_err *err)
 					     agent->path, &agent->keeper->conf.profiles,
 					     &mine->settings, err);
 	if (r == 0)
-		r = check_gift(change->job.request, err);
+		r = check_gift(mine, err);
 	if (r == 0 && agent->parent)
 		r = coop_agent_settings_narrow(&mine->settings, change->job.request->args,
 					       agent->parent, err);

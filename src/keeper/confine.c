@@ -14,6 +14,7 @@
 #include "keeper/agent_folder.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/confine_private.h"
+#include "keeper/cwd.h"
 #include "keeper/folders.h"
 #include "keeper/groups.h"
 #include "keeper/injections.h"
@@ -25,7 +26,7 @@
 #include "keeper/session.h"
 #include "sandbox/filter.h"
 
-#define HIDDEN_MAX 4u
+#define HIDDEN_MAX 5u
 
 static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 {
@@ -169,8 +170,11 @@ static void list_hidden(const struct coop_keeper *keeper, const struct coop_conf
 {
 	/* Without a view of its own the process's own files are in the folder of files. */
 	bool files = confine->kind == COOP_CONFINE_NAMESPACES;
+	/* That of a keeper with a state folder lies in it. */
+	bool spool = !*keeper->state_dir;
 	const char *const own[HIDDEN_MAX] = {keeper->state_dir, keeper->socket_path,
-					     keeper->gate_path, files ? keeper->files_dir : ""};
+					     keeper->gate_path, files ? keeper->files_dir : "",
+					     spool ? keeper->spool_dir : ""};
 	size_t count = 0;
 
 	for (size_t i = 0; i < HIDDEN_MAX; i++) {
@@ -231,6 +235,8 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 	input.replaced_count = name_user(keeper, confine, users);
 	if (r == 0)
 		r = coop_layout_build(&input, &confine->start->layout, draft->err);
+	if (r == 0 && confine->start->layout.cwd_hidden)
+		r = coop_cwd_closed(draft->agent, draft->process->labels.cwd, draft->err);
 	if (r < 0)
 		return r;
 	confine->home = confine->start->layout.home;

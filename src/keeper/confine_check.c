@@ -66,19 +66,32 @@ int coop_grants_check_asked(const struct coop_agent *agent, const char *field, c
 }
 
 /* An agent works in its own roots, and in those of all above it. */
-static int check_roots(const struct coop_agent *agent, const char *field, const char *path,
-		       struct coop_err *err)
+bool coop_grants_in_roots(const struct coop_agent *agent, const char *path)
 {
 	for (; agent; agent = agent->parent) {
 		if (agent->settings.workspace &&
 		    !coop_workspace_holds(agent->settings.workspace, path))
-			return coop_err_field(err, COOP_BOUNDARY_ESCAPE, field,
-					      "%s %.300s lies outside the workspace of this agent",
-					      field, path);
+			return false;
 		if (coop_agent_folder(agent))
 			break; /* its own, wherever those above it are bound to */
 	}
-	return 0;
+	return true;
+}
+
+static int check_roots(const struct coop_draft *draft, const struct coop_homes *homes,
+		       const char *field, const char *path, const char *name)
+{
+	bool user = draft->agent == draft->agent->keeper->main;
+
+	if (!coop_grants_in_roots(draft->agent, path))
+		return coop_err_field(draft->err, COOP_BOUNDARY_ESCAPE, field,
+				      "%s %.300s lies outside the workspace of this agent", field,
+				      path);
+	const char *why = coop_grants_private_place(draft, homes, path, name);
+	return why ? coop_err_field(draft->err, user ? COOP_INVALID_INPUT : COOP_BOUNDARY_ESCAPE,
+				    field, "%s %.300s %s: name a folder for the work", field, path,
+				    why)
+		   : 0;
 }
 
 /* Whether path is, or lies in, what the list protects in the root. */
@@ -133,13 +146,13 @@ int coop_grants_check_ceilings(const struct coop_draft *draft, const char *field
 }
 
 int coop_grants_check_writable(const struct coop_draft *draft, const struct coop_homes *homes,
-			       const char *field, const char *path)
+			       const char *field, const char *path, const char *name)
 {
 	int r = check_protected(draft, field, path);
 
 	if (r == 0)
 		r = check_place(draft->agent->keeper, homes, field, path, draft->err);
 	if (r == 0)
-		r = check_roots(draft->agent, field, path, draft->err);
+		r = check_roots(draft, homes, field, path, name);
 	return r < 0 ? r : coop_grants_check_ceilings(draft, field, path, true);
 }

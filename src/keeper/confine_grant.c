@@ -13,6 +13,7 @@
 #include "keeper/agent_folder.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/confine_private.h"
+#include "keeper/cwd.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "policy/paths.h"
@@ -82,17 +83,23 @@ static int keep_protected(struct coop_draft *draft, struct coop_sandbox_policy *
 	return r;
 }
 
-/* Devices, processes and the kernel's settings are no files to work on; memory that is shared is. */
-static bool is_the_kernels(const char *path)
+/* Whose words a path is. */
+enum word { ASKED, OPERATORS, SETTINGS };
+
+static void close_grant(struct coop_grant *grant)
 {
-	return coop_path_within(path, "/proc") || coop_path_within(path, "/sys") ||
-	       (coop_path_within(path, "/dev") && !coop_path_within(path, "/dev/shm"));
+	free(grant->path);
+	(void)close(grant->fd);
 }
 
 static int add_writable(struct coop_draft *draft, const char *field, const char *path,
-			struct coop_grants *grants)
+			enum word word, struct coop_grants *grants)
 {
 	struct coop_grant *grant = &grants->writable[grants->writable_count];
+
+	/* What is not asked for is not for an agent that may write nowhere. */
+	if (word != ASKED && !coop_grants_may_write(draft->agent))
+		return 0;
 
 	if (grants->writable_count == COOP_GRANTS_MAX)
 		return coop_err_field(draft->err, COOP_TOO_LARGE, field,
@@ -103,16 +110,17 @@ static int add_writable(struct coop_draft *draft, const char *field, const char 
 	if (r < 0)
 		return r;
 	grants->writable_count++;
-	if (is_the_kernels(grant->path))
+	if (coop_grants_kernels(grant->path, grant->fd, true))
 		return coop_err_field(draft->err, COOP_INVALID_INPUT, field,
 				      "%s %.300s is the kernel's own and cannot be given: name a "
 				      "folder for the work",
 				      field, grant->path);
-	return coop_grants_check_writable(draft, &grants->homes, field, grant->path);
+	return coop_grants_check_writable(draft, &grants->homes, field, grant->path, path);
 }
 
+/* What only its settings name is left out where it may not be read: nobody asked for it. */
 static int add_readable(struct coop_draft *draft, const char *field, const char *path,
-			struct coop_grants *grants)
+			enum word word, struct coop_grants *grants)
 {
 	struct coop_grant *grant = &grants->readable[grants->readable_count];
 
@@ -120,51 +128,85 @@ static int add_readable(struct coop_draft *draft, const char *field, const char 
 		return coop_err_field(draft->err, COOP_TOO_LARGE, field, "%s: at most %u", field,
 				      COOP_GRANTS_MAX);
 	int r = open_grant(field, path, 0, grant, draft->err);
-	if (r < 0)
-		return r;
-	grants->readable_count++;
-	return coop_grants_check_ceilings(draft, field, grant->path, false);
+	if (r < 0) {
+		/* Of what it could not read anyway it is not said whether it is there. */
+		bool known = word == OPERATORS || coop_grants_may_read(draft->agent, path);
+		return word == SETTINGS ? 0
+		       : known          ? r
+					: coop_grants_unreadable(draft, field, path);
+	}
+	r = coop_grants_check_readable(draft, &grants->homes, field, grant, path,
+				       word == OPERATORS);
+	grant->shown = coop_grants_own_folder(draft->agent, grant->path);
+	if (r == 0)
+		grants->readable_count++;
+	else
+		close_grant(grant);
+	return word == SETTINGS ? 0 : r;
 }
 
-/* Whether the request itself named the path, and as which of its list. */
-static bool asked_for(const struct coop_draft *draft, const char *list, const char *path,
-		      char *ret_field, size_t size)
+/* Whether text, made plain, is that path. */
+static bool means(const char *text, const char *field, const char *path)
 {
-	const json_t *given = coop_arg(coop_arg(draft->args, "sandbox"), list);
 	struct coop_err ignored;
+	COOP_AUTO_FREE char *plain =
+		text ? coop_pathlist_plain(COOP_PATHLIST_PLAIN, text, field, &ignored) : NULL;
+
+	return plain && !strcmp(plain, path);
+}
+
+static bool operator_lists(const struct coop_profiles *profiles, bool writes, const char *path)
+{
+	const struct coop_sandbox_policy *policy = &profiles->defaults;
+
+	for (size_t i = 0; i <= profiles->own_count; policy = &profiles->own[i++]) {
+		char *const *list = writes ? policy->allow_write : policy->allow_read;
+		for (; list && *list; list++) {
+			if (!strcmp(*list, path))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Who named the path, and in the request as which of its list. */
+static enum word asked_for(const struct coop_draft *draft, const char *list, const char *path,
+			   char *ret_field, size_t size)
+{
+	const json_t *sandbox = coop_arg(draft->args, "sandbox"), *given = coop_arg(sandbox, list);
+	bool writes = !strcmp(list, "allow_write");
 
 	for (size_t i = 0; i < json_array_size(given); i++) {
 		(void)snprintf(ret_field, size, "sandbox.%s[%zu]", list, i);
-		COOP_AUTO_FREE char *plain = coop_pathlist_plain(
-			COOP_PATHLIST_PLAIN, json_string_value(json_array_get(given, i)), ret_field,
-			&ignored);
-		if (plain && !strcmp(plain, path))
-			return true;
+		if (means(json_string_value(json_array_get(given, i)), ret_field, path))
+			return ASKED;
 	}
+	/* A workspace that is only read is in the list of what is. */
+	(void)snprintf(ret_field, size, "sandbox.workspace");
+	if (!writes && means(json_string_value(coop_arg(sandbox, "workspace")), ret_field, path))
+		return ASKED;
 	(void)snprintf(ret_field, size, "sandbox.%s", list);
-	return false;
+	return operator_lists(&draft->agent->keeper->conf.profiles, writes, path) ? OPERATORS
+										  : SETTINGS;
 }
 
 /* All of a list. The operator's own words are for many commands and hosts: what of them is not there is left out. */
 static int add_list(struct coop_draft *draft, const char *list, char *const *paths,
 		    int (*add)(struct coop_draft *draft, const char *field, const char *path,
-			       struct coop_grants *grants),
+			       enum word word, struct coop_grants *grants),
 		    struct coop_grants *grants)
 {
 	char field[64], expanded[COOP_PATH_SIZE];
 	int r = 0;
 
 	for (; r == 0 && paths && *paths; paths++) {
-		bool asked = asked_for(draft, list, *paths, field, sizeof field);
-		/* Nor are they for an agent that may write nowhere. */
-		if (!asked && add == add_writable && !coop_grants_may_write(draft->agent))
-			continue;
+		enum word word = asked_for(draft, list, *paths, field, sizeof field);
 		if (coop_path_expand(*paths, coop_homes_first(&grants->homes), expanded) < 0)
 			r = coop_err_field(draft->err, COOP_INVALID_INPUT, field,
 					   "%s %.300s is too long", field, *paths);
-		else if (asked || access(expanded, F_OK) == 0 ||
+		else if (word == ASKED || access(expanded, F_OK) == 0 ||
 			 (errno != ENOENT && errno != ENOTDIR))
-			r = add(draft, field, expanded, grants);
+			r = add(draft, field, expanded, word, grants);
 	}
 	return r;
 }
@@ -207,7 +249,7 @@ static int open_writable(struct coop_draft *draft, struct coop_confine *confine,
 		workspace = NULL;
 	}
 	if (workspace)
-		r = add_writable(draft, "sandbox.workspace", workspace, ret);
+		r = add_writable(draft, "sandbox.workspace", workspace, ASKED, ret);
 	/* From here on it is the folder that was opened, whatever its name leads to later. */
 	if (r == 0 && workspace) {
 		char *resolved = coop_mem_strdup(ret->writable[0].path);
@@ -293,33 +335,16 @@ static int move_cwd(struct coop_draft *draft, const char *workspace,
 	return 0;
 }
 
-/* Where there is a workspace the command works in it, or in what else it may write to. */
-static int keep_inside(struct coop_draft *draft, const char *workspace,
-		       const struct coop_grants *grants)
-{
-	bool own = draft->agent == draft->agent->keeper->main;
-	const char *cwd = draft->process->labels.cwd;
-
-	if (within_any(grants->writable, grants->writable_count, cwd))
-		return 0;
-	if (!coop_arg_string(draft->args, "cwd", NULL))
-		return move_cwd(draft, workspace, grants);
-	return coop_err_field(draft->err, own ? COOP_INVALID_INPUT : COOP_BOUNDARY_ESCAPE, "cwd",
-			      "cwd %.300s lies outside the workspace %.300s: name one inside, or "
-			      "--profile read-only",
-			      cwd, workspace);
-}
-
-/* By its name in the view, if it has one. */
+/* By its name in the view, if it has one there. */
 static int name_in_tmp(struct coop_draft *draft, const struct coop_confine *confine,
-		       const struct coop_grant *tmp)
+		       const char *tmp)
 {
 	char **cwd = &draft->process->labels.cwd;
 	char name[COOP_PATH_SIZE];
 
 	if (confine->kind != COOP_CONFINE_NAMESPACES)
 		return 0;
-	(void)snprintf(name, sizeof name, "/tmp%s", *cwd + strlen(tmp->path));
+	(void)snprintf(name, sizeof name, "/tmp%s", *cwd + strlen(tmp));
 	free(*cwd);
 	*cwd = coop_mem_strdup(name);
 	return *cwd ? 0 : coop_err_no_memory(draft->err);
@@ -335,49 +360,79 @@ static const char *to_be_shown(const struct coop_draft *draft)
 											    : cwd;
 }
 
+/* Whether the view would have nothing of the host's there. */
+static bool is_hidden(const struct coop_draft *draft, const struct coop_confine *confine,
+		      const struct coop_grants *grants)
+{
+	static const char *const covered[] = {"/tmp", "/run", "/dev"};
+	const struct coop_keeper *keeper = draft->agent->keeper;
+	const char *cwd = draft->process->labels.cwd, *data = keeper->data_dir;
+
+	for (size_t i = 0; i < sizeof covered / sizeof covered[0]; i++) {
+		if (coop_path_within(cwd, covered[i]) && strcmp(cwd, covered[i]) != 0)
+			return true;
+	}
+	return confine->policy.root == COOP_ROOT_MINIMAL ||
+	       (*data && coop_path_within(cwd, data) && strcmp(cwd, data) != 0) ||
+	       (keeper->host.root_keeper && coop_homes_hold(&grants->homes, cwd) &&
+		!coop_homes_has(&grants->homes, cwd));
+}
+
+/* Somebody without a workspace may look where he stands, as far as he may read there at all: the user himself, and an agent in what is its
+ * own. What is not to be shown is left to the view, which has nothing there to be entered. */
+static int show_cwd(struct coop_draft *draft, const struct coop_confine *confine,
+		    struct coop_grants *grants)
+{
+	struct coop_grant *grant = &grants->readable[grants->readable_count];
+	struct coop_err why = {0}, *err = draft->err;
+	const char *name = coop_arg_string(draft->args, "cwd", NULL);
+
+	if (!is_hidden(draft, confine, grants) || grants->readable_count == COOP_GRANTS_MAX)
+		return 0;
+	int r = open_grant("cwd", to_be_shown(draft), O_DIRECTORY, grant, err);
+	if (r < 0)
+		return r;
+	/* Where it stands without a word of the request it is by its own name. */
+	if (!name || *name != '/')
+		name = grant->path;
+	draft->err = &why;
+	bool shown =
+		coop_grants_may_read(draft->agent, grant->path) &&
+		coop_grants_check_readable(draft, &grants->homes, "cwd", grant, name, false) == 0;
+	draft->err = err;
+	if (shown) {
+		grant->shown = true;
+		grants->readable_count++;
+	} else {
+		close_grant(grant);
+	}
+	return 0;
+}
+
 int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine,
 		    struct coop_grants *grants)
 {
-	static const char *const covered[] = {"/tmp", "/run", "/dev"};
+	const struct coop_keeper *keeper = draft->agent->keeper;
 	const char *workspace = confine->policy.profile == COOP_PROFILE_WORKSPACE_WRITE
 					? confine->policy.workspace
 					: NULL;
-	if (grants->tmp.path && coop_path_within(draft->process->labels.cwd, grants->tmp.path))
-		return name_in_tmp(draft, confine, &grants->tmp);
-	int r = workspace ? keep_inside(draft, workspace, grants) : 0;
+	const char *cwd = draft->process->labels.cwd;
+	COOP_AUTO_FREE char *tmp = coop_agent_folder_tmp(draft->agent);
 
-	if (r < 0)
-		return r;
-	const char *cwd = draft->process->labels.cwd, *data = draft->agent->keeper->data_dir;
-	bool hidden =
-		confine->policy.root == COOP_ROOT_MINIMAL ||
-		(*data && coop_path_within(cwd, data) && strcmp(cwd, data) != 0) ||
-		(draft->agent->keeper->host.root_keeper && coop_homes_hold(&grants->homes, cwd) &&
-		 !coop_homes_has(&grants->homes, cwd));
-
+	if (!tmp && errno == ENOMEM)
+		return coop_err_no_memory(draft->err);
+	if (tmp && coop_path_within(cwd, tmp))
+		return name_in_tmp(draft, confine, tmp);
 	if (within_any(grants->writable, grants->writable_count, cwd) ||
 	    within_any(grants->readable, grants->readable_count, cwd))
 		return 0;
-	for (size_t i = 0; i < sizeof covered / sizeof covered[0]; i++)
-		hidden = hidden ||
-			 (coop_path_within(cwd, covered[i]) && strcmp(cwd, covered[i]) != 0);
-	if (!hidden || grants->readable_count == COOP_GRANTS_MAX)
-		return 0;
-	/* The user himself may look where he stands, and an agent in its own roots; to name a folder gives nobody else a right. What the
-	 * host's services keep there is nobody's to stand in. */
-	bool shown = draft->agent == draft->agent->keeper->main ||
-		     coop_agent_workspace(draft->agent) != NULL;
-	if (!shown || coop_path_within(cwd, "/run") || coop_path_within(cwd, "/dev"))
-		return coop_err_field(
-			draft->err, COOP_INVALID_INPUT, "cwd",
-			"cwd %.300s is not seen in the sandbox: name another, or make "
-			"it the workspace (--workspace DIR)",
-			cwd);
-	struct coop_grant *grant = &grants->readable[grants->readable_count];
-	r = open_grant("cwd", to_be_shown(draft), O_DIRECTORY, grant, draft->err);
-	grants->readable_count += r == 0;
-	grant->shown = true;
-	return r;
+	if (workspace && !coop_arg_string(draft->args, "cwd", NULL))
+		return move_cwd(draft, workspace, grants);
+	/* Without a view it is entered as we have opened it, and we may be able to open more than the command. */
+	if (confine->kind != COOP_CONFINE_NAMESPACES && keeper->host.root_keeper &&
+	    !coop_grants_may_read(draft->agent, cwd))
+		return coop_cwd_closed(draft->agent, cwd, draft->err);
+	return workspace ? 0 : show_cwd(draft, confine, grants);
 }
 
 /* What is on disk and cannot be written is of no use for it either. */
@@ -400,14 +455,10 @@ bool coop_grants_show_tmpdir(const struct coop_draft *draft, const struct coop_c
 
 void coop_grants_close(struct coop_grants *grants)
 {
-	for (size_t i = 0; i < grants->writable_count; i++) {
-		free(grants->writable[i].path);
-		(void)close(grants->writable[i].fd);
-	}
-	for (size_t i = 0; i < grants->readable_count; i++) {
-		free(grants->readable[i].path);
-		(void)close(grants->readable[i].fd);
-	}
+	for (size_t i = 0; i < grants->writable_count; i++)
+		close_grant(&grants->writable[i]);
+	for (size_t i = 0; i < grants->readable_count; i++)
+		close_grant(&grants->readable[i]);
 	if (grants->tmp.path)
 		(void)close(grants->tmp.fd);
 	free(grants->tmp.path);

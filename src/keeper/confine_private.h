@@ -1,4 +1,4 @@
-/* Between the files of confine. */
+/* Between the files of confine, and for those who ask about the folders of agents. */
 #ifndef COOP_KEEPER_CONFINE_PRIVATE_H
 #define COOP_KEEPER_CONFINE_PRIVATE_H
 
@@ -45,12 +45,33 @@ bool coop_grants_may_write(const struct coop_agent *agent);
 /* Refuses the path where it may not, before anything is looked at: 0, or the error filled, here and in the following. */
 int coop_grants_check_asked(const struct coop_agent *agent, const char *field, const char *path,
 			    struct coop_err *err);
-/* Refuses a folder, resolved, that is not to be written to by this agent, or by anybody. */
+/* Refuses a folder, resolved, that is not to be written to by this agent, or by anybody. `name` is what it was called. */
 int coop_grants_check_writable(const struct coop_draft *draft, const struct coop_homes *homes,
-			       const char *field, const char *path);
+			       const char *field, const char *path, const char *name);
+/* Whether the path, resolved, lies in the agent's roots and in those above it. Without any it does. */
+bool coop_grants_in_roots(const struct coop_agent *agent, const char *path);
 /* Refuses what lies outside of the ceilings. */
 int coop_grants_check_ceilings(const struct coop_draft *draft, const char *field, const char *path,
 			       bool writes);
+
+/* confine_read.c: whether the place, resolved and open, is where the kernel speaks of itself, or (to be read) holds that: nobody's to name. */
+bool coop_grants_kernels(const char *path, int fd, bool writes);
+/* Whether the agent may name the path, resolved, to be read: in its roots, in its ceilings' lists, of the system. The user himself may.
+ * What is hidden there is another matter. */
+bool coop_grants_may_read(const struct coop_agent *agent, const char *path);
+/* Why the path, resolved, is not this agent's to name, be it to read or to write, although it may lie in its roots; NULL: it is. `name` is
+ * what it was called, absolute: the user has what is private by its own name alone. */
+const char *coop_grants_private_place(const struct coop_draft *draft,
+				      const struct coop_homes *homes, const char *path,
+				      const char *name);
+/* Whether the path lies in the folder that the agent has of its own, or that one above it has in which it works. */
+bool coop_grants_own_folder(const struct coop_agent *agent, const char *path);
+/* Refuses what is not to be shown to this agent, or to anybody. `given`: the operator lists it, so that only what is hidden in it counts. */
+int coop_grants_check_readable(const struct coop_draft *draft, const struct coop_homes *homes,
+			       const char *field, const struct coop_grant *grant, const char *name,
+			       bool given);
+/* The refusal of a path that the agent may not name; whether it is there is not said. */
+int coop_grants_unreadable(const struct coop_draft *draft, const char *field, const char *path);
 
 /* Chooses the mechanisms for confine->policy, and says what holds. */
 void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *confine);

@@ -11,25 +11,20 @@
 #include "base/cleanup.h"
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
+#include "keeper/confine_private.h"
 #include "keeper/env.h"
+#include "keeper/keeper.h"
 #include "policy/paths.h"
 
-static int escape(struct coop_err *err)
+int coop_cwd_closed(const struct coop_agent *agent, const char *path, struct coop_err *err)
 {
-	return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "cwd",
-			      "cwd leads out of the workspace of this agent");
-}
+	bool user = agent == agent->keeper->main;
 
-static bool inside(const struct coop_agent *agent, const char *path)
-{
-	for (; agent; agent = agent->parent) {
-		if (agent->settings.workspace &&
-		    !coop_workspace_holds(agent->settings.workspace, path))
-			return false;
-		if (coop_agent_folder(agent))
-			break; /* its own, wherever those above it are bound to */
-	}
-	return true;
+	return coop_err_field(err, COOP_INVALID_INPUT, "cwd",
+			      "cwd %.300s cannot be entered by the command: it is %snot seen in "
+			      "its sandbox, or closed to whom it runs as%s",
+			      path, user ? "" : "not there, ",
+			      user ? " (--workspace DIR makes it the workspace)" : "");
 }
 
 static int not_there(struct coop_err *err, const char *path, int error)
@@ -72,8 +67,11 @@ static int resolve(struct coop_cwd *cwd, struct coop_err *err)
 
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", cwd->fd);
 	ssize_t size = readlink(link, cwd->path, sizeof cwd->path - 1);
-	if (size < 0)
+	if (size < 0) {
+		(void)close(cwd->fd);
+		cwd->fd = -1;
 		return coop_err_field(err, COOP_INVALID_INPUT, "cwd", "cwd cannot be resolved");
+	}
 	cwd->path[size] = 0;
 	return 0;
 }
@@ -85,7 +83,7 @@ static bool open_in_tmp(const struct coop_agent *agent, const char *path, int *r
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
 
-	if (!coop_path_within(path, "/tmp") || inside(agent, path))
+	if (!coop_path_within(path, "/tmp") || coop_grants_in_roots(agent, path))
 		return false;
 	COOP_AUTO_FREE char *tmp = coop_agent_folder_tmp(agent);
 	COOP_AUTO_FD int top = tmp ? open(tmp, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -101,7 +99,6 @@ static bool open_in_tmp(const struct coop_agent *agent, const char *path, int *r
 int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop_cwd *ret,
 		  struct coop_err *err)
 {
-	bool bound = coop_agent_workspace(agent) != NULL;
 	struct coop_path plain;
 
 	*ret = (struct coop_cwd){.fd = -1};
@@ -119,23 +116,12 @@ int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop
 		error = tmp ? -fd : errno;
 	else
 		ret->fd = fd;
-	/* Of what is outside by its words it is not said whether it is there. */
-	if (ret->fd < 0 &&
-	    (tmp ? error == EXDEV : bound && !(known && inside(agent, plain.text)))) {
-		*ret->path = 0;
-		return escape(err);
-	}
-	if (ret->fd < 0)
+	if (ret->fd >= 0)
+		return resolve(ret, err);
+	if (error == EMFILE || error == ENFILE ||
+	    (tmp ? error != EXDEV : known && coop_grants_may_read(agent, plain.text)))
 		return not_there(err, ret->path, error);
-	r = resolve(ret, err);
-	/* A link may lead out, and what was checked is what will be entered. */
-	if (r == 0 && bound && !tmp && !inside(agent, ret->path)) {
-		*ret->path = 0;
-		r = escape(err);
-	}
-	if (r < 0) {
-		(void)close(ret->fd);
-		ret->fd = -1;
-	}
+	r = coop_cwd_closed(agent, ret->path, err);
+	*ret->path = 0;
 	return r;
 }

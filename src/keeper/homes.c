@@ -99,6 +99,7 @@ void coop_homes_find(const json_t *args, const struct coop_env_rules *rules, boo
 	add(ret, coop_homes_own());
 	if (starts)
 		add(ret, started);
+	ret->known = ret->count;
 	if (asks)
 		add(ret, asked);
 }

@@ -19,6 +19,7 @@ struct coop_homes {
 		[COOP_HOMES_MAX]
 		[COOP_PATH_SIZE]; /* resolved, each once; the first is what `~` means and gets the private layer */
 	size_t count; /* 0: there is none */
+	size_t known; /* of them: the rest is so called by words that are not the user's own */
 };
 
 /* For a spawn with these arguments. Where the words are not the user's own (`trusted`) HOME moves neither `~` nor the layer. */

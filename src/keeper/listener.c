@@ -23,6 +23,8 @@
 
 #define BACKLOG 1024
 #define STARVED_MS 100
+#define SOCKET_MAX (sizeof((struct sockaddr_un *)NULL)->sun_path - sizeof ".gate")
+#define STATE_ROOM 64   /* for the names of files in it */
 #define ACCEPTS_MAX 256 /* a turn: who only connects must not keep the loop from all else */
 #define LOCK_TRIES 150  /* of 100 ms each: the longest orderly stop is well inside */
 
@@ -107,6 +109,30 @@ static int check_threads(struct coop_err *err)
 	return uv_thread_join(&thread);
 }
 
+/* A folder as it resolves: what is hidden from commands is known by what a path leads to. One that would not fit stays as it is. */
+static void settle(char *path, size_t size)
+{
+	COOP_AUTO_FREE char *real = realpath(path, NULL);
+
+	if (real && strlen(real) < size)
+		memcpy(path, real, strlen(real) + 1);
+}
+
+/* The same for the folder that the socket lies in. The gate beside it must fit an address, too. */
+static void settle_socket(char *path)
+{
+	char name[SOCKET_MAX], *slash = strrchr(path, '/');
+
+	if (!slash || strlen(path) >= sizeof name)
+		return;
+	(void)snprintf(name, sizeof name, "%s", slash + 1);
+	*slash = 0;
+	COOP_AUTO_FREE char *real = realpath(*path ? path : "/", NULL);
+	*slash = '/';
+	if (real && strlen(real) + strlen(name) + 1 < SOCKET_MAX)
+		(void)stpcpy(stpcpy(stpcpy(path, real[1] ? real : ""), "/"), name);
+}
+
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 {
 	char path[4200], why[512];
@@ -121,6 +147,7 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be there: %s",
 				    keeper->socket_path, why);
 	}
+	settle_socket(keeper->socket_path);
 	/* Only a socket that a keeper left behind may be replaced. */
 	if (lstat(keeper->socket_path, &present) == 0 && !S_ISSOCK(present.st_mode))
 		return coop_err_set(err, COOP_EXISTS,
@@ -141,6 +168,7 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
 				    why);
 	}
+	settle(keeper->state_dir, sizeof keeper->state_dir - STATE_ROOM);
 	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
 	r = lock_file(path, keeper->state_dir, &state_lock); /* held until the process ends */
 	if (r < 0 && r != -EWOULDBLOCK)

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "keeper/confine.h"
+#include "keeper/cwd.h"
+#include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/spawn.h"
 
@@ -48,10 +50,14 @@ static const char *step_name(enum coop_plan_step step)
 
 /* Under a keeper of root's a folder that is named as the workspace is shown as the command's own; a user's keeper has no more rights than
  * the command, and there it helps nobody. */
-static void refuse_cwd(const struct coop_process *process, struct coop_err *err)
+static void refuse_cwd(const struct coop_process *process, bool closed, struct coop_err *err)
 {
 	const struct coop_launcher_class *launcher = &process->confine->launcher;
 
+	if (process->agent != process->keeper->main || !closed) {
+		(void)coop_cwd_closed(process->agent, process->labels.cwd, err);
+		return;
+	}
 	(void)coop_err_field(err, COOP_INVALID_INPUT, "cwd",
 			     "cwd %.300s cannot be entered by uid %u, whom the command runs as%s",
 			     process->labels.cwd, launcher->other_ids ? launcher->uid : geteuid(),
@@ -75,7 +81,7 @@ static void name_operation(const struct coop_spawn *spawn, struct coop_err *err)
 	const char *path = (const char *)coop_buf_front(&layout->text) + op->path;
 	coop_err_detail(err, "path", path);
 	if (spawn->failure.error == EACCES && !strcmp(path, spawn->process->labels.cwd))
-		refuse_cwd(spawn->process, err);
+		refuse_cwd(spawn->process, true, err);
 }
 
 /* The program alone: it is not its arguments that cannot be executed. */
@@ -112,9 +118,10 @@ void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
 		coop_err_detail(err, "reason", strerror(error));
 		name_operation(spawn, err);
 	}
-	if (step == COOP_STEP_CHDIR && error == EACCES) {
-		refuse_cwd(process, err);
-		coop_err_detail(err, "errno", coop_err_errno_name(error));
+	if (step == COOP_STEP_CHDIR && (error == EACCES || error == ENOENT || error == ENOTDIR)) {
+		refuse_cwd(process, error == EACCES, err);
+		if (process->agent == process->keeper->main)
+			coop_err_detail(err, "errno", coop_err_errno_name(error));
 	}
 	if (step == COOP_STEP_EXEC)
 		name_program(process, error, err);

@@ -173,6 +173,34 @@ static void build_base(struct coop_builder *b)
 	out->base_text = (uint32_t)coop_buf_size(&out->text);
 }
 
+static bool hides(const struct coop_builder *b, const char *path)
+{
+	const char *top;
+
+	for (const char *const *p = b->input->hidden; p && *p; p++) {
+		if (coop_path_below(path, *p))
+			return true;
+	}
+	/* Without mounts the folder of agents is sealed but for what was brought into it. */
+	if (coop_builder_sealed(b, path, COOP_SEAL_COVER))
+		return !b->degraded || !b->input->emptied ||
+		       !coop_path_below(path, b->input->emptied) ||
+		       coop_builder_zone(b, path, NULL) == COOP_ZONE_PRIVATE;
+	switch (coop_builder_zone(b, path, &top)) {
+	case COOP_ZONE_LAYER:
+		return coop_layout_masks_path(b, path);
+	case COOP_ZONE_PRIVATE:
+		return strcmp(top, path) != 0 && !coop_builder_holds_tree(b, path) &&
+		       !(b->input->tmp && !strcmp(top, COOP_LAYOUT_TMP));
+	case COOP_ZONE_HOST:
+	case COOP_ZONE_READABLE:
+	case COOP_ZONE_WRITABLE:
+	case COOP_ZONE_OWN:
+		break;
+	}
+	return false;
+}
+
 static void build_command(struct coop_builder *b)
 {
 	add_tmp(b);
@@ -180,6 +208,7 @@ static void build_command(struct coop_builder *b)
 	coop_layout_protect(b);
 	coop_layout_deny(b);
 	coop_layout_twins(b);
+	b->out->cwd_hidden = b->input->cwd && hides(b, b->input->cwd);
 	if (!b->degraded)
 		coop_builder_write_seals(b);
 	coop_layout_files(b);

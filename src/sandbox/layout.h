@@ -73,8 +73,9 @@ struct coop_layout {
 	struct coop_ghost
 		*ghosts; /* to be made before the process starts; may be taken over, see ghosts.h */
 	size_t ghost_count;
-	int home;       /* enum coop_home as achieved */
-	char note[160]; /* why files are only partly protected; empty: they are */
+	int home;        /* enum coop_home as achieved */
+	bool cwd_hidden; /* the view has nothing of the host's at the working directory: it is covered, masked, or not shown */
+	char note[160];  /* why files are only partly protected; empty: they are */
 	char globs
 		[96]; /* for the report: how many matches globs had at the start; empty: no globs */
 };
@@ -83,6 +84,11 @@ struct coop_layout {
 int coop_layout_build(const struct coop_layout_input *input, struct coop_layout *ret,
 		      struct coop_err *err);
 void coop_layout_clear(struct coop_layout *layout);
+
+/* Whether path, resolved, is one of the credentials that are hidden in that home, or lies in one. */
+bool coop_layout_is_credential(const char *home, const char *path);
+/* Whether path, resolved, lies in what a minimal root shows of every host, or is it. */
+bool coop_layout_is_system(const char *path);
 
 /* After coop_ghosts_take: a placeholder that is held must be found, so what stands on it is no longer optional. */
 void coop_layout_insist(struct coop_layout *layout);

@@ -10,6 +10,11 @@
 #define RUN_BYTES (1u << 20)
 #define RUN_INODES 256u
 
+static const char *const system_folders[] = {
+	"/usr",   "/etc",   "/opt",    "/bin", "/sbin", "/lib",
+	"/lib32", "/lib64", "/libx32", "/nix", "/gnu",
+};
+
 static void add_tmpfs(struct coop_builder *b, const char *path, uint64_t size, uint64_t inodes,
 		      uint32_t mode)
 {
@@ -70,14 +75,19 @@ static void add_system(struct coop_builder *b, const char *path)
 
 static void add_minimal_root(struct coop_builder *b)
 {
-	static const char *const folders[] = {"/usr",    "/etc", "/opt",   "/bin",
-					      "/sbin",   "/lib", "/lib32", "/lib64",
-					      "/libx32", "/nix", "/gnu"};
-
 	coop_builder_op(b, (struct coop_plan_op){.kind = COOP_OP_ROOT_EMPTY, .fd = -1}, NULL);
 	coop_builder_enter(b, "/", COOP_ZONE_PRIVATE);
-	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-		add_system(b, folders[i]);
+	for (size_t i = 0; i < sizeof system_folders / sizeof system_folders[0]; i++)
+		add_system(b, system_folders[i]);
+}
+
+bool coop_layout_is_system(const char *path)
+{
+	for (size_t i = 0; i < sizeof system_folders / sizeof system_folders[0]; i++) {
+		if (coop_path_below(path, system_folders[i]))
+			return true;
+	}
+	return false;
 }
 
 static bool is_folder(const char *path)

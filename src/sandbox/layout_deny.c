@@ -251,7 +251,8 @@ static void deny_keeper(struct coop_builder *b)
 	for (const char *const *p = b->input->hidden; p && *p; p++) {
 		enum coop_zone zone = coop_builder_zone(b, *p, NULL);
 		if (coop_path_normal(*p) && (*p)[1] &&
-		    (b->degraded || zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE))
+		    (b->degraded || zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE ||
+		     coop_builder_holds_tree(b, *p)))
 			cover(b, *p, access(*p, F_OK) == 0);
 	}
 	const char *emptied = b->input->emptied;

@@ -309,6 +309,24 @@ static void cover_credential(struct coop_builder *b, const char *home, const cha
 		coop_layout_deny_real(b, real);
 }
 
+bool coop_layout_is_credential(const char *home, const char *path)
+{
+	char at[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
+	bool exists;
+
+	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
+		if (coop_path_join(home, credentials[i], at) < 0)
+			continue;
+		if (coop_path_below(path, at))
+			return true;
+		(void)snprintf(real, sizeof real, "%s", at);
+		if (look_in_home(home, real) == LINKED &&
+		    coop_path_resolve(at, real, &exists) == 0 && coop_path_below(path, real))
+			return true;
+	}
+	return false;
+}
+
 static void cover_in(struct coop_builder *b, const char *home)
 {
 	char path[COOP_PATH_SIZE];

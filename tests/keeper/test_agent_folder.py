@@ -73,7 +73,8 @@ class FolderTest(FolderCase, BothKeepersCase):
             self.assertEqual(file.read(), "deep\n")
         self.assertEqual(self.finish(client, f"echo x > {self.work}/x")["exit"]["code"] != 0, True)
         self.assertEqual(self.finish(client, "cat made", cwd="a")["exit"]["code"], 1)
-        self.assertEqual(self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], cwd="/var")["field"], "cwd")
+        self.assertEqual(self.finish(client, "pwd -P; touch made", cwd="/var")["exit"]["code"], 1)
+        self.assertEqual(self.assert_refused(client, "invalid_input", "spawn", argv=["true"], cwd=f"{self.data}/other")["field"], "cwd")
 
     def test_others_do_not_see_what_is_in_it(self):
         """Neither another agent with a folder, nor one without, nor the user's own commands."""
@@ -162,7 +163,7 @@ class FolderRulesTest(FolderCase):
         client = self.connect().login(bound.call("token_new", agent="own")["token"])
         self.assertEqual(self.finish(client, "touch here")["exit"]["code"], 0)
         self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], sandbox={"workspace": str(self.work)})
-        self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], cwd="/var")
+        self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], sandbox={"workspace": "/var"})
         os.mkdir(os.path.join(own, "sub"))
         client.call("agent_add", agent="below", workspace=[os.path.join(own, "sub")])
         self.assertEqual(self.assert_refused(client, "invalid_input", "agent_add", agent="out", workspace=[str(self.work)])["field"],

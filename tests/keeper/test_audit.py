@@ -52,7 +52,7 @@ class LinesTest(RecordsCase):
         cases = [
             (agent, {"argv": ["cat"]}, "denied", "permission_denied"),
             (full, {"argv": ["true"]}, "denied", "registry_full"),
-            (agent, {"argv": ["true"], "cwd": "/"}, "denied", "boundary_escape"),
+            (agent, {"argv": ["true"], "sandbox": {"workspace": "/var"}}, "denied", "boundary_escape"),
             (agent, {"argv": ["true"], "env": {"LD_PRELOAD": "x"}}, "denied", "capability_denied"),
             (agent, {"argv": ["true"], "lease": "persistent"}, "denied", "persist_unsupported"),
             (self.client, {"argv": ["true"], "cwd": "/nonexistent"}, "failed", "invalid_input"),

@@ -110,31 +110,53 @@ class GrantOfAUserTest(GrantTest):
 
 
 class CwdTest(BothKeepersCase):
-    """Where a command runs: in its workspace, or where it can read if it has none."""
+    """Where a command runs: wherever it could go."""
 
-    def test_s124_b090_cwd_outside_of_the_workspace(self):
-        """Refused by name, also by a link that leads out; what else is writable will do, and what is only read will not."""
+    def test_s124_b091_cwd_outside_of_the_workspace(self):
+        """Any folder will do that the command could enter, and it gives no right: what can be written to is what could be without."""
         more, out = self.folder("more"), self.folder("out")
+        out.chmod(0o777)
         (self.ws / "away").symlink_to(out)
         sandbox = {"workspace": str(self.ws), "allow_write": [str(more)]}
         readable = {"root": "minimal", "allow_read": [str(out)]}
-        for cwd, others in ((out, {}), ("/", {}), ("/etc", {}), ("/tmp", {}), (self.base, {}), (self.ws / "away", {}), (out, readable)):
-            with self.subTest(cwd=cwd):
-                error = self.refusal(cwd=str(cwd), sandbox=sandbox | others)
-                self.assertEqual((error.code, error.details["field"]), ("invalid_input", "cwd"), error)
-                self.assertIn(str(self.ws), error.message)
+        agent = self.keeper.agent("main/a", workspace=[str(self.ws), str(more)])
+        for cwd, seen, others in ((out, out, {}), ("/", "/", {}), ("/etc", "/etc", {}), (self.base, self.base, {}), (self.ws / "away", out, {}),
+                                  ("/proc", "/proc", {}), (out, out, readable), ("/usr", "/usr", {"root": "minimal"}), ("/", "/", {"root": "minimal"})):  # fmt: skip
+            for client in (self.client, agent):
+                if others == readable and client is agent:
+                    continue
+                with self.subTest(cwd=cwd, others=others):
+                    self.assertEqual(self.says("pwd -P; echo x >made", sandbox | others, cwd=str(cwd), client=client), str(seen))
+        self.assertEqual(os.listdir(out), [])
+        self.assertEqual(self.says("pwd -P; echo x >made; cat made", sandbox, cwd="/tmp"), "/tmp\nx")
+        self.assertFalse(os.path.exists("/tmp/made"))
         for cwd in (self.ws, more):
             self.assertEqual(self.says("echo x >made; pwd -P", sandbox, cwd=str(cwd)), str(cwd))
             self.assertTrue((cwd / "made").exists())
 
-    def test_s124_b091_cwd_of_an_agent(self):
-        """One in its roots is still outside of the workspace that it names."""
-        one, other = self.folder("ws/one"), self.folder("ws/other")
+    def test_s124_b091_cwd_that_is_not_seen(self):
+        """What is hidden, masked, denied, or not in the view is no place to begin in, with a workspace and without, for nobody."""
+        hidden = self.folder("ws/hidden")
+        secret, outside = self.folder("home/.ssh"), self.folder("outside")
+        place = self.keeper.place
         agent = self.keeper.agent("main/a", workspace=[str(self.ws)])
-        self.assertEqual(self.says("pwd -P", {"workspace": str(one)}, client=agent, cwd=str(one)), str(one))
-        for cwd in (other, self.ws, "/"):
-            error = self.refusal(agent, cwd=str(cwd), sandbox={"workspace": str(one)})
-            self.assertEqual((error.code, error.details["field"]), ("boundary_escape", "cwd"), error)
+        poor = self.keeper.agent("main/b", workspace=None)
+        inside = f"/tmp/coop-cwd-{os.getpid()}"
+        os.mkdir(inside)
+        self.addCleanup(os.rmdir, inside)
+        denied = {"deny_read": [str(hidden)]}
+        for cwd, sandbox, mains in ((hidden, denied, False), (place.state, {}, False), (secret, {}, not self.user), (inside, {}, False), ("/run/lock", {}, False),
+                                    ("/dev/pts", {}, True), (outside, {"root": "minimal"}, False), ("/proc/1", {}, True)):  # fmt: skip
+            if not os.path.isdir(cwd):
+                continue
+            for client in (self.client, agent, poor):
+                workspace = {} if client is poor else {"workspace": str(self.ws)}
+                with self.subTest(cwd=cwd, sandbox=sandbox):
+                    if mains:
+                        continue
+                    error = self.refusal(client, cwd=str(cwd), sandbox=workspace | sandbox)
+                    self.assertEqual((error.code, error.details["field"]), ("invalid_input", "cwd"), error)
+                    self.assertIn("cannot be entered", error.message)
 
     def test_b090_absent_means_the_workspace(self):
         deep = self.folder("ws/deep")

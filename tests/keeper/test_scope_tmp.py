@@ -135,11 +135,12 @@ class SharedTmpTest(TmpCase, BothKeepersCase):
             self.assertEqual((self.output(record["id"], client=client).decode(), record["cwd"]), (f"{seen}\n", seen))
             os.unlink(os.path.join(self.tmp_of(folder), seen[5:], "here"))
         for cwd in ("/tmp/out", "/tmp/up", "/tmp/none"):
-            self.assertEqual(self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], cwd=cwd)["field"], "cwd")
+            self.assertEqual(self.assert_refused(client, "invalid_input", "spawn", argv=["true"], cwd=cwd)["field"], "cwd")
         for cwd in ("/tmp/f", "/tmp/missing"):
             self.assertEqual(self.assert_refused(client, "invalid_input", "spawn", argv=["true"], cwd=cwd)["field"], "cwd")
         limit = {"tmp_bytes": 1 << 20}
-        self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], cwd="/tmp/d", limits=limit)
+        self.assert_refused(client, "invalid_input", "spawn", argv=["true"], cwd="/tmp/d", limits=limit)
+        self.assertEqual(self.finish(client, "pwd -P", cwd="/tmp", limits=limit)["cwd"], "/tmp")
 
     def test_it_goes_with_the_agent(self):
         _, client = self.acting()

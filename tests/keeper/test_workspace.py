@@ -1,6 +1,7 @@
 """Agents bound to workspace roots (B-091), and restricted ones (B-088)."""
 
 import os
+import re
 import threading
 
 from lib.agents import AgentCase
@@ -36,15 +37,21 @@ class WorkspaceTest(AgentCase):
                 self.assertEqual(self.where(self.who, cwd=cwd), (f"{self.root}{ends}",) * 2)
 
     def test_b091_outside(self):
-        """An absolute path, dots or a link that lead out are boundary_escape with the field; nothing is started."""
-        mark = self.base / "mark"
-        for cwd in ("/", "/tmp", str(self.base), f"{self.base}/out", "..", "sub/../..", "../out", "away", "away/sub", "up", "up/out",
-                    "up/in/../out",
-                    f"{self.root}/away", f"{self.root}/..", f"{self.base}/in-not", "../in-not", "within/../../../out", "//tmp"):
+        """What the command could enter it may begin in; what is not seen in its sandbox is refused, however it is written, as what is not
+        there is: nothing is told of it, and nothing is started."""
+        mark, told = self.base / "mark", set()
+        for cwd in (f"{self.base}/out", "../out", "away", "away/sub", "up/out", "up/in/../out", f"{self.root}/away", f"{self.base}/in-not",
+                    "../in-not", "within/../../../out", f"{self.base}/never", "../never", f"{self.base}/out/never"):
             with self.subTest(cwd=cwd):
                 for args in ({}, {"kind": "pty"}, {"record_failure": True}):
-                    details = self.assert_refused(self.who, "boundary_escape", "spawn", argv=["touch", str(mark)], cwd=cwd, **args)
-                    self.assertEqual(details["field"], "cwd")
+                    error = self.refusal(self.who, "spawn", argv=["touch", str(mark)], cwd=cwd, **args)
+                    self.assertEqual((error.code, error.details["field"]), ("invalid_input", "cwd"), error)
+                    told.add((re.sub("^cwd [^ ]* ", "", error.message), *sorted(set(error.details) - {"id"})))
+        self.assertEqual(len(told), 1, told)
+        for cwd, seen in (("/", "/"), ("/tmp", "/tmp"), ("//tmp", "/tmp"), ("/etc", "/etc"), (str(self.base), str(self.base)), ("..", str(self.base)),
+                          ("up", str(self.base)), ("sub/../..", str(self.base))):  # fmt: skip
+            self.assertEqual(self.where(self.who, cwd=cwd), (seen,) * 2)
+            self.finish(self.who, f"touch {mark}", cwd=cwd)
         self.assertFalse(mark.exists())
         for cwd in ("none", "file", f"{self.root}/none/.."):
             self.assertEqual(self.assert_refused(self.who, "invalid_input", "spawn", argv=["true"], cwd=cwd)["field"], "cwd")
@@ -58,17 +65,17 @@ class WorkspaceTest(AgentCase):
         for client in (self.who, heir):
             self.assertEqual(self.where(client)[0], str(self.base / "second"))
             self.assertEqual(self.where(client, cwd=str(self.root / "sub"))[0], str(self.root / "sub"))
-            self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], cwd=str(self.base / "out"))
+            self.assert_refused(client, "boundary_escape", "spawn", argv=["true"], sandbox={"workspace": str(self.base / "out")})
         self.assertEqual(self.where(narrow, cwd="er")[0], str(self.root / "deep/er"))
-        for cwd in (str(self.root), "..", str(self.base / "second")):
-            self.assert_refused(narrow, "boundary_escape", "spawn", argv=["true"], cwd=cwd)
+        for workspace in (self.root, self.base / "second"):
+            self.assert_refused(narrow, "boundary_escape", "spawn", argv=["true"], sandbox={"workspace": str(workspace)})
         for wide in (str(self.base), str(self.base / "out"), str(self.root / "away"), "/", str(self.base / "in-not")):
             details = self.assert_refused(self.who, "invalid_input", "agent_add", agent="x", workspace=[wide])
             self.assertTrue(details["field"].startswith("workspace"), details)
         # What the parent loses the child has lost, too.
         self.client.call("agent_set", agent="main/a", workspace=[str(self.base / "second")])
-        self.assert_refused(narrow, "boundary_escape", "spawn", argv=["true"], cwd=str(self.root / "deep"))
-        self.assert_refused(heir, "boundary_escape", "spawn", argv=["true"], cwd=str(self.root))
+        self.assert_refused(narrow, "boundary_escape", "spawn", argv=["true"], sandbox={"workspace": str(self.root / "deep")})
+        self.assert_refused(heir, "boundary_escape", "spawn", argv=["true"], sandbox={"workspace": str(self.root)})
 
     def test_b091_the_directory_checked_is_the_one_entered(self):
         """A name that turns from a directory into a link that leads out and back, all the time: a spawn is inside or refused."""
@@ -112,7 +119,7 @@ class WorkspaceTest(AgentCase):
         who = self.keeper.agent("main/b", workspace=[str(self.base / "alias")])
         self.assertEqual(self.where(who)[0], str(self.root))
         self.assertEqual(self.where(who, cwd=str(self.base / "alias/sub"))[0], str(self.root / "sub"))
-        self.assert_refused(who, "boundary_escape", "spawn", argv=["true"], cwd=str(self.base / "out"))
+        self.assert_refused(who, "boundary_escape", "spawn", argv=["true"], sandbox={"workspace": str(self.base / "out")})
 
 
 class RestrictedTest(AgentCase):
