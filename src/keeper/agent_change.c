@@ -7,6 +7,7 @@
 #include "base/schema.h"
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
+#include "keeper/ceiling.h"
 #include "keeper/change.h"
 #include "keeper/confine_private.h"
 #include "keeper/connection.h"
@@ -112,15 +113,16 @@ static int still_there(const struct agent_change *mine, struct coop_err *err)
 	return mine->agent && mine->agent->removed ? coop_agent_none(err) : 0;
 }
 
-/* Who may name no folder for its own commands, or not that one, gives none to others. */
+/* Who may name no folder for its own commands, or not that one, gives none to others; nobody gives more than his door lets. */
 static int check_gift(const struct agent_change *mine, struct coop_err *err)
 {
 	const struct coop_request *request = mine->change.job.request;
 	const struct coop_agent *giver = request->conn->agent;
 	char *const *list = mine->settings.sandbox.allow_read;
+	int r = coop_ceiling_check_gift(request->conn, &mine->settings, request->args, err);
 
-	if (!giver || giver == request->keeper->main)
-		return 0;
+	if (r < 0 || !giver || giver == request->keeper->main)
+		return r;
 	if (coop_arg(request->args, "workspace") && !coop_agent_workspace(giver))
 		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
 				      "workspace cannot be given by an agent that has none itself");

@@ -53,7 +53,7 @@ static int resolve(char **path, struct coop_err *err)
 	return 0;
 }
 
-static int resolve_all(struct coop_sandbox_policy *policy, struct coop_err *err)
+int coop_agent_sandbox_resolve(struct coop_sandbox_policy *policy, struct coop_err *err)
 {
 	int r = policy->workspace ? resolve(&policy->workspace, err) : 0;
 
@@ -81,7 +81,7 @@ int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *prof
 	/* A profile's limits are of each process; those of settings are of all together. */
 	coop_sandbox_limits_keep(&fresh.limits, fresh.limits_asked);
 	fresh.tolerate = 0;
-	if (!resolved && (r = resolve_all(&fresh, err)) < 0) {
+	if (!resolved && (r = coop_agent_sandbox_resolve(&fresh, err)) < 0) {
 		coop_sandbox_policy_clear(&fresh);
 		return r;
 	}

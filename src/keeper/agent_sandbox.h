@@ -18,6 +18,10 @@
 int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *profiles, bool resolved,
 			    struct coop_sandbox_policy *policy, struct coop_err *err);
 
+/* Makes what a ceiling allows to be written or seen what it resolves to now. 0, or the error filled:
+ * the policy can still be cleared. */
+int coop_agent_sandbox_resolve(struct coop_sandbox_policy *policy, struct coop_err *err);
+
 /* Nothing of it that `args` give may be wider than what the parent and those above it have. */
 int coop_agent_sandbox_narrow(const struct coop_sandbox_policy *policy, const json_t *args,
 			      const struct coop_agent *parent, struct coop_err *err);

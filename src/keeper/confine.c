@@ -13,6 +13,7 @@
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
 #include "keeper/agent_sandbox.h"
+#include "keeper/ceiling.h"
 #include "keeper/confine_private.h"
 #include "keeper/cwd.h"
 #include "keeper/folders.h"
@@ -23,6 +24,7 @@
 #include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/reports.h"
+#include "keeper/request.h"
 #include "keeper/session.h"
 #include "sandbox/filter.h"
 
@@ -31,20 +33,22 @@
 static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 {
 	const struct coop_profiles *profiles = &draft->agent->keeper->conf.profiles;
-	const struct coop_sandbox_policy *ceilings[COOP_AGENT_CEILINGS_MAX];
-	size_t count = coop_agent_ceilings(draft->agent, ceilings);
+	struct coop_ceilings ceilings;
 	struct coop_sandbox_policy asked;
 	const json_t *given = coop_arg(draft->args, "sandbox");
 
+	coop_ceilings_find(draft, &ceilings);
 	coop_sandbox_policy_init(&asked);
 	int r = coop_sandbox_policy_read(draft->args, profiles, &asked, draft->err);
 	if (r == 0)
-		r = coop_sandbox_policy_merge(profiles, ceilings, count, &asked, &confine->policy,
-					      draft->err);
+		r = coop_sandbox_policy_merge(profiles, ceilings.list, ceilings.count, &asked,
+					      &confine->policy, draft->err);
 	coop_sandbox_policy_clear(&asked);
 	/* The operator's profile may protect less; that is not for everybody to choose. */
 	if (r == 0 && draft->agent != draft->agent->keeper->main)
 		confine->policy.protect_replaces &= coop_agent_protects_less(draft->agent);
+	if (r == 0)
+		coop_ceiling_apply(draft->request->conn, &confine->policy);
 	if (r == 0 && given && !(confine->asked = json_dumps(given, JSON_COMPACT)))
 		r = coop_err_no_memory(draft->err);
 	return r;

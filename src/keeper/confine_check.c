@@ -4,7 +4,7 @@
 #include "base/schema.h"
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
-#include "keeper/agent_sandbox.h"
+#include "keeper/ceiling.h"
 #include "keeper/confine_private.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -126,23 +126,28 @@ static int check_protected(const struct coop_draft *draft, const char *field, co
 	return 0;
 }
 
+bool coop_grants_let(const struct coop_draft *draft, const char *path, bool writes)
+{
+	struct coop_ceilings ceilings;
+
+	coop_ceilings_find(draft, &ceilings);
+	ceilings.list[ceilings.count++] = &draft->agent->keeper->conf.profiles.ceiling;
+	for (size_t i = 0; i < ceilings.count; i++) {
+		if (!(writes ? coop_policy_lets_write(ceilings.list[i], path)
+			     : coop_policy_lets_read(ceilings.list[i], path)))
+			return false;
+	}
+	return true;
+}
+
 /* What a path resolves to must lie in what the ceilings let, too: a link inside of one may lead out. */
 int coop_grants_check_ceilings(const struct coop_draft *draft, const char *field, const char *path,
 			       bool writes)
 {
-	const struct coop_sandbox_policy *ceilings[COOP_AGENT_CEILINGS_MAX + 1];
-	size_t count = coop_agent_ceilings(draft->agent, ceilings);
-
-	ceilings[count++] = &draft->agent->keeper->conf.profiles.ceiling;
-	for (size_t i = 0; i < count; i++) {
-		if (writes ? coop_policy_lets_write(ceilings[i], path)
-			   : coop_policy_lets_read(ceilings[i], path))
-			continue;
-		return coop_err_field(draft->err, COOP_PERMISSION_DENIED, field,
-				      "%s leads to %.300s, outside of what is allowed here", field,
-				      path);
-	}
-	return 0;
+	if (coop_grants_let(draft, path, writes))
+		return 0;
+	return coop_err_field(draft->err, COOP_PERMISSION_DENIED, field,
+			      "%s leads to %.300s, outside of what is allowed here", field, path);
 }
 
 int coop_grants_check_writable(const struct coop_draft *draft, const struct coop_homes *homes,

@@ -211,17 +211,21 @@ static int add_list(struct coop_draft *draft, const char *list, char *const *pat
 	return r;
 }
 
-/* The workspace of an agent that is bound to roots: the one that its working directory lies in, else the first. */
+/* The workspace of an agent that is bound to roots: the one that its working directory lies in, else
+ * the first. Roots that a ceiling does not let are none. */
 static const char *own_root(const struct coop_draft *draft)
 {
 	char *const *roots = coop_agent_workspace(draft->agent);
-	const char *cwd = draft->process->labels.cwd;
+	const char *cwd = draft->process->labels.cwd, *first = NULL;
 
 	for (char *const *root = roots; root && *root; root++) {
+		if (!coop_grants_let(draft, *root, true))
+			continue;
 		if (cwd && coop_path_within(cwd, *root))
 			return *root;
+		first = first ? first : *root;
 	}
-	return roots ? *roots : NULL;
+	return first;
 }
 
 static int by_length(const void *a, const void *b)

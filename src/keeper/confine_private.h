@@ -50,6 +50,8 @@ int coop_grants_check_writable(const struct coop_draft *draft, const struct coop
 			       const char *field, const char *path, const char *name);
 /* Whether the path, resolved, lies in the agent's roots and in those above it. Without any it does. */
 bool coop_grants_in_roots(const struct coop_agent *agent, const char *path);
+/* Whether every ceiling lets a path, resolved, be written to or seen. */
+bool coop_grants_let(const struct coop_draft *draft, const char *path, bool writes);
 /* Refuses what lies outside of the ceilings. */
 int coop_grants_check_ceilings(const struct coop_draft *draft, const char *field, const char *path,
 			       bool writes);

@@ -10,6 +10,7 @@
 #include "base/frame.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "keeper/ceiling.h"
 #include "keeper/follow.h"
 #include "keeper/holder.h"
 #include "keeper/intake.h"
@@ -39,6 +40,7 @@ static void on_closed(uv_handle_t *handle)
 	coop_buf_clear(&conn->in);
 	coop_buf_clear(&conn->out);
 	coop_agent_unref(conn->agent);
+	coop_ceiling_free(conn->ceiling);
 	free(conn);
 }
 

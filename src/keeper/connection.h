@@ -15,6 +15,7 @@
 #define COOP_CONN_UNREAD_MAX (4u << 20)
 
 struct coop_agent;
+struct coop_ceiling;
 struct coop_keeper;
 struct coop_request;
 struct coop_token;
@@ -22,13 +23,14 @@ struct coop_token;
 struct coop_conn {
 	struct coop_keeper *keeper;
 	struct coop_link in_keeper;
-	struct coop_agent *agent; /* that it acts as, a reference; NULL: nobody */
-	int64_t token;            /* that it has logged in with; 0: none */
-	int64_t expires_at;       /* the token, by the wall clock; 0: never */
-	bool is_operator;         /* the user's own, who has shown no token */
-	bool narrowed;            /* it has logged in as an agent, by its name */
-	bool used;                /* it has done more than look */
-	uv_timer_t *expiry;       /* of the token, or NULL */
+	struct coop_agent *agent;     /* that it acts as, a reference; NULL: nobody */
+	int64_t token;                /* that it has logged in with; 0: none */
+	int64_t expires_at;           /* the token, by the wall clock; 0: never */
+	bool is_operator;             /* the user's own, who has shown no token */
+	bool narrowed;                /* it has logged in as an agent, by its name */
+	bool used;                    /* it has done more than look */
+	struct coop_ceiling *ceiling; /* that its door was configured with; NULL: none */
+	uv_timer_t *expiry;           /* of the token, or NULL */
 	struct coop_agent
 		*account; /* that it counts for, a reference; NULL: the owner, or nobody */
 	struct coop_link in_nobody; /* while it acts as nobody; see admission.h */

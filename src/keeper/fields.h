@@ -11,7 +11,7 @@ extern const struct coop_field coop_fields_spawn[], coop_fields_list[], coop_fie
 	coop_fields_id[], coop_fields_resize[], coop_fields_keep[], coop_fields_signal[],
 	coop_fields_stop[], coop_fields_release[], coop_fields_shutdown[], coop_fields_check[],
 	coop_fields_cancel[], coop_fields_session_new[], coop_fields_session_end[],
-	coop_fields_login[], coop_fields_agents[], coop_fields_agent_list[],
+	coop_fields_login[], coop_fields_ceiling[], coop_fields_agents[], coop_fields_agent_list[],
 	coop_fields_agent_show[], coop_fields_agent_add[], coop_fields_agent_set[],
 	coop_fields_agent_stored[], coop_fields_agent_remove[], coop_fields_token_new[],
 	coop_fields_token_revoke[], coop_fields_history[], coop_fields_follow_events[],
@@ -25,11 +25,11 @@ extern const struct coop_field coop_results_process[], coop_results_processes[],
 	coop_results_release[], coop_results_gc[], coop_results_info[], coop_results_metrics[],
 	coop_results_shutdown[], coop_results_shells[], coop_results_describe[],
 	coop_results_check[], coop_results_cancel[], coop_results_session[],
-	coop_results_sessions[], coop_results_ended[], coop_results_login[], coop_results_agent[],
-	coop_results_agents[], coop_results_removed[], coop_results_token[], coop_results_tokens[],
-	coop_results_revoked[], coop_results_history[], coop_results_audit_tail[],
-	coop_results_audit_verify[], coop_results_reload[], coop_results_doctor[],
-	coop_results_completions[], coop_results_reader[], coop_results_wait_port[],
-	coop_results_spawn[], coop_results_hold[];
+	coop_results_sessions[], coop_results_ended[], coop_results_login[], coop_results_ceiling[],
+	coop_results_agent[], coop_results_agents[], coop_results_removed[], coop_results_token[],
+	coop_results_tokens[], coop_results_revoked[], coop_results_history[],
+	coop_results_audit_tail[], coop_results_audit_verify[], coop_results_reload[],
+	coop_results_doctor[], coop_results_completions[], coop_results_reader[],
+	coop_results_wait_port[], coop_results_spawn[], coop_results_hold[];
 
 #endif

@@ -31,6 +31,12 @@ const struct coop_field coop_results_login[] = {
 	END,
 };
 
+const struct coop_field coop_results_ceiling[] = {
+	MAYBE_NULL("sandbox", OBJECT),
+	MAYBE_NULL("limits", OBJECT),
+	END,
+};
+
 static const struct coop_field agent_fields[] = {
 	ALWAYS("id", INT),
 	ALWAYS("principal", STRING),

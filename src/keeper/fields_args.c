@@ -308,6 +308,18 @@ const struct coop_field coop_fields_login[] = {
 	END,
 };
 
+const struct coop_field coop_fields_ceiling[] = {
+	{.name = "sandbox",
+	 .type = COOP_FIELD_OBJECT,
+	 .fields = coop_sandbox_fields,
+	 .doc = "what a command may do at most"},
+	{.name = "limits",
+	 .type = COOP_FIELD_OBJECT,
+	 .fields = coop_limits_fields,
+	 .doc = "how much of the host it may use at most"},
+	END,
+};
+
 const struct coop_field coop_fields_agents[] = {AGENT("this one and below"), PRINCIPAL, END};
 
 const struct coop_field coop_fields_agent_list[] = {

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
+#include "keeper/ceiling.h"
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
 #include "keeper/process.h"
@@ -67,9 +68,14 @@ void coop_op_write_stdin(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", WRITE_TIMEOUT_MS);
 	struct coop_process *process = coop_ops_process(request);
+	struct coop_err err;
 
 	if (!process)
 		return;
+	if (coop_ceiling_check_input(request->conn, process, &err) < 0) {
+		coop_request_fail(request, &err);
+		return;
+	}
 	if (!process->input.open) {
 		fail_closed(request);
 		return;

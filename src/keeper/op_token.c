@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/ceiling.h"
 #include "keeper/change.h"
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
@@ -96,7 +97,7 @@ void coop_op_token_new(struct coop_request *request)
 	const char *label = coop_arg_string(request->args, "label", "");
 	int64_t lifetime = coop_arg_int(request->args, "expires_in_ms", 0);
 
-	if (!agent) {
+	if (!agent || coop_ceiling_check_token(request->conn, agent, &err) < 0) {
 		coop_request_fail(request, &err);
 		return;
 	}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "keeper/ceiling.h"
 #include "keeper/completions.h"
 #include "keeper/connection.h"
 #include "keeper/draft.h"
@@ -88,6 +89,8 @@ static const struct coop_op table[] = {
 	 coop_results_sessions, coop_op_session_list},
 	{"login", "act as a token's agent, or as one below this", COOP_RIGHT_NONE, false, 0,
 	 coop_fields_login, coop_results_login, coop_op_login, coop_op_login_invalid},
+	{"ceiling", "nothing asked for from now on is wider than this", COOP_RIGHT_LOOK, false, 0,
+	 coop_fields_ceiling, coop_results_ceiling, coop_op_ceiling},
 	{"agent_add", "make an agent below this one", COOP_RIGHT_USE, true, 0,
 	 coop_fields_agent_add, coop_results_agent, coop_op_agent_add},
 	{"agent_list", "this agent and those below it", COOP_RIGHT_LOOK, false, 0,

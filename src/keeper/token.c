@@ -136,10 +136,10 @@ static void become_nobody(struct coop_conn *conn)
 		coop_conn_fatal(conn, "permission_denied", "the login is not valid");
 }
 
-/* Once with a token, and after that, or without one, once by an agent's name: that can only take rights away. */
+/* Once with a token, and after that, or without one, once by an agent's name: that can only take rights away. Not once there is a ceiling, which was made for whom it acts as. */
 static bool has_logged_in(const struct coop_conn *conn, const json_t *args)
 {
-	return conn->narrowed || (conn->token && !coop_arg(args, "agent"));
+	return conn->narrowed || conn->ceiling || (conn->token && !coop_arg(args, "agent"));
 }
 
 void coop_op_login_invalid(struct coop_request *request, const struct coop_err *err)

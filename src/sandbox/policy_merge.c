@@ -255,7 +255,8 @@ static int merge_require(const struct merge *m, struct coop_sandbox_policy *merg
 	/* His limits are ceilings on every host; whether one that cannot hold them starts anything is his to say, too. */
 	insisted |= coop_limits_bits(&m->operators->limits) & ~m->silent[1]->tolerate;
 	for (size_t i = 0; i < m->count; i++)
-		insisted |= m->ceilings[i]->require | coop_limits_bits(&m->ceilings[i]->limits);
+		insisted |= m->ceilings[i]->require |
+			    (coop_limits_bits(&m->ceilings[i]->limits) & ~m->ceilings[i]->tolerate);
 	merged->require_set = true;
 	merged->require = (require | insisted) & ~unlimited;
 	merged->insisted = insisted & ~unlimited;

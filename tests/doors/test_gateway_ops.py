@@ -7,7 +7,7 @@ import unittest
 from lib.gateway import GatewayCase
 from lib.procs import wait_until
 
-NOT_SERVED = {"login", "follow", "follow_events"}
+NOT_SERVED = {"login", "ceiling", "follow", "follow_events"}
 
 
 def coded(data):

@@ -10,7 +10,7 @@ REFUSALS = ("invalid_input", "too_large")
 HUGE = "x" * (7 << 20)
 LARGEST = (1 << 63) - 1
 OPERATIONS = """spawn list status wait read follow write_stdin close_stdin resize signal kill stop release keep gc info metrics shutdown
-list_shells describe login agent_add agent_list agent_show agent_set agent_remove token_new token_list token_revoke session_new session_end
+list_shells describe login ceiling agent_add agent_list agent_show agent_set agent_remove token_new token_list token_revoke session_new session_end
 session_list cancel history follow_events audit_tail audit_verify reload check doctor freeze thaw completions reader wait_port hold""".split()
 # Their ids are not those of processes.
 OTHER_IDS = ("session_end", "token_revoke")

@@ -87,8 +87,9 @@ static int prepare(struct cli *cli, const struct cli_door *door, json_t **ret,
 	if (!door->agent)
 		return 0;
 	r = ensure_agent(cli, door, *ret, error);
-	/* It works in its own folders. */
-	(void)json_object_del(*ret, "sandbox");
+	/* An agent works in its own folders, unless one of them was named. */
+	if (!door->sandbox.workspace)
+		(void)json_object_del(*ret, "sandbox");
 	(void)json_object_del(*ret, "cwd");
 	return r;
 }
@@ -132,6 +133,8 @@ int cli_door_exec(struct cli *cli, const char *program, const struct cli_door *d
 	add(&words, "--cwd", json_string_value(json_object_get(args, "cwd")));
 	add(&words, "--agent", door->agent);
 	add(&words, "--session", door->session);
+	if (door->no_workspace)
+		words.items[words.count++] = (char *)"--no-workspace";
 	if (door->private_keeper)
 		words.items[words.count++] = (char *)"--private";
 	for (; *more && words.count < WORDS_MAX; more++)

@@ -47,8 +47,8 @@ static const struct cli_option options[] = {
 	 "take requests that pages of this origin send, too, as in https://example.org; may be "
 	 "repeated"},
 	{"profile", 0, CLI_TEXT, AT(sandbox.profile), "sandbox.profile", "PROFILE",
-	 "of every process that /runtime/v1 starts: read-only, workspace-write (usual), full, or "
-	 "one of coop.conf"},
+	 "of every process, and the most that a request can ask for: read-only, workspace-write "
+	 "(usual), full, or one of coop.conf"},
 	{"workspace", 0, CLI_TEXT, AT(sandbox.workspace), "sandbox.workspace", "FOLDER",
 	 "the folder that processes of main may change (this one)"},
 	{"no-workspace", 0, CLI_FLAG, AT(no_workspace), NULL, NULL, "they may change none"},
@@ -236,6 +236,8 @@ static int set_up(const struct settings *s, struct cli_serve *serve, struct coop
 	serve->gateway.names = &s->names;
 	serve->gateway.origins = &s->origins;
 	serve->gateway.control_plane = s->control_plane;
+	serve->gateway.no_workspace = s->no_workspace;
+	serve->gateway.bound = s->no_workspace || s->sandbox.profile || s->sandbox.workspace;
 	serve->worker_count = s->workers.set ? (size_t)s->workers.value : 1;
 	serve->prepare = prepare;
 	found->args = make_args(s, error);

@@ -101,6 +101,10 @@ static void make_line(struct line *line, const struct cli_serve_gateway *gateway
 		add(line, "--control-plane", NULL);
 	add_text(line, "--profile", gateway->profile);
 	add_text(line, "--workspace", gateway->workspace);
+	if (gateway->no_workspace)
+		add(line, "--no-workspace", NULL);
+	if (gateway->bound)
+		add(line, "--bound", NULL);
 	add_text(line, "--files", gateway->files);
 	add_text(line, "--url", gateway->url);
 }

@@ -24,6 +24,7 @@ struct cli_serve_gateway {
 	struct cli_serve_bytes cert, key;
 	const struct cli_list *names, *origins;
 	const char *profile, *workspace, *files, *url; /* NULL: not said */
+	bool no_workspace, bound; /* nothing is writable; somebody said how commands are confined */
 	bool control_plane;
 };
 

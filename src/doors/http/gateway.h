@@ -18,10 +18,12 @@ struct coop_tls;
 struct coop_users;
 
 struct coop_gateway_options {
-	const char *profile;   /* of every process that /runtime/v1 starts; NULL: not said */
+	const char *profile;   /* of every process; NULL: not said */
 	const char *workspace; /* of processes of the user's own agent; NULL: not said */
 	const char *files;     /* the program coop-files; NULL: no file routes */
 	const char *url;       /* what clients are told to use; without a slash at the end */
+	bool no_workspace;     /* processes of the user's own agent may change nothing */
+	bool bound; /* somebody said how processes are confined: nothing is wider than that */
 	bool control_plane;
 	bool mcp_fixtures; /* builds for tests: /mcp has what the conformance suite asks for */
 	const char *names[COOP_GATEWAY_NAMES_MAX];   /* further names in Host, NULL-ended */

@@ -12,6 +12,7 @@
 #include "doors/http/broker.h"
 #include "doors/http/gateway.h"
 #include "doors/http/user_private.h"
+#include "doors/tools/ceiling.h"
 
 struct coop_link {
 	struct coop_user *user; /* NULL: closed while the broker was asked */
@@ -61,6 +62,21 @@ static void fail(struct coop_link *link, const struct coop_error *error)
 	coop_link_close(link);
 }
 
+static int bound(struct coop_link *link, struct coop_error *error);
+
+static void on_bound(void *context, uint64_t request, int status, const char *json,
+		     const struct coop_error *error)
+{
+	struct coop_link *link = context;
+
+	(void)request;
+	(void)json;
+	link->up = status >= 0;
+	link->refused = status < 0;
+	if (status < 0)
+		link->error = *error;
+}
+
 static void on_login(void *context, uint64_t request, int status, const char *json,
 		     const struct coop_error *error)
 {
@@ -73,11 +89,11 @@ static void on_login(void *context, uint64_t request, int status, const char *js
 		return;
 	}
 	json_t *result = json_loads(json, 0, NULL);
-	link->up = true;
 	if (link->user)
 		coop_user_named(link->user, json_string_value(json_object_get(result, "principal")),
 				json_string_value(json_object_get(result, "agent")));
 	json_decref(result);
+	link->refused = link->user && bound(link, &link->error) < 0;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -109,6 +125,33 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		coop_user_pump(link->user);
 	}
 	watch(link);
+}
+
+/* Nothing is asked for on a link before the keeper knows what the gateway was configured with. The
+ * workspace is for the user's own processes: other agents have theirs. */
+static int bound(struct coop_link *link, struct coop_error *error)
+{
+	const struct coop_gateway_options *options = &coop_user_gateway(link->user)->options;
+	const struct coop_handler handler = {.done = on_bound, .user = link};
+	const bool own = coop_user_is_own(link->user);
+	const struct coop_door_ceiling ceiling = {
+		.profile = options->profile,
+		.workspace = own ? options->workspace : NULL,
+		.no_workspace = own && options->no_workspace,
+	};
+	uint64_t request;
+
+	link->up = !options->bound || (!own && !options->profile);
+	if (link->up)
+		return 0;
+	json_t *args = coop_door_ceiling_args(&ceiling);
+	char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
+	int r = text ? coop_submit(link->coop, COOP_CEILING_OP, text, NULL, 0, &handler, &request,
+				   error)
+		     : -ENOMEM;
+	free(text);
+	json_decref(args);
+	return r;
 }
 
 static int login(struct coop_link *link, struct coop_error *error)

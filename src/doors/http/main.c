@@ -109,6 +109,12 @@ static bool take_option(int option, const char *value, struct arguments *argumen
 	case 'u':
 		options->url = value;
 		return true;
+	case 'N':
+		options->no_workspace = true;
+		return true;
+	case 'B':
+		options->bound = true;
+		return true;
 	case 'C':
 		options->control_plane = true;
 		return true;
@@ -134,6 +140,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments,
 		{"workspace", required_argument, NULL, 'w'},
 		{"files", required_argument, NULL, 'f'},
 		{"url", required_argument, NULL, 'u'},
+		{"no-workspace", no_argument, NULL, 'N'},
+		{"bound", no_argument, NULL, 'B'},
 		{"control-plane", no_argument, NULL, 'C'},
 		COOP_MCP_FIXTURES_OPTION{0},
 	};

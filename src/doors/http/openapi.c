@@ -16,7 +16,8 @@ static void no_memory(struct coop_http_exchange *exchange)
 /* What /v1/ops does not serve. */
 static bool is_hidden(const char *name)
 {
-	return !strcmp(name, "login") || !strcmp(name, "follow") || !strcmp(name, "follow_events");
+	return !strcmp(name, "login") || !strcmp(name, "ceiling") || !strcmp(name, "follow") ||
+	       !strcmp(name, "follow_events");
 }
 
 /* Adds a property that is no argument or result of the operation itself. NULL is a failure of whoever made the property. */

@@ -219,7 +219,7 @@ static bool is_name(const char *text)
 /* Names that the keeper knows and this route does not serve. True: it has been refused. */
 static bool refuse_by_name(struct coop_http_exchange *exchange, const char *name)
 {
-	if (!is_name(name) || !strcmp(name, "login"))
+	if (!is_name(name) || !strcmp(name, "login") || !strcmp(name, "ceiling"))
 		refuse_name(exchange);
 	else if (!strcmp(name, "follow"))
 		coop_http_refuse(exchange, 400, "invalid_input",

@@ -30,7 +30,8 @@ struct program {
 static int usage(FILE *out)
 {
 	(void)fputs(
-		"usage: coop-mcp [--profile P] [--workspace DIR] [--cwd DIR] [--session ID] "
+		"usage: coop-mcp [--profile P] [--workspace DIR | --no-workspace] [--cwd DIR] "
+		"[--session ID] "
 		"[--agent PATH] [--private]\n"
 		"                [--tools default|harn|all] [--max-wait MS] [--max-line BYTES]\n",
 		out);

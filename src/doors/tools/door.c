@@ -31,6 +31,9 @@ bool coop_door_take(struct coop_door *door, int option, const char *value)
 	case 5:
 		door->link_options.private_keeper = true;
 		return true;
+	case 6:
+		door->link_options.ceiling.no_workspace = true;
+		return true;
 	default:
 		return false;
 	}
@@ -83,6 +86,8 @@ int coop_door_open(struct coop_door *door, struct coop_error *error)
 
 	if (r < 0)
 		return r;
+	door->link_options.ceiling.profile = door->profile;
+	door->link_options.ceiling.workspace = door->workspace;
 	r = coop_keeper_link_new(&door->loop, &door->link_options, &door->link, error);
 	if (r < 0) {
 		(void)uv_loop_close(&door->loop);

@@ -23,8 +23,9 @@ enum { COOP_DOOR_OPTION_FIRST = 1000 };
 		{"cwd", 1, NULL, COOP_DOOR_OPTION_FIRST + 2},       \
 		{"session", 1, NULL, COOP_DOOR_OPTION_FIRST + 3},   \
 		{"agent", 1, NULL, COOP_DOOR_OPTION_FIRST + 4},     \
+		{"private", 0, NULL, COOP_DOOR_OPTION_FIRST + 5},   \
 	{                                                           \
-		"private", 0, NULL, COOP_DOOR_OPTION_FIRST + 5      \
+		"no-workspace", 0, NULL, COOP_DOOR_OPTION_FIRST + 6 \
 	}
 
 /* Takes one option; false: it is not one of these. */

@@ -129,14 +129,12 @@ static void close_line(struct line *line)
 	uv_close((uv_handle_t *)&line->poll, on_line_closed);
 }
 
-static int become(struct coop *coop, const char *agent, struct coop_error *error)
+/* Asks and waits for the answer. Takes the arguments over. */
+static int ask(struct coop *coop, const char *op, json_t *args, struct coop_error *error)
 {
 	struct coop_reply *reply = NULL;
-	json_t *args = agent ? json_pack("{s:s}", "agent", agent) : NULL;
 	char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
-	int r = !agent ? 0
-		: text ? coop_call(coop, "login", text, NULL, 0, &reply, error)
-		       : -ENOMEM;
+	int r = text ? coop_call(coop, op, text, NULL, 0, &reply, error) : -ENOMEM;
 
 	coop_reply_free(reply);
 	free(text);
@@ -151,7 +149,12 @@ static int connect_to_keeper(const struct coop_keeper_link *link, struct coop **
 					     : coop_open(NULL, ret, error);
 
 	if (r == 0)
-		r = become(*ret, link->agent, error);
+		r = link->agent
+			    ? ask(*ret, "login", json_pack("{s:s}", "agent", link->agent), error)
+			    : 0;
+	if (r == 0)
+		r = ask(*ret, COOP_CEILING_OP, coop_door_ceiling_args(&link->options.ceiling),
+			error);
 	if (r < 0) {
 		coop_close(*ret);
 		*ret = NULL;

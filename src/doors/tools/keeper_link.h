@@ -4,11 +4,13 @@
 
 #include <stdbool.h>
 
+#include "doors/tools/ceiling.h"
 #include "doors/tools/host.h"
 
 struct coop_keeper_link_options {
 	bool private_keeper; /* one of its own, which ends with it */
 	const char *agent; /* act as this agent below; NULL: as whoever the token or socket says */
+	struct coop_door_ceiling ceiling; /* of every connection; its texts outlive the link */
 };
 
 struct coop_keeper_link;

@@ -25,7 +25,8 @@ struct program {
 
 static int usage(FILE *out)
 {
-	(void)fputs("usage: coop-tool [--profile P] [--workspace DIR] [--cwd DIR] [--session ID] "
+	(void)fputs("usage: coop-tool [--profile P] [--workspace DIR | --no-workspace] [--cwd DIR] "
+		    "[--session ID] "
 		    "[--agent PATH] [--private] NAME [JSON]\n"
 		    "       coop-tool --list [--json]\n"
 		    "       coop-tool --screen [--json] ID\n",

@@ -1,0 +1,52 @@
+/* The ceiling of a connection: what a person configured for a door bounds all that comes through
+ * it, whoever it acts as. A door names its ceiling once, after it has logged in and before it asks
+ * for anything; from then on the ceiling is one more of those that are merged. */
+#ifndef COOP_KEEPER_CEILING_H
+#define COOP_KEEPER_CEILING_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "keeper/agent_sandbox.h"
+#include "sandbox/policy.h"
+
+struct coop_agent;
+struct coop_agent_settings;
+struct coop_ceiling;
+struct coop_conn;
+struct coop_draft;
+struct coop_process;
+struct coop_request;
+
+/* All ceilings of one spawn, the operator's aside. `list` points into `own`: it is not copied. */
+struct coop_ceilings {
+	const struct coop_sandbox_policy *list[COOP_AGENT_CEILINGS_MAX + 2];
+	size_t count;
+	struct coop_sandbox_policy own; /* the connection's, as it is for this agent; borrowed */
+};
+
+/* Those in force for a draft: its agent's, and its connection's last. They live as long as nobody's
+ * settings change. */
+void coop_ceilings_find(const struct coop_draft *draft, struct coop_ceilings *ret);
+
+/* Takes away from a merged policy what the connection's ceiling does not have and no list says. */
+void coop_ceiling_apply(const struct coop_conn *conn, struct coop_sandbox_policy *policy);
+
+/* Nothing that `args` give an agent may be wider than the ceiling of whoever gives it. 0, or the
+ * error filled, here and below. */
+int coop_ceiling_check_gift(const struct coop_conn *conn,
+			    const struct coop_agent_settings *settings, const json_t *args,
+			    struct coop_err *err);
+/* Nobody gets a token for an agent whose folders lie outside of his ceiling. */
+int coop_ceiling_check_token(const struct coop_conn *conn, const struct coop_agent *agent,
+			     struct coop_err *err);
+/* What runs with more than the ceiling allows takes no input through this connection. */
+int coop_ceiling_check_input(const struct coop_conn *conn, const struct coop_process *process,
+			     struct coop_err *err);
+
+void coop_ceiling_free(struct coop_ceiling *ceiling);
+
+void coop_op_ceiling(struct coop_request *request);
+
+#endif
