@@ -142,7 +142,7 @@ class RuntimeSocket(WebSocket):
             # Whoever asks from behind the end is told the end, with the number that it has.
             if event.cursor != self.next and not (event.cursor < self.next and not self.events):
                 raise Broken(f"exit has cursor {event.cursor}, {self.next} should be next")
-            self._check_exit(message)
+            self._check_exit(message, self.gaps)
             self.exit = message
         elif event.cursor != self.next:
             raise Broken(f"cursor {event.cursor} instead of {self.next}")
@@ -154,13 +154,16 @@ class RuntimeSocket(WebSocket):
         self.events.append(event)
 
     @staticmethod
-    def _check_exit(message):
+    def _check_exit(message, gaps):
         if not whole(message.get("exit_code")) or message.get("status") not in STATUSES[1:] or "error" not in message:
             raise Broken(f"exit {message}")
         error = message["error"]
         if error is not None and (not isinstance(error, str) or not error):
             raise Broken(f"exit {message}")
-        if error is not None and message["status"] == "succeeded" or error is None and message["status"] in ("killed", "timed_out"):
+        # What was lost on the way here is told, whatever the end was; clients know nothing of gaps.
+        if bool(gaps) != (error is not None and error.endswith(" bytes of output were lost")):
+            raise Broken(f"exit {message} after {gaps}")
+        if error is not None and message["status"] == "succeeded" and not gaps or error is None and message["status"] in ("killed", "timed_out"):
             raise Broken(f"exit {message}")
         if (message["status"] == "succeeded") != (message["exit_code"] == 0):
             raise Broken(f"exit {message}")

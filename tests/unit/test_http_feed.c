@@ -335,6 +335,11 @@ size_t coop_ws_pending(const struct coop_ws *ws)
 	return coop_buf_size(&ws->queue);
 }
 
+void coop_ws_expect_little(struct coop_ws *ws)
+{
+	(void)ws;
+}
+
 void coop_ws_close(struct coop_ws *ws, unsigned code, const char *reason)
 {
 	(void)reason;

@@ -65,6 +65,7 @@ const struct cli_verb cli_verb_keeper = {
 		"  login_max_connections  of those, that have not logged in (256)\n"
 		"  login_timeout_ms       how long they may wait with it (10 s)\n"
 		"  hold_idle_ms           how long a process waits for a reader that takes nothing "
+		"(10 s)\n"
 		"  spool_stream_bytes     the most that one stream puts into a file (64 MiB)\n"
 		"  spool_total_bytes      the most that all of a user's do (1 GiB)\n"
 		"  idle_exit_ms           a keeper started on demand leaves after so long with "

@@ -31,6 +31,13 @@ const char *coop_feed_name(const struct coop_feed *feed); /* the clients' */
 
 /* Sends events from `since` on to the WebSocket, then the exit, and then closes it. `started` must have been sent. NULL without memory. */
 struct coop_feed_reader *coop_feed_read(struct coop_feed *feed, struct coop_ws *ws, uint64_t since);
+/* The process waits for this reader rather than lose output: `hold` as the keeper gave it, or none.
+ * */
+void coop_feed_reader_hold(struct coop_feed_reader *reader, const json_t *hold);
+/* The same right, of one that has become nobody's. */
+void coop_feed_hold_give_up(struct coop_user *user, const char *id, const json_t *hold);
+/* The client has taken something, however little. */
+void coop_feed_reader_taking(struct coop_feed_reader *reader);
 /* The WebSocket takes more. */
 void coop_feed_reader_writable(struct coop_feed_reader *reader);
 /* The WebSocket is gone. NULL is fine. */

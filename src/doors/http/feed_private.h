@@ -41,6 +41,15 @@ struct coop_feed {
 	uint64_t retry_ms, waited_ms;
 };
 
+/* The right of a reader that its process waits for; see feed_hold.c. */
+struct coop_feed_hold {
+	uint64_t number;                  /* the keeper's; 0: it has none */
+	uint64_t cursor, passed;          /* what the keeper knows of */
+	uint64_t step_bytes, step_events; /* it is told after so many */
+	uint64_t idle_ms, told_ms;
+	struct coop_user_call *call; /* one at a time */
+};
+
 struct coop_feed_reader {
 	struct coop_feed *feed; /* held */
 	struct coop_ws *ws;
@@ -49,6 +58,10 @@ struct coop_feed_reader {
 	uint64_t bytes;  /* of all events before it */
 	uint64_t block,
 		offset; /* the frame of `cursor` is there, in the block that begins with event `block` */
+	uint64_t passed; /* bytes that it has been sent, about */
+	uint64_t lost;   /* bytes that it has not, as far as their number is known */
+	bool lost_more;  /* and others */
+	struct coop_feed_hold hold;
 	struct coop_user_call *read;
 	struct coop_buf chunks; /* what the read has brought so far */
 	bool behind;            /* it reads by itself */
@@ -72,6 +85,10 @@ void coop_feed_dismiss(struct coop_feed *feed, unsigned code, const char *reason
 
 /* Sends a reader what there is and its socket takes. */
 void coop_feed_reader_pump(struct coop_feed_reader *reader);
+/* It has been sent more: the keeper is told, if it is time. */
+void coop_feed_hold_moved(struct coop_feed_reader *reader);
+/* The process need not wait for it any more. */
+void coop_feed_hold_end(struct coop_feed_reader *reader);
 /* Unlinks and frees. */
 void coop_feed_reader_free(struct coop_feed_reader *reader);
 

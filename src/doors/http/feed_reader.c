@@ -39,9 +39,13 @@ static void send_gap(struct coop_feed_reader *reader, uint64_t to, uint64_t byte
 	char text[160], lost[24] = "null";
 
 	if (bytes != COOP_FEED_UNKNOWN && reader->bytes != COOP_FEED_UNKNOWN &&
-	    bytes >= reader->bytes)
+	    bytes >= reader->bytes) {
+		reader->lost += bytes - reader->bytes;
 		(void)snprintf(lost, sizeof lost, "%llu",
 			       (unsigned long long)(bytes - reader->bytes));
+	} else {
+		reader->lost_more = true;
+	}
 	int size =
 		snprintf(text, sizeof text,
 			 "{\"type\":\"gap\",\"from_cursor\":%llu,\"to_cursor\":%llu,\"bytes\":%s}",
@@ -61,6 +65,7 @@ static void send_block(struct coop_feed_reader *reader, const struct coop_feed_b
 
 	if (bytes != COOP_FEED_UNKNOWN && reader->bytes != COOP_FEED_UNKNOWN)
 		counts_of(reader)->output_bytes += bytes - reader->bytes;
+	reader->passed += (size - from) / 4 * 3; /* as much as base64 holds, about */
 	reader->block = block->first;
 	reader->offset = size;
 	reader->cursor = block->next;
@@ -68,12 +73,39 @@ static void send_block(struct coop_feed_reader *reader, const struct coop_feed_b
 	coop_ws_send_shared(reader->ws, block->data, from, size);
 }
 
+/* The exit of a reader that lost something. Clients that know nothing of gaps show its `error`.
+ * NULL without memory. */
+static char *exit_with_loss(const struct coop_feed_reader *reader)
+{
+	const struct coop_buf *text = &reader->feed->exit;
+	json_t *exit = json_loadb((const char *)coop_buf_front(text), coop_buf_size(text), 0, NULL);
+	const char *error = json_string_value(json_object_get(exit, "error"));
+	char lost[64] = "an unknown number of";
+
+	if (reader->lost)
+		(void)snprintf(lost, sizeof lost, "%s%llu", reader->lost_more ? "more than " : "",
+			       (unsigned long long)reader->lost);
+	int r = json_object_set_new(exit, "error",
+				    json_sprintf("%s%s%s bytes of output were lost",
+						 error ? error : "", error ? "; " : "", lost));
+	char *dumped = r == 0 ? json_dumps(exit, JSON_COMPACT) : NULL;
+	json_decref(exit);
+	return dumped;
+}
+
 static void send_exit(struct coop_feed_reader *reader)
 {
 	const struct coop_buf *text = &reader->feed->exit;
+	bool lost = reader->lost || reader->lost_more;
+	COOP_AUTO_FREE char *told = lost ? exit_with_loss(reader) : NULL;
 
 	reader->over = true;
-	coop_ws_send_text(reader->ws, (const char *)coop_buf_front(text), coop_buf_size(text));
+	coop_feed_hold_end(reader);
+	if (told)
+		coop_ws_send_text(reader->ws, told, strlen(told));
+	else
+		coop_ws_send_text(reader->ws, (const char *)coop_buf_front(text),
+				  coop_buf_size(text));
 	if (!reader->gone)
 		coop_ws_close_after(reader->ws, CLOSE_AFTER_MS, COOP_WS_NORMAL, "");
 }
@@ -129,6 +161,7 @@ static int send_run(struct coop_feed_reader *reader, size_t from, size_t to)
 		block->size += (size_t)(coop_feed_frame_write(window, &chunk, place) - place);
 		reader->cursor = chunk.cursor + 1;
 		reader->bytes = plus(reader->bytes, chunk.size);
+		reader->passed += chunk.size;
 		counts_of(reader)->output_bytes += chunk.size;
 	}
 	coop_ws_send_shared(reader->ws, block, 0, block->size);
@@ -345,6 +378,7 @@ void coop_feed_reader_pump(struct coop_feed_reader *reader)
 		coop_feed_follow(feed, 0, 0);
 	while (!reader->gone && coop_ws_pending(reader->ws) < PENDING_MAX && step(reader))
 		;
+	coop_feed_hold_moved(reader);
 }
 
 struct coop_feed_reader *coop_feed_read(struct coop_feed *feed, struct coop_ws *ws, uint64_t since)
@@ -393,6 +427,7 @@ void coop_feed_reader_free(struct coop_feed_reader *reader)
 	struct coop_feed *feed = reader->feed;
 
 	coop_user_drop(reader->read);
+	coop_feed_hold_end(reader);
 	coop_buf_clear(&reader->chunks);
 	if (reader->prev)
 		reader->prev->next = reader->next;

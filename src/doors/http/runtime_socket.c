@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "doors/http/feed.h"
 #include "doors/http/gateway.h"
+#include "doors/http/refusal.h"
 #include "doors/http/runtime_ask.h"
 #include "doors/http/runtime_frame.h"
 #include "doors/http/runtime_inbox.h"
@@ -92,13 +93,17 @@ static void say_started(struct coop_socket *socket, const struct coop_process_vi
 
 /* Hands over to the feed. The client may go at any moment of this. */
 static void connect_process(struct coop_socket *socket, const struct coop_process_view *view,
-			    uint64_t since)
+			    uint64_t since, const json_t *hold)
 {
 	struct coop_feed *feed = coop_feed_get(socket->gateway, socket->user, view);
 
 	/* The keeper is asked first: it works while we write. Nothing comes of it before the client has been told. */
 	if (feed && socket->ws)
 		socket->reader = coop_feed_read(feed, socket->ws, since);
+	if (socket->reader)
+		coop_feed_reader_hold(socket->reader, hold);
+	else
+		coop_feed_hold_give_up(socket->user, view->id, hold);
 	say_started(socket, view);
 	if (socket->ws && !socket->reader)
 		coop_ws_close(socket->ws, COOP_WS_INTERNAL, "out of memory");
@@ -113,10 +118,10 @@ static void connect_process(struct coop_socket *socket, const struct coop_proces
 }
 
 void coop_socket_started(struct coop_socket *socket, const struct coop_process_view *view,
-			 uint64_t since)
+			 uint64_t since, const json_t *hold)
 {
 	socket->state = COOP_SOCKET_LIVE;
-	connect_process(socket, view, since);
+	connect_process(socket, view, since, hold);
 }
 
 void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view)
@@ -202,6 +207,14 @@ static void on_writable(struct coop_ws *ws)
 		coop_feed_reader_writable(socket->reader);
 }
 
+static void on_taking(struct coop_ws *ws)
+{
+	const struct coop_socket *socket = coop_ws_context(ws);
+
+	if (socket->reader)
+		coop_feed_reader_taking(socket->reader);
+}
+
 static void on_over(struct coop_ws *ws)
 {
 	struct coop_socket *socket = coop_ws_context(ws);
@@ -219,7 +232,7 @@ static void on_over(struct coop_ws *ws)
 }
 
 static const struct coop_ws_behaviour behaviour = {
-	.message = on_message, .writable = on_writable, .over = on_over};
+	.message = on_message, .writable = on_writable, .taking = on_taking, .over = on_over};
 
 /* The WebSocket of an upgrade, held, with nothing said yet. NULL: the client is gone or has been refused. */
 static struct coop_socket *open_socket(struct coop_http_exchange *exchange,
@@ -270,26 +283,73 @@ void coop_runtime_start(struct coop_http_exchange *exchange)
 struct attach {
 	struct coop_ask ask;
 	uint64_t since;
+	bool lossless;
+	json_t *record; /* until the process waits for the client */
 };
+
+static void clear_attach(struct coop_ask *ask)
+{
+	json_decref(((struct attach *)ask)->record);
+}
+
+/* From here on the exchange is over, and `ask` with it. */
+static void attach_to(struct coop_ask *ask, const struct coop_process_view *view,
+		      const json_t *hold)
+{
+	uint64_t since = ((struct attach *)ask)->since;
+	struct coop_user *user = coop_user_ref(ask->exchange->user);
+	struct coop_socket *socket = open_socket(ask->exchange, COOP_SOCKET_LIVE);
+
+	if (socket) {
+		coop_socket_started(socket, view, since, hold);
+		coop_socket_let_go(socket);
+	} else {
+		coop_feed_hold_give_up(user, view->id, hold);
+	}
+	coop_user_unref(user);
+}
+
+static void on_held(struct coop_ask *ask, const json_t *result)
+{
+	json_t *record = json_incref(((struct attach *)ask)->record);
+	struct coop_process_view view;
+
+	if (coop_process_view_read(&view, record))
+		attach_to(ask, &view, json_object_get(result, "hold"));
+	json_decref(record);
+}
+
+/* The process is there, and this one may look at it: it is told that no more is to be had. */
+static void on_not_held(struct coop_ask *ask, const struct coop_error *error)
+{
+	if (!strcmp(error->code, "not_owner"))
+		coop_http_refuse(ask->exchange, 403, "forbidden",
+				 "lossless is for the owner of the process");
+	else
+		coop_refuse_with(ask->exchange, error);
+}
 
 static void on_status(struct coop_ask *ask, const json_t *result)
 {
 	struct attach *attach = (struct attach *)ask;
-	uint64_t since = attach->since;
 	struct coop_process_view view;
 
 	if (!coop_ask_view(ask, result, &view))
 		return;
-	/* From here on the exchange is over, and `ask` with it. */
-	struct coop_socket *socket = open_socket(ask->exchange, COOP_SOCKET_LIVE);
-	if (!socket)
+	if (!attach->lossless) {
+		attach_to(ask, &view, NULL);
 		return;
-	coop_socket_started(socket, &view, since);
-	coop_socket_let_go(socket);
+	}
+	attach->record = json_incref(json_object_get(result, "process"));
+	ask->failed = on_not_held;
+	coop_ask(ask, "hold",
+		 json_pack("{s:s,s:I}", "id", view.id, "cursor", (json_int_t)attach->since),
+		 on_held);
 }
 
 void coop_runtime_connect(struct coop_http_exchange *exchange)
 {
+	bool lossless = false;
 	uint64_t since = 0;
 
 	if (coop_query_uint(exchange->query, "since", CURSOR_MAX, &since) < 0) {
@@ -297,9 +357,16 @@ void coop_runtime_connect(struct coop_http_exchange *exchange)
 				 "since must be the number of an event, 0 or more");
 		return;
 	}
+	if (coop_query_bool(exchange->query, "lossless", &lossless) < 0) {
+		coop_http_refuse(exchange, 400, "invalid_argument",
+				 "lossless must be true or false");
+		return;
+	}
 	struct attach *attach = coop_ask_new(exchange, sizeof *attach);
 	if (!attach)
 		return;
+	attach->ask.clear = clear_attach;
 	attach->since = since;
+	attach->lossless = lossless;
 	coop_ask_process(&attach->ask, on_status);
 }

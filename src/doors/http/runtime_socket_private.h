@@ -39,9 +39,10 @@ struct coop_socket {
 /* Begins to start a process. `message` is the start message. */
 void coop_socket_spawn(struct coop_socket *socket, const json_t *message);
 
-/* Says `started` and connects the process with the client. */
+/* Says `started` and connects the process with the client, for which it waits if there is a `hold`
+ * of the keeper's. */
 void coop_socket_started(struct coop_socket *socket, const struct coop_process_view *view,
-			 uint64_t since);
+			 uint64_t since, const json_t *hold);
 /* Says `started` and, at once, that it has ended. */
 void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view);
 /* Says `error`, and closes. */

@@ -150,7 +150,7 @@ static void on_spawned(void *user, uint64_t request, int status, const char *jso
 	if (status == 0) {
 		json_t *result = json_loads(json, 0, NULL);
 		if (coop_process_view_read(&view, json_object_get(result, "process")))
-			coop_socket_started(socket, &view, 0);
+			coop_socket_started(socket, &view, 0, json_object_get(result, "hold"));
 		else
 			coop_socket_refuse(socket, "internal", "out of memory", COOP_WS_INTERNAL);
 		json_decref(result);

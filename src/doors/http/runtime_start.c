@@ -186,6 +186,7 @@ json_t *coop_start_read(const json_t *message, char ret_error[COOP_START_ERROR_M
 	    read_text(&start, "tag", "tag") == 0 && read_input(&start) == 0 &&
 	    read_timeout(&start) == 0 && read_id(&start) == 0 &&
 	    set(&start, "lease", json_string("awaited")) == 0 &&
+	    set(&start, "hold", json_true()) == 0 &&
 	    set(&start, "record_failure", json_true()) == 0)
 		return start.args;
 	json_decref(start.args);

@@ -1,9 +1,12 @@
 #include "doors/http/ws.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <wslay/wslay.h>
 
 #include "base/base64.h"
@@ -16,6 +19,8 @@
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #define CLOSE_MS 2000u
+/* Bytes that the kernel takes ahead of a client whose progress matters. */
+#define UNSENT_MAX (128 << 10)
 
 struct coop_ws {
 	struct coop_conn *conn;
@@ -259,6 +264,8 @@ void coop_ws_writable(struct coop_conn *conn)
 	struct coop_ws *ws = conn->ws;
 
 	start_timer(ws);
+	if (!ws->over && !ws->closing && ws->behaviour->taking)
+		ws->behaviour->taking(ws);
 	if (!ws->over && !ws->closing && conn->out.bytes < COOP_WS_LOW && ws->behaviour->writable)
 		ws->behaviour->writable(ws);
 }
@@ -338,6 +345,13 @@ void coop_ws_send_shared(struct coop_ws *ws, struct coop_http_shared *block, siz
 size_t coop_ws_pending(const struct coop_ws *ws)
 {
 	return ws->conn->out.bytes;
+}
+
+void coop_ws_expect_little(struct coop_ws *ws)
+{
+	int bytes = UNSENT_MAX;
+
+	(void)setsockopt(ws->conn->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }
 
 void coop_ws_pause(struct coop_ws *ws)

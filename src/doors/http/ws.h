@@ -30,6 +30,8 @@ struct coop_ws_behaviour {
 	/* A whole message. Not called any more after coop_ws_close(). `data` ends with a NUL that is not counted. */
 	void (*message)(struct coop_ws *ws, bool text, const char *data, size_t size);
 	void (*writable)(struct coop_ws *ws);
+	/* The client has taken some of what waits, be it little. May be NULL. */
+	void (*taking)(struct coop_ws *ws);
 	/* The gateway is about to stop: say what must be said; it is closed with 1012 after that. May be NULL. */
 	void (*stopping)(struct coop_ws *ws);
 	/* The end, exactly once: free the context. Messages that came before a close frame have all been given. */
@@ -48,6 +50,9 @@ void coop_ws_send_shared(struct coop_ws *ws, struct coop_http_shared *block, siz
 			 size_t to);
 /* Bytes that wait to be sent. */
 size_t coop_ws_pending(const struct coop_ws *ws);
+
+/* Lets the kernel hold little of what waits, so that `taking` is called often for a slow client. */
+void coop_ws_expect_little(struct coop_ws *ws);
 
 /* No further messages until resumed; pings wait too. The bound on what a client may send ahead. */
 void coop_ws_pause(struct coop_ws *ws);
