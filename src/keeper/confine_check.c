@@ -9,20 +9,11 @@
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "policy/paths.h"
+#include "sandbox/protected.h"
 
 bool coop_grants_may_write(const struct coop_agent *agent)
 {
 	return agent == agent->keeper->main || coop_agent_workspace(agent);
-}
-
-/* What git keeps for itself is protected in the folder that it belongs to. */
-static bool in_repository(const char *path)
-{
-	for (const char *at = path; (at = strstr(at, "/.git")); at += strlen("/.git")) {
-		if (!at[5] || at[5] == '/')
-			return true;
-	}
-	return false;
 }
 
 /* Nobody's workspace: what would put the keeper, or all of somebody's affairs, into a command's hands. */
@@ -37,8 +28,9 @@ static int check_place(const struct coop_keeper *keeper, const struct coop_homes
 		why = "is the whole file system";
 	else if (coop_homes_has(homes, path))
 		why = "is the home folder itself";
-	else if (in_repository(path))
-		why = "lies in the .git of a repository, which is the folder above";
+	else if (coop_protected_repository(path))
+		why = "lies in the .git of a repository (or .hg, .jj, .sl), which is the folder "
+		      "above";
 	for (size_t i = 0; !why && i < sizeof own / sizeof own[0]; i++) {
 		if (*own[i] && (coop_path_within(own[i], path) || coop_path_within(path, own[i])))
 			why = "holds what belongs to the keeper";
@@ -110,12 +102,11 @@ static bool protected_in(const char *root, const char *const *list, const char *
 /* The list counts from an agent's roots, too: what it protects there is not to be had by naming it. */
 static int check_protected(const struct coop_draft *draft, const char *field, const char *path)
 {
-	static const char *const folders[] = {".git", ".vscode", ".idea", NULL};
 	const char *const *own = (const char *const *)draft->process->confine->policy.protect;
 
 	for (const struct coop_agent *agent = draft->agent; agent; agent = agent->parent) {
 		for (char *const *root = agent->settings.workspace; root && *root; root++) {
-			if (protected_in(*root, folders, path) ||
+			if (coop_protected_within(*root, path) ||
 			    (own && protected_in(*root, own, path)))
 				return coop_err_field(draft->err, COOP_BOUNDARY_ESCAPE, field,
 						      "%s %.300s is protected in the workspace "

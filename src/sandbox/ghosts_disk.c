@@ -183,6 +183,8 @@ static int make_one(int parent, const struct coop_ghost *ghost, const char *name
 			return open_made(parent, name, S_IFSOCK | 0444);
 		if (errno != EPERM && errno != EOPNOTSUPP)
 			return -errno;
+		if (ghost->never_folder)
+			return make_plain(parent, name, "");
 	}
 	return mkdirat(parent, name, 0755) < 0 ? -errno : open_made(parent, name, S_IFDIR | 0755);
 }
@@ -191,9 +193,17 @@ static int make_one(int parent, const struct coop_ghost *ghost, const char *name
  * work, or the name is taken. */
 static int link_socket(const struct coop_ghost_parent *parent, const char *name)
 {
+	char path[48];
+
 	if (parent->socket < 0)
 		return -ENOENT;
-	return linkat(parent->socket, "", parent->fd, name, AT_EMPTY_PATH) < 0 ? -errno : 0;
+	if (linkat(parent->socket, "", parent->fd, name, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno != ENOENT && errno != EPERM)
+		return -errno;
+	/* Kernels before 6.10 let only root link a descriptor, but anybody what /proc shows it as. */
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", parent->socket);
+	return linkat(AT_FDCWD, path, parent->fd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
 /* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. A folder with something in it is one

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-#define GHOST_ROOM 16
+#define GHOST_ROOM 48
 
 static struct coop_zone_entry *zones(const struct coop_builder *b, size_t *ret_count)
 {
@@ -219,16 +219,16 @@ bool coop_builder_missing(const struct coop_builder *b, const char *path)
 	return find_ghost(b, path) != NULL;
 }
 
-void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder)
+struct coop_ghost *coop_builder_ghost(struct coop_builder *b, const char *path, bool folder)
 {
 	struct coop_layout *out = b->out;
 
 	if (b->failed || b->degraded)
-		return;
+		return NULL;
 	struct coop_ghost *known = find_ghost(b, path);
 	if (known) {
 		known->folder |= folder;
-		return;
+		return known;
 	}
 	if (out->ghost_count == b->ghost_room) {
 		size_t room = b->ghost_room ? 2 * b->ghost_room : GHOST_ROOM;
@@ -236,25 +236,19 @@ void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder)
 			coop_mem_realloc(out->ghosts, room * sizeof *out->ghosts);
 		if (!grown) {
 			coop_builder_no_memory(b);
-			return;
+			return NULL;
 		}
 		out->ghosts = grown;
 		b->ghost_room = room;
 	}
 	char *copy = coop_mem_strdup(path);
-	if (copy)
-		out->ghosts[out->ghost_count++] =
-			(struct coop_ghost){.path = copy, .folder = folder};
-	else
+	if (!copy) {
 		coop_builder_no_memory(b);
-}
-
-void coop_builder_ghost_content(struct coop_builder *b, const char *path, const char *content)
-{
-	struct coop_ghost *ghost = find_ghost(b, path);
-
-	if (ghost)
-		ghost->content = content;
+		return NULL;
+	}
+	known = &out->ghosts[out->ghost_count++];
+	*known = (struct coop_ghost){.path = copy, .folder = folder};
+	return known;
 }
 
 void coop_builder_note(struct coop_builder *b, const char *format, ...)

@@ -40,6 +40,16 @@ struct coop_seal {
 	bool shallow;   /* hard links of what lies in it are not looked for */
 };
 
+/* What stands on disk for a name that is missing. A socket reads as an empty file inside; of all zeroes it is one for a name at the end,
+ * and an empty folder for one on the way. */
+struct coop_stand_in {
+	bool folder;       /* at the end, too */
+	bool flat;         /* on the way a socket does as well */
+	bool never_folder; /* not even on a file system that has no sockets */
+	const char *
+		content; /* at the end a plain file with that, which whoever reads it takes for nothing; static */
+};
+
 struct coop_builder {
 	const struct coop_layout_input *input;
 	struct coop_layout *out;
@@ -85,11 +95,10 @@ bool coop_builder_sealed(const struct coop_builder *b, const char *path, enum co
 /* Sorts, drops what others make needless, writes the operations. */
 void coop_builder_write_seals(struct coop_builder *b);
 
-void coop_builder_ghost(struct coop_builder *b, const char *path, bool folder);
+/* Asks for a placeholder. It, good until the next is asked for; NULL where there are none, or without memory. */
+struct coop_ghost *coop_builder_ghost(struct coop_builder *b, const char *path, bool folder);
 /* Whether one is asked for: it was looked for, and is not there. */
 bool coop_builder_missing(const struct coop_builder *b, const char *path);
-/* One that was asked for is to be a plain file; the content is static. */
-void coop_builder_ghost_content(struct coop_builder *b, const char *path, const char *content);
 
 /* Says why files are only partly protected. The first reason stays. */
 __attribute__((format(printf, 2, 3))) void coop_builder_note(struct coop_builder *b,
@@ -114,13 +123,16 @@ bool coop_layout_pivots_late(const struct coop_builder *b);
 /* layout_protect.c: deny_write and protected paths. */
 void coop_layout_protect(struct coop_builder *b);
 
-/* layout_git.c: what git reads by way of `.git` in that folder. */
+/* layout_git.c: what git reads by way of `.git` in that folder; and that it takes the folder itself for no repository. */
 void coop_layout_git(struct coop_builder *b, const char *root);
+
+/* layout_include.c: what a file of git's settings includes, and what that does. */
+void coop_layout_includes(struct coop_builder *b, const char *file);
 
 /* layout_seal.c: seals path, which begins with root; that has no links. Behind it there may be links and dots: all that can be written on
  * the way becomes pinned, what is missing there is held by a placeholder. */
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
-			 enum coop_seal_kind kind, bool folder);
+			 enum coop_seal_kind kind, struct coop_stand_in missing);
 
 /* layout_deny.c: deny_read, the keeper's own, sockets. */
 void coop_layout_deny(struct coop_builder *b);

@@ -39,7 +39,7 @@ static void deny_missing(struct coop_builder *b, const char *path)
 	}
 	if (!S_ISDIR(st.st_mode) || faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS) < 0)
 		return;
-	coop_builder_ghost(b, part, !last);
+	(void)coop_builder_ghost(b, part, !last);
 	coop_builder_seal(b, part, COOP_SEAL_COVER, COOP_OP_OPTIONAL);
 }
 
@@ -49,7 +49,7 @@ static void cover(struct coop_builder *b, const char *path, bool exists)
 
 	switch (coop_builder_zone(b, path, &top)) {
 	case COOP_ZONE_WRITABLE:
-		coop_layout_seal_in(b, top, path, COOP_SEAL_COVER, false);
+		coop_layout_seal_in(b, top, path, COOP_SEAL_COVER, (struct coop_stand_in){0});
 		break;
 	case COOP_ZONE_HOST:
 	case COOP_ZONE_READABLE:

@@ -34,7 +34,7 @@ static const char *place_in_tmp(struct coop_builder *b, const char *path)
 	coop_path_parent(disk, parent);
 	if (r == -ENOENT && coop_path_resolve(parent, real, &exists) == 0 && exists &&
 	    !strcmp(real, parent))
-		coop_builder_ghost(b, disk, false);
+		(void)coop_builder_ghost(b, disk, false);
 	return NULL;
 }
 
@@ -67,7 +67,7 @@ static const char *place(struct coop_builder *b, const char *path)
 		       "/tmp are";
 	if (coop_builder_sealed(b, path, COOP_SEAL_READONLY))
 		return "is protected";
-	coop_builder_ghost(b, path, false);
+	(void)coop_builder_ghost(b, path, false);
 	return NULL;
 }
 

@@ -14,6 +14,7 @@
 
 struct search {
 	struct coop_builder *b;
+	const char *root;
 	size_t budget; /* folders that may still be looked at */
 };
 
@@ -49,12 +50,41 @@ static bool path_from(const char *folder, const char *name, char *ret)
 	return n > 0 && (size_t)n < COOP_PATH_SIZE;
 }
 
-static void seal_part(struct coop_builder *b, const char *folder, const char *name, bool is_folder)
+static const struct coop_stand_in a_socket = {0}, a_folder = {.folder = true},
+				  a_name = {.never_folder = true};
+/* Files that git reads where it finds them, and which must then change nothing: "." is the folder itself. */
+static const struct coop_stand_in a_dot = {.content = ".\n"}, an_empty_file = {.content = ""};
+
+static void seal_part(const struct search *search, const char *folder, const char *name,
+		      struct coop_stand_in missing)
 {
 	char path[COOP_PATH_SIZE];
 
+	/* What lies in the root, as nearly all does, needs no look at the way to it. */
 	if (coop_path_join(folder, name, path) == 0)
-		coop_layout_seal_in(b, "/", path, COOP_SEAL_READONLY, is_folder);
+		coop_layout_seal_in(search->b,
+				    coop_path_below(path, search->root) ? search->root : "/", path,
+				    COOP_SEAL_READONLY, missing);
+}
+
+/* What leads to other settings. */
+static void seal_ways(const struct search *search, const char *folder)
+{
+	seal_part(search, folder, "commondir", a_dot);
+	seal_part(search, folder, "config.worktree", an_empty_file);
+}
+
+static void seal_settings(const struct search *search, const char *folder)
+{
+	static const char *const files[] = {"config", "config.worktree"};
+	char path[COOP_PATH_SIZE];
+
+	seal_part(search, folder, "hooks", a_folder);
+	seal_part(search, folder, "config", a_socket);
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		if (coop_path_join(folder, files[i], path) == 0)
+			coop_layout_includes(search->b, path);
+	}
 }
 
 /* Where `commondir` says that hooks and settings are. A placeholder says nothing. */
@@ -74,17 +104,13 @@ static void seal_repository(struct search *search, const char *folder, int depth
 	struct coop_builder *b = search->b;
 	char common[COOP_PATH_SIZE];
 
-	seal_part(b, folder, "commondir", false);
-	seal_part(b, folder, "config.worktree", false);
+	seal_ways(search, folder);
 	if (!common_folder(b, folder, common)) {
-		seal_part(b, folder, "hooks", true);
-		seal_part(b, folder, "config", false);
+		seal_settings(search, folder);
 		seal_nested(search, folder, depth);
 	} else if (depth < DEPTH_MAX) {
-		seal_part(b, common, "commondir", false);
-		seal_part(b, common, "config.worktree", false);
-		seal_part(b, common, "hooks", true);
-		seal_part(b, common, "config", false);
+		seal_ways(search, common);
+		seal_settings(search, common);
 		seal_nested(search, common, depth + 1);
 	}
 }
@@ -118,8 +144,7 @@ static void seal_all_in(struct search *search, const char *folder, bool worktree
 		}
 		search->budget--;
 		if (worktrees) {
-			seal_part(b, path, "commondir", false);
-			seal_part(b, path, "config.worktree", false);
+			seal_ways(search, path);
 		} else if (is_repository(path)) {
 			seal_repository(search, path, depth + 1);
 		} else {
@@ -145,12 +170,46 @@ static void seal_nested(struct search *search, const char *folder, int depth)
 		seal_all_in(search, path, false, depth);
 }
 
+static bool there(const struct coop_builder *b, const char *folder, const char *name)
+{
+	char path[COOP_PATH_SIZE];
+	struct stat st;
+
+	return coop_path_join(folder, name, path) == 0 && coop_builder_look(b, path, &st) == 0;
+}
+
+/* The folder itself is a repository without a `.git`, or could be made one: git takes any folder for one that has HEAD, objects and
+ * refs, the latter two perhaps where `commondir` says, and runs what its settings name. Nothing but one of those needs to be missing for
+ * good. HEAD will not do: while a file of that name stands there git takes the word for ambiguous and refuses `git diff HEAD`. Of the
+ * others `refs` is what projects have least. */
+static void seal_bare(struct search *search, const char *root)
+{
+	struct coop_builder *b = search->b;
+
+	/* A layer inside of a root takes what is written there away with it. */
+	if (coop_builder_zone(b, root, NULL) != COOP_ZONE_WRITABLE)
+		return;
+	bool refs = there(b, root, "refs");
+	if (refs && there(b, root, "objects") && is_repository(root)) {
+		seal_repository(search, root, 0);
+		return;
+	}
+	seal_part(search, root, "commondir", a_name);
+	if (!refs)
+		seal_part(search, root, "refs", a_name);
+	else if (!there(b, root, "objects"))
+		seal_part(search, root, "objects", a_name);
+	else
+		seal_settings(search, root);
+}
+
 void coop_layout_git(struct coop_builder *b, const char *root)
 {
-	struct search search = {.b = b, .budget = FOLDERS_MAX};
+	struct search search = {.b = b, .root = root, .budget = FOLDERS_MAX};
 	char path[COOP_PATH_SIZE], line[COOP_PATH_SIZE], folder[COOP_PATH_SIZE];
 	struct stat st;
 
+	seal_bare(&search, root);
 	if (coop_path_join(root, ".git", path) < 0 || coop_builder_look(b, path, &st) < 0 ||
 	    stat(path, &st) < 0)
 		return;

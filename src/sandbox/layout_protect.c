@@ -1,31 +1,25 @@
 /* What stays read-only inside writable roots. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sandbox/layout_builder.h"
+#include "sandbox/protected.h"
 
-/* Of `.git` the rest is in layout_git.c. */
-static const char *const defaults[] = {
-	".git/hooks",  ".git/config", ".git/commondir", ".git/config.worktree",
-	".gitmodules", ".gitconfig",  ".bashrc",        ".bash_profile",
-	".profile",    ".zshrc",      ".zprofile",      ".mcp.json",
-	".vscode",     ".idea",
-};
-
-/* Folders by nature, should they be missing. */
-static bool names_folder(const char *path)
+/* What the operator and requests name may be a folder by its nature, should it be missing. */
+static struct coop_stand_in stand_in(const char *path)
 {
 	static const char *const names[] = {".git", "hooks", ".vscode", ".idea"};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	struct coop_stand_in missing = {0};
 
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		if (!strcmp(name, names[i]))
-			return true;
-	}
-	return false;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		missing.folder |= !strcmp(name, names[i]);
+	return missing;
 }
 
-static void protect_in(struct coop_builder *b, const char *root, const char *name)
+static void protect_in(struct coop_builder *b, const char *root, const char *name,
+		       struct coop_stand_in missing)
 {
 	char path[COOP_PATH_SIZE];
 	const char *top;
@@ -34,21 +28,36 @@ static void protect_in(struct coop_builder *b, const char *root, const char *nam
 		return;
 	/* A tree or layer inside may have taken its place. */
 	if (coop_builder_zone(b, path, &top) == COOP_ZONE_WRITABLE)
-		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, names_folder(name));
+		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, missing);
+}
+
+static void protect_row(struct coop_builder *b, const char *root, const struct coop_protected *row)
+{
+	struct coop_stand_in missing = {.folder = row->folder,
+					.flat = strncmp(row->name, ".git/", 5) != 0,
+					.content = row->content};
+	char path[COOP_PATH_SIZE];
+	struct stat st;
+
+	if (row->held || (coop_path_join(root, row->name, path) == 0 &&
+			  coop_builder_look(b, path, &st) != -ENOENT))
+		protect_in(b, root, row->name, missing);
 }
 
 static void protect_root(struct coop_builder *b, const char *root)
 {
 	const struct coop_sandbox_policy *policy = b->input->policy;
+	size_t count;
+	const struct coop_protected *rows = coop_protected_rows(&count);
 
 	if (!policy->protect_replaces) {
-		for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
-			protect_in(b, root, defaults[i]);
+		for (size_t i = 0; i < count; i++)
+			protect_row(b, root, &rows[i]);
 		coop_layout_git(b, root);
 	}
 	for (char *const *p = policy->protect; p && *p; p++) {
 		if (**p != '/')
-			protect_in(b, root, *p);
+			protect_in(b, root, *p, stand_in(*p));
 	}
 }
 
@@ -62,14 +71,14 @@ static void protect_absolute(struct coop_builder *b, const char *given)
 	if (coop_path_expand(given, b->input->home, path) < 0 || !coop_path_normal(path))
 		return;
 	if (coop_builder_zone(b, path, &top) == COOP_ZONE_WRITABLE) {
-		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, names_folder(path));
+		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, stand_in(path));
 		return;
 	}
 	if (coop_path_resolve(path, real, &exists) < 0)
 		return;
 	enum coop_zone zone = coop_builder_zone(b, real, &top);
 	if (zone == COOP_ZONE_WRITABLE)
-		coop_layout_seal_in(b, "/", path, COOP_SEAL_READONLY, names_folder(real));
+		coop_layout_seal_in(b, "/", path, COOP_SEAL_READONLY, stand_in(real));
 	else if (zone == COOP_ZONE_LAYER && exists)
 		coop_builder_seal(b, real, COOP_SEAL_READONLY, COOP_OP_OPTIONAL);
 }
@@ -82,7 +91,7 @@ static void protect_alias(void *context, const char *alias)
 
 	if (coop_path_normal(alias) && coop_builder_zone(b, alias, &top) == COOP_ZONE_WRITABLE &&
 	    !coop_builder_sealed(b, alias, COOP_SEAL_READONLY))
-		coop_layout_seal_in(b, top, alias, COOP_SEAL_READONLY, false);
+		coop_layout_seal_in(b, top, alias, COOP_SEAL_READONLY, (struct coop_stand_in){0});
 }
 
 /* Seals grow while they are looked at: those that were there at the start count. */

@@ -11,34 +11,30 @@
 struct way {
 	struct coop_builder *b;
 	enum coop_seal_kind kind;
-	bool folder; /* what is missing at the end is one */
+	struct coop_stand_in missing;
 	int links;
 	uint32_t flags;
 	char at[COOP_PATH_SIZE];   /* without links */
 	char rest[COOP_PATH_SIZE]; /* as it was written */
 };
 
-/* Files that git reads where it finds them, and which must then change nothing: "." is the folder itself. */
-static const char *plain_content(const char *path)
-{
-	const char *name = strrchr(path, '/') + 1;
-
-	return !strcmp(name, "commondir") ? ".\n" : !strcmp(name, "config.worktree") ? "" : NULL;
-}
-
 /* Inside, a placeholder that is no folder reads as an empty file: most programs know no better than to open it. */
-static void hold_missing(struct way *way, const char *path, bool folder)
+static void hold_missing(struct way *way, const char *path)
 {
 	struct coop_builder *b = way->b;
-	const char *content = folder || way->kind == COOP_SEAL_COVER ? NULL : plain_content(path);
+	const struct coop_stand_in *missing = &way->missing;
+	bool end = !*way->rest, folder = end ? missing->folder : !missing->flat;
+	const char *content = end && way->kind != COOP_SEAL_COVER ? missing->content : NULL;
 	enum coop_seal_kind kind = way->kind;
 	uint32_t flags = COOP_OP_OPTIONAL;
 
-	coop_builder_ghost(b, path, folder);
-	if (content)
-		coop_builder_ghost_content(b, path, content);
-	else if (!folder && !b->degraded)
+	struct coop_ghost *ghost = coop_builder_ghost(b, path, folder);
+	if (ghost && content && !folder)
+		ghost->content = content;
+	else if (ghost && !folder)
 		kind = COOP_SEAL_COVER;
+	if (ghost)
+		ghost->never_folder |= missing->never_folder;
 	if (kind == COOP_SEAL_COVER)
 		flags |= COOP_OP_ABSENT;
 	coop_builder_seal(b, path, kind, flags);
@@ -106,7 +102,7 @@ static bool step(struct way *way, const char *name)
 		if (writable && r != -ENOENT)
 			coop_builder_seal(b, way->at, COOP_SEAL_READONLY, 0);
 		else if (writable)
-			hold_missing(way, path, *way->rest || way->folder);
+			hold_missing(way, path);
 		return false;
 	}
 	if (S_ISLNK(st.st_mode)) {
@@ -126,9 +122,9 @@ static bool step(struct way *way, const char *name)
 }
 
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
-			 enum coop_seal_kind kind, bool folder)
+			 enum coop_seal_kind kind, struct coop_stand_in missing)
 {
-	struct way way = {.b = b, .kind = kind, .folder = folder};
+	struct way way = {.b = b, .kind = kind, .missing = missing};
 	char name[COOP_PATH_SIZE];
 
 	(void)snprintf(way.at, sizeof way.at, "%s", root);

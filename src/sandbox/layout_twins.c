@@ -167,7 +167,7 @@ static void find(struct twins *twins, const char *root, const char *path, const 
 		return;
 	/* A home inside the root has a layer of its own, in which writing does no harm. */
 	if (coop_builder_zone(twins->b, path, &root) == COOP_ZONE_WRITABLE)
-		coop_layout_seal_in(twins->b, root, path, twin->kind, false);
+		coop_layout_seal_in(twins->b, root, path, twin->kind, (struct coop_stand_in){0});
 	else if (twin->kind == COOP_SEAL_COVER)
 		coop_builder_seal(twins->b, path, COOP_SEAL_COVER, COOP_OP_OPTIONAL);
 }

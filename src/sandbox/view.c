@@ -16,7 +16,8 @@ void coop_view_init(struct coop_view *view)
 				   .root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
 				   .makeable = -1,
 				   .covers = -1,
-				   .files = -1};
+				   .files = -1,
+				   .beside = -1};
 	view->old_root = view->root;
 }
 
@@ -373,6 +374,8 @@ int coop_view_build(struct coop_view *view, const struct coop_plan_op *ops, uint
 {
 	if (view->root < 0)
 		return -EMFILE;
+	/* What was found for other operations may be covered by now. */
+	view->beside_path = NULL;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct coop_plan_op *op = &ops[i];
 		*ret_failed = i;

@@ -4,6 +4,7 @@
 #define COOP_SANDBOX_VIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sandbox/plan.h"
@@ -21,6 +22,10 @@ struct coop_view {
 	int files;  /* what was injected; -1: nothing yet */
 	unsigned file_count;
 	bool empty_root;
+	/* The folder that the last name lay in which is only not to be made; -1: none. Most of those lie side by side. */
+	int beside;
+	const char *beside_path; /* of that name */
+	size_t beside_size;      /* of the folder's path in it */
 	/* Folders that were covered by something private, and still are sources. */
 	struct {
 		const char *path;

@@ -9,6 +9,7 @@
 #include "sandbox/view.h"
 
 #define NUMBER_MAX 24
+#define PATH_BYTES 4096
 #define SHM_SIZE "64m"
 /* Room for the files that are injected, which the keeper bounds, and for what covers others. */
 #define COVERS_SIZE ((17u << 20) + 65536u)
@@ -215,8 +216,51 @@ int coop_view_console(struct coop_view *view)
 	return coop_view_put(tree, target);
 }
 
+/* The folder that path lies in, looked up once for all that follow in it. An fd, which stays the view's, or -errno. */
+static int beside(struct coop_view *view, const char *path, size_t size)
+{
+	char folder[PATH_BYTES];
+
+	if (view->beside_path && view->beside_size == size &&
+	    !memcmp(view->beside_path, path, size))
+		return view->beside;
+	if (size >= sizeof folder)
+		return -ENAMETOOLONG;
+	if (view->beside >= 0)
+		(void)close(view->beside);
+	memcpy(folder, path, size);
+	folder[size] = 0;
+	view->beside = coop_view_target(view, folder);
+	view->beside_path = view->beside < 0 ? NULL : path;
+	view->beside_size = size;
+	return view->beside;
+}
+
+/* A name that is only not to be made, and mostly one of many: a placeholder stands there, which is no folder. -ENOTDIR: it is one. */
+static int cover_name(struct coop_view *view, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	int folder = beside(view, path, (size_t)(name - path) - 1);
+
+	if (folder < 0 || view->covers < 0)
+		return folder < 0 ? folder : -EPROTO;
+	int tree = coop_open_tree(view->covers, "absent", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0)
+		return -errno;
+	/* No link is followed, here neither. */
+	int r = syscall(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH) < 0
+			? -errno
+			: 0;
+	(void)close(tree);
+	return r;
+}
+
 int coop_view_cover(struct coop_view *view, const struct coop_plan_op *op)
 {
+	int r = op->flags & COOP_OP_ABSENT ? cover_name(view, view->text + op->path) : -ENOTDIR;
+
+	if (r != -ENOTDIR)
+		return r;
 	int target = coop_view_target(view, view->text + op->path);
 	struct stat status;
 

@@ -50,7 +50,7 @@ allow_write = /var/tmp
             self.assertEqual((out, record["sandbox"]["workspace"], os.listdir(self.ws)), ("x\n", None, []))
         self.assertFalse((self.base / "ran").exists())
         self.client.call("agent_set", agent="main/a", workspace=[str(self.ws)])
-        self.assertEqual(self.says("echo x >made && ls", {"workspace": str(self.ws)}, client=client), "made")
+        self.assertEqual(self.says("echo x >made && ls m*", {"workspace": str(self.ws)}, client=client), "made")
 
     def test_b108_settings_of_others_are_no_way_around(self):
         """Who has no workspace gives none, neither as roots nor as a sandbox's; another principal's first agent is not the user."""

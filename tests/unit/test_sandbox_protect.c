@@ -12,7 +12,7 @@ static void test_protected(void **state)
 {
 	struct setting s;
 	struct coop_layout layout;
-	char ghosts[1024];
+	char ghosts[4096];
 
 	(void)state;
 	begin(&s);
@@ -32,17 +32,35 @@ static void test_protected(void **state)
 	       "READONLY @/repo/.git/hooks ?\n"
 	       "READONLY @/repo/.git/worktrees/t/commondir\n"
 	       "READONLY @/repo/.git/worktrees/t/config.worktree ?\n"
-	       "READONLY @/repo/.idea ?\n"
 	       "READONLY @/repo/.vscode ?\n"
 	       "READONLY @/repo/deep/er ?\n"
 	       "READONLY @/repo/dots/profile\n"
+	       "COVER @/repo/.bash_login ?\n"
+	       "COVER @/repo/.bash_logout ?\n"
 	       "COVER @/repo/.bash_profile ?\n"
 	       "COVER @/repo/.bashrc ?\n"
+	       "COVER @/repo/.claude ?\n"
+	       "COVER @/repo/.codex ?\n"
+	       "COVER @/repo/.cursor ?\n"
+	       "COVER @/repo/.envrc ?\n"
+	       "COVER @/repo/.exrc ?\n"
+	       "COVER @/repo/.gemini ?\n"
 	       "COVER @/repo/.gitconfig ?\n"
 	       "COVER @/repo/.gitmodules ?\n"
+	       "COVER @/repo/.hg ?\n"
+	       "COVER @/repo/.idea ?\n"
+	       "COVER @/repo/.jj ?\n"
 	       "COVER @/repo/.mcp.json ?\n"
+	       "COVER @/repo/.opencode ?\n"
+	       "COVER @/repo/.vimrc ?\n"
+	       "COVER @/repo/.zed ?\n"
+	       "COVER @/repo/.zlogin ?\n"
+	       "COVER @/repo/.zlogout ?\n"
 	       "COVER @/repo/.zprofile ?\n"
-	       "COVER @/repo/.zshrc ?\n");
+	       "COVER @/repo/.zshenv ?\n"
+	       "COVER @/repo/.zshrc ?\n"
+	       "COVER @/repo/commondir ?\n"
+	       "COVER @/repo/refs ?\n");
 	show_ghosts(&layout, ghosts, sizeof ghosts);
 	assert_non_null(strstr(ghosts, "/repo/.git/hooks/ "));
 	assert_non_null(strstr(ghosts, "/repo/.vscode/ "));
