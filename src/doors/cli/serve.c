@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/netname.h"
 #include "base/paths.h"
 #include "client/locate.h"
 #include "place.h"
@@ -17,10 +18,14 @@
 #include "verbs.h"
 #include "workspace.h"
 
+#define DEFAULT_PING_MS 30000
+#define PING_MAX_MS 3600000
 #define DEFAULT_LISTEN "127.0.0.1:7717"
 
 struct settings {
-	struct cli_list listen, names, origins;
+	struct cli_list listen, names, origins, proxies;
+	const char *public_url;
+	struct cli_number ping;
 	const char *unix_path, *tls_cert, *tls_key;
 	struct cli_sandbox sandbox; /* profile and workspace */
 	struct cli_number workers;
@@ -46,6 +51,15 @@ static const struct cli_option options[] = {
 	{"origin", 0, CLI_LIST, AT(origins), NULL, "ORIGIN",
 	 "take requests that pages of this origin send, too, as in https://example.org; may be "
 	 "repeated"},
+	{"public-url", 0, CLI_TEXT, AT(public_url), NULL, "URL",
+	 "what clients reach this by, as in https://coop.example.org: its name is one of this "
+	 "host's, and sandboxes are given it"},
+	{"trust-proxy", 0, CLI_LIST, AT(proxies), NULL, "ADDRESS",
+	 "believe what this proxy says of its clients (Forwarded, X-Forwarded-For, -Proto, -Host): "
+	 "an address, a network as in 10.0.0.0/8, or unix for --unix; may be repeated"},
+	{"ping-interval", 0, CLI_DURATION, AT(ping), NULL, "DURATION",
+	 "send a ping over silent WebSockets so often, which keeps them through proxies (30s); 0: "
+	 "never"},
 	{"profile", 0, CLI_TEXT, AT(sandbox.profile), "sandbox.profile", "PROFILE",
 	 "of every process, and the most that a request can ask for: read-only, workspace-write "
 	 "(usual), full, or one of coop.conf"},
@@ -65,6 +79,29 @@ struct cli_serve_found {
 	json_t *unix_path;
 };
 
+static int check_proxies(const struct cli *cli, const struct settings *s)
+{
+	char origin[COOP_ORIGIN_SIZE];
+	struct coop_network network;
+	if (s->public_url && coop_origin_parse(s->public_url, origin) < 0)
+		return cli_misuse(
+			cli,
+			"--public-url %s: it is as in https://coop.example.org, without a path",
+			s->public_url);
+	if (s->proxies.count > CLI_SERVE_PROXIES_MAX)
+		return cli_misuse(cli, "--trust-proxy: %d at most", CLI_SERVE_PROXIES_MAX);
+	for (size_t i = 0; i < s->proxies.count; i++)
+		if (strcmp(s->proxies.items[i], "unix") != 0 &&
+		    coop_network_parse(s->proxies.items[i], &network) < 0)
+			return cli_misuse(cli,
+					  "--trust-proxy %s: it is an address, a network as in "
+					  "10.0.0.0/8, or unix",
+					  s->proxies.items[i]);
+	if (s->ping.set && s->ping.value && (s->ping.value < 100 || s->ping.value > PING_MAX_MS))
+		return cli_misuse(cli, "--ping-interval is 0, or from 100ms to 1h");
+	return CLI_OK;
+}
+
 /* Everything that needs no look at the machine. */
 static int check(const struct cli *cli, const struct settings *s)
 {
@@ -78,6 +115,9 @@ static int check(const struct cli *cli, const struct settings *s)
 		return cli_misuse(cli, "--name: %d at most", CLI_SERVE_NAMES_MAX);
 	if (s->origins.count > CLI_SERVE_NAMES_MAX)
 		return cli_misuse(cli, "--origin: %d at most", CLI_SERVE_NAMES_MAX);
+	const int r = check_proxies(cli, s);
+	if (r != CLI_OK)
+		return r;
 	for (size_t i = 0; i < s->names.count; i++)
 		if (!*s->names.items[i] || strpbrk(s->names.items[i], "/: \t"))
 			return cli_misuse(cli, "--name %s: it is a host's name, without a port",
@@ -235,6 +275,9 @@ static int set_up(const struct settings *s, struct cli_serve *serve, struct coop
 	serve->gateway.listeners = &serve->listeners;
 	serve->gateway.names = &s->names;
 	serve->gateway.origins = &s->origins;
+	serve->gateway.proxies = &s->proxies;
+	serve->gateway.public_url = s->public_url;
+	serve->gateway.ping_ms = s->ping.set ? s->ping.value : DEFAULT_PING_MS;
 	serve->gateway.control_plane = s->control_plane;
 	serve->gateway.no_workspace = s->no_workspace;
 	serve->gateway.bound = s->no_workspace || s->sandbox.profile || s->sandbox.workspace;
@@ -248,7 +291,8 @@ static int set_up(const struct settings *s, struct cli_serve *serve, struct coop
 		r = open_listeners(s, serve, found, error);
 	if (r == 0)
 		find_url(s, serve, found);
-	for (size_t i = 0; r == 0 && s->names.count == 0 && i < serve->listeners.count; i++)
+	for (size_t i = 0;
+	     r == 0 && s->names.count == 0 && !s->public_url && i < serve->listeners.count; i++)
 		if (serve->listeners.list[i].wildcard)
 			coop_log(COOP_LOG_WARN,
 				 "%s: only requests for localhost are answered; --name says what "

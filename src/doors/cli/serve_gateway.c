@@ -1,6 +1,7 @@
 #include "serve_gateway.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +20,9 @@
 #define FDS_MAX (CLI_SERVE_LISTENERS_MAX + 3)
 #define NUMBER_MAX 16
 /* Every option is two words; besides lists there are ten at most. */
-#define WORDS_MAX (2 * (FDS_MAX + CLI_SERVE_LISTENERS_MAX + 2 * CLI_SERVE_NAMES_MAX + 10))
+#define WORDS_MAX                                                           \
+	(2 * (FDS_MAX + CLI_SERVE_LISTENERS_MAX + 2 * CLI_SERVE_NAMES_MAX + \
+	      CLI_SERVE_PROXIES_MAX + 10))
 #define END_PATIENCE_MS 2000
 
 /* Reports of sanitizers go where these say. */
@@ -38,6 +41,7 @@ struct line {
 	int fds[FDS_MAX];
 	char numbers[FDS_MAX][NUMBER_MAX];
 	size_t fd_count;
+	char ping[24];
 	char hosts[CLI_SERVE_LISTENERS_MAX][INET6_ADDRSTRLEN + 2];
 };
 
@@ -97,6 +101,10 @@ static void make_line(struct line *line, const struct cli_serve_gateway *gateway
 	}
 	add_list(line, "--name", gateway->names);
 	add_list(line, "--origin", gateway->origins);
+	add_list(line, "--trust-proxy", gateway->proxies);
+	add_text(line, "--public-url", gateway->public_url);
+	(void)snprintf(line->ping, sizeof(line->ping), "%" PRIu64, gateway->ping_ms);
+	add(line, "--ping-ms", line->ping);
 	if (gateway->control_plane)
 		add(line, "--control-plane", NULL);
 	add_text(line, "--profile", gateway->profile);

@@ -9,6 +9,7 @@
 
 #define CLI_SERVE_WORKERS_MAX 16
 #define CLI_SERVE_NAMES_MAX 15 /* the gateway takes twice as many; addresses are names too */
+#define CLI_SERVE_PROXIES_MAX 32
 #define CLI_SERVE_FILE_MAX (1u << 20)
 
 /* Bytes of a file that a gateway gets as an open descriptor: it can open none itself. */
@@ -22,7 +23,9 @@ struct cli_serve_gateway {
 	const char *program;
 	const struct cli_serve_listeners *listeners;
 	struct cli_serve_bytes cert, key;
-	const struct cli_list *names, *origins;
+	const struct cli_list *names, *origins, *proxies;
+	const char *public_url;                        /* NULL: not said */
+	uint64_t ping_ms;                              /* 0: never */
 	const char *profile, *workspace, *files, *url; /* NULL: not said */
 	bool no_workspace, bound; /* nothing is writable; somebody said how commands are confined */
 	bool control_plane;

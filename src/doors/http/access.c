@@ -7,6 +7,7 @@
 
 #include "doors/http/conn.h"
 #include "doors/http/failures.h"
+#include "doors/http/forwarded.h"
 #include "doors/http/gateway.h"
 #include "doors/http/user_private.h"
 
@@ -71,19 +72,75 @@ static bool origin_welcome(const struct coop_gateway *gateway, const char *origi
 	       coop_access_here(gateway, origin + 8, any_port);
 }
 
+int coop_access_forwarded(const struct coop_http_exchange *exchange, struct coop_forwarded *ret,
+			  const char **ret_wrong)
+{
+	const struct coop_proxies *proxies = &exchange->gateway->options.proxies;
+	const struct coop_conn *conn = exchange->conn;
+	bool trusted = conn->has_peer ? coop_proxies_have(proxies, &conn->peer) : proxies->local;
+
+	*ret = (struct coop_forwarded){0};
+	if (!trusted)
+		return 0;
+	int r = coop_forwarded_read(conn->head, proxies, ret, ret_wrong);
+	return r < 0 ? r : 1;
+}
+
+/* Guessing tokens is counted by address; of version 6 by the network, as one host has many. */
+static uint64_t source_of(const struct coop_address *address)
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	uint64_t source = 0;
+
+	if (memcmp(address->bytes, v4, sizeof v4) == 0) {
+		uint32_t ip;
+		memcpy(&ip, address->bytes + sizeof v4, sizeof ip);
+		return (UINT64_C(4) << 32) | ip;
+	}
+	memcpy(&source, address->bytes, sizeof source);
+	return source ^ (UINT64_C(6) << 56);
+}
+
+static void note_source(struct coop_conn *conn, const struct coop_forwarded *forwarded)
+{
+	conn->source = forwarded->has_client ? source_of(&forwarded->client)
+		       : conn->has_peer      ? source_of(&conn->peer)
+					     : 0;
+}
+
+/* Whether an origin is the one that a client of a proxy came to. */
+static bool origin_forwarded(const char *origin, const struct coop_forwarded *forwarded)
+{
+	bool tls = strncasecmp(origin, "https://", 8) == 0;
+
+	if (!*forwarded->host || (!tls && strncasecmp(origin, "http://", 7) != 0))
+		return false;
+	return strcasecmp(origin + (tls ? 8 : 7), forwarded->host) == 0 &&
+	       forwarded->scheme != (tls ? COOP_SCHEME_HTTP : COOP_SCHEME_HTTPS);
+}
+
 bool coop_access_place(struct coop_http_exchange *exchange)
 {
+	struct coop_forwarded forwarded;
+	const char *wrong = NULL;
 	const char *host = coop_http_header(exchange, "host");
 	const char *origin = coop_http_header(exchange, "origin");
 
 	/* A Unix socket has no port to be right about, and no browser comes that way. */
 	bool any_port = exchange->conn->local;
 
+	if (coop_access_forwarded(exchange, &forwarded, &wrong) < 0) {
+		coop_http_refuse(exchange, 400, "invalid_argument",
+				 "the proxy's header %s cannot be understood", wrong);
+		return false;
+	}
+	note_source(exchange->conn, &forwarded);
 	if (host && !coop_access_here(exchange->gateway, host, any_port)) {
 		coop_http_refuse(exchange, 403, "forbidden", "the Host is none of this gateway's");
 		return false;
 	}
-	if (origin && !origin_welcome(exchange->gateway, origin, any_port)) {
+	if (origin && !origin_welcome(exchange->gateway, origin, any_port) &&
+	    !origin_forwarded(origin, &forwarded)) {
 		coop_http_refuse(exchange, 403, "forbidden", "the Origin may not use this gateway");
 		return false;
 	}

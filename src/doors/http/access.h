@@ -10,6 +10,7 @@
 #include "doors/http/exchange.h"
 
 struct coop_conn;
+struct coop_forwarded;
 struct coop_gateway;
 struct coop_user;
 struct coop_user_waiter;
@@ -22,6 +23,11 @@ bool coop_access_here(const struct coop_gateway *gateway, const char *authority,
 
 /* The token in an Authorization header's value; NULL if it is none that could be one. The scheme's name is written in any case. */
 const char *coop_access_token(const char *authorization);
+
+/* Reads what a trusted proxy says of a request: 1, 0 if it does not come from one (*ret being
+ * empty), or -EINVAL with *ret_wrong naming the header. */
+int coop_access_forwarded(const struct coop_http_exchange *exchange, struct coop_forwarded *ret,
+			  const char **ret_wrong);
 
 /* Under what its failures are counted. */
 uint64_t coop_access_place_of(const struct coop_conn *conn, const char *token);

@@ -24,7 +24,7 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 static void on_readable(struct coop_conn *conn);
 static void on_deadline(uv_timer_t *timer);
 
-void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls, bool local, uint64_t source)
+void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls, const struct coop_address *peer)
 {
 	struct coop_conn *conn = coop_mem_zalloc(sizeof *conn);
 
@@ -38,8 +38,10 @@ void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls, bool local, 
 	conn->open_handles = 2;
 	conn->gateway = gateway;
 	conn->fd = fd;
-	conn->local = local;
-	conn->source = source;
+	conn->local = !peer;
+	conn->has_peer = peer;
+	if (peer)
+		conn->peer = *peer;
 	conn->next = gateway->conns;
 	conn->link = &gateway->conns;
 	if (conn->next)
@@ -168,6 +170,8 @@ static unsigned usual_deadline(const struct coop_conn *conn)
 {
 	if (conn->phase == COOP_CONN_HEAD)
 		return COOP_IDLE_MS;
+	if (conn->phase == COOP_CONN_WS)
+		return conn->gateway->options.ping_ms;
 	return conn->phase == COOP_CONN_BODY && !conn->paused ? COOP_BODY_MS : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/netname.h"
 #include "doors/http/exchange.h"
 #include "doors/http/out.h"
 
@@ -54,8 +55,10 @@ struct coop_conn {
 	unsigned open_handles;
 	int watched; /* what poll looks for */
 	enum coop_conn_phase phase;
-	bool local;        /* over a Unix socket */
-	uint64_t source;   /* whose failures are counted together: a hash of the address */
+	bool local;    /* over a Unix socket */
+	bool has_peer; /* it has an address */
+	struct coop_address peer;
+	uint64_t source;   /* whose failures are counted together: of the latest request's client */
 	bool running;      /* a parser is at work on its bytes */
 	bool next_pending; /* the exchange ended meanwhile */
 	bool settling;     /* coop_conn_run() is on the stack */
@@ -80,8 +83,10 @@ struct coop_conn {
 	uint64_t serial;     /* of its latest request */
 };
 
-/* Takes over an accepted, non-blocking socket; `local`: a Unix one. Without memory it is closed. */
-void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls, bool local, uint64_t source);
+/* Takes over an accepted, non-blocking socket; `peer` is whose, NULL: it is a Unix one. Without
+ * memory it is closed. */
+void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls,
+		    const struct coop_address *peer);
 
 /* Goes at once, telling whoever has a part in it. */
 void coop_conn_drop(struct coop_conn *conn);

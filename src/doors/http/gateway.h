@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "doors/http/forwarded.h"
+
 #define COOP_GATEWAY_LISTENERS_MAX 16
-#define COOP_GATEWAY_NAMES_MAX 32
+#define COOP_GATEWAY_NAMES_MAX 34
 
 struct coop_broker;
 struct coop_conn;
@@ -21,9 +23,12 @@ struct coop_gateway_options {
 	const char *profile;   /* of every process; NULL: not said */
 	const char *workspace; /* of processes of the user's own agent; NULL: not said */
 	const char *files;     /* the program coop-files; NULL: no file routes */
-	const char *url;       /* what clients are told to use; without a slash at the end */
 	bool no_workspace;     /* processes of the user's own agent may change nothing */
-	bool bound; /* somebody said how processes are confined: nothing is wider than that */
+	bool bound;      /* somebody said how processes are confined: nothing is wider than that */
+	const char *url; /* what clients are told to use if nothing better is known; no slash */
+	char public_url[COOP_ORIGIN_SIZE]; /* what they are told in any case; "": not said */
+	struct coop_proxies proxies;       /* whose word on the client's side of a request counts */
+	unsigned ping_ms; /* silent WebSockets are sent a ping so often; 0: never */
 	bool control_plane;
 	bool mcp_fixtures; /* builds for tests: /mcp has what the conformance suite asks for */
 	const char *names[COOP_GATEWAY_NAMES_MAX];   /* further names in Host, NULL-ended */

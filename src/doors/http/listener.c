@@ -40,19 +40,19 @@ static void on_again(uv_timer_t *timer)
 	coop_listener_start(timer->data);
 }
 
-/* Guessing tokens is counted by address; of version 6 by the network, as one host has many. */
-static uint64_t source_of(const struct sockaddr_storage *address)
+/* The peer's address; false: it has none. */
+static bool address_of(const struct sockaddr_storage *from, struct coop_address *ret)
 {
-	uint64_t source = 0;
+	const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 
-	if (address->ss_family == AF_INET) {
-		uint32_t ip = ((const struct sockaddr_in *)address)->sin_addr.s_addr;
-		source = (UINT64_C(4) << 32) | ip;
-	} else if (address->ss_family == AF_INET6) {
-		memcpy(&source, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof source);
-		source ^= UINT64_C(6) << 56;
+	if (from->ss_family == AF_INET6) {
+		memcpy(ret->bytes, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+		return true;
 	}
-	return source;
+	memcpy(ret->bytes, v4, sizeof v4);
+	if (from->ss_family == AF_INET)
+		memcpy(ret->bytes + 12, &((const struct sockaddr_in *)from)->sin_addr, 4);
+	return from->ss_family == AF_INET;
 }
 
 /* Without room the client is told so, if it listens at all. */
@@ -91,7 +91,9 @@ static bool accept_one(struct coop_listener *listener)
 		turn_away(fd, listener->tls);
 		return true;
 	}
-	coop_conn_open(gateway, fd, listener->tls, !listener->tcp, source_of(&address));
+	struct coop_address peer;
+	bool has_peer = listener->tcp && address_of(&address, &peer);
+	coop_conn_open(gateway, fd, listener->tls, has_peer ? &peer : NULL);
 	return true;
 }
 

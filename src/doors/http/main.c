@@ -32,6 +32,7 @@ struct arguments {
 		bool tls;
 	} listen[COOP_GATEWAY_LISTENERS_MAX];
 	unsigned listen_count, name_count, origin_count;
+	char public_host[COOP_AUTHORITY_SIZE];
 };
 
 static int print_routes(void)
@@ -81,6 +82,40 @@ static bool add_name(const char **names, unsigned *count, const char *name)
 	return true;
 }
 
+/* The name in it is one of ours. */
+static bool take_public_url(const char *url, struct arguments *arguments,
+			    struct coop_gateway_options *options)
+{
+	if (coop_origin_parse(url, options->public_url) < 0)
+		return false;
+	const char *host = strstr(options->public_url, "://") + 3;
+	const char *port = strchr(*host == '[' ? strchr(host, ']') : host, ':');
+	(void)snprintf(arguments->public_host, sizeof arguments->public_host, "%.*s",
+		       (int)(port ? (size_t)(port - host) : strlen(host)), host);
+	return add_name(options->names, &arguments->name_count, arguments->public_host);
+}
+
+static bool add_proxy(struct coop_proxies *proxies, const char *text)
+{
+	if (strcmp(text, "unix") == 0) {
+		proxies->local = true;
+		return true;
+	}
+	return proxies->count < COOP_PROXIES_MAX &&
+	       coop_network_parse(text, &proxies->networks[proxies->count++]) == 0;
+}
+
+static bool to_ms(const char *text, unsigned *ret)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (end == text || *end || value > UINT32_MAX)
+		return false;
+	*ret = (unsigned)value;
+	return true;
+}
+
 static bool take_option(int option, const char *value, struct arguments *arguments,
 			struct coop_gateway_options *options)
 {
@@ -115,6 +150,12 @@ static bool take_option(int option, const char *value, struct arguments *argumen
 	case 'B':
 		options->bound = true;
 		return true;
+	case 'U':
+		return take_public_url(value, arguments, options);
+	case 'T':
+		return add_proxy(&options->proxies, value);
+	case 'P':
+		return to_ms(value, &options->ping_ms);
 	case 'C':
 		options->control_plane = true;
 		return true;
@@ -142,6 +183,9 @@ static bool parse(int argc, char **argv, struct arguments *arguments,
 		{"url", required_argument, NULL, 'u'},
 		{"no-workspace", no_argument, NULL, 'N'},
 		{"bound", no_argument, NULL, 'B'},
+		{"public-url", required_argument, NULL, 'U'},
+		{"trust-proxy", required_argument, NULL, 'T'},
+		{"ping-ms", required_argument, NULL, 'P'},
 		{"control-plane", no_argument, NULL, 'C'},
 		COOP_MCP_FIXTURES_OPTION{0},
 	};

@@ -142,7 +142,8 @@ static bool take_lifecycle(struct coop_http_exchange *exchange, const json_t *va
 	return false;
 }
 
-/* Who wants no internet has none, also where the operator's profile has: its bound is the agent's. */
+/* Who wants no internet has none, also where the operator's profile has: its bound is the
+ * agent's. */
 static int take_internet(const json_t *value, json_t *args, json_t *warnings)
 {
 	const char *text = json_is_true(value)

@@ -1,5 +1,5 @@
-/* What the query of a list of the control plane asks for. Every parameter is honoured or refused: whoever
- * asks for some of his sandboxes, and gets all of them, ends the wrong ones. */
+/* What the query of a list of the control plane asks for. Every parameter is honoured or
+ * refused: whoever asks for some of his sandboxes, and gets all of them, ends the wrong ones. */
 #ifndef COOP_HTTP_SANDBOXES_QUERY_H
 #define COOP_HTTP_SANDBOXES_QUERY_H
 
@@ -26,8 +26,8 @@ struct coop_sandbox_query {
 	bool by_state, live; /* states were named; sandboxes that can be used are in one of these */
 };
 
-/* Reads the exchange's query, of which `kinds` says what it may have. False: it has been refused, and
- * there is nothing to be cleared. */
+/* Reads the exchange's query, of which `kinds` says what it may have. False: it has been
+ * refused, and there is nothing to be cleared. */
 bool coop_sandbox_query_read(struct coop_http_exchange *exchange, unsigned kinds,
 			     struct coop_sandbox_query *ret);
 void coop_sandbox_query_clear(struct coop_sandbox_query *query);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doors/http/access.h"
+#include "doors/http/conn.h"
 #include "doors/http/gateway.h"
 
 #define URL_MAX 600
@@ -32,16 +34,27 @@ void coop_sandbox_answer_value(struct coop_http_exchange *exchange, unsigned sta
 	json_decref(value);
 }
 
-/* Where processes and files of the sandbox are reached: here. */
+/* Where processes and files of the sandbox are reached: here, by the name that the operator has
+ * told, that a trusted proxy was called by, or else by our own. */
 static void write_url(const struct coop_http_exchange *exchange, char ret[URL_MAX])
 {
-	const char *url = exchange->gateway->options.url,
-		   *host = coop_http_header(exchange, "host");
+	const struct coop_gateway_options *options = &exchange->gateway->options;
+	const char *host = coop_http_header(exchange, "host"), *wrong;
+	struct coop_forwarded forwarded;
 
-	if (url)
-		(void)snprintf(ret, URL_MAX, "%s", url);
+	if (*options->public_url) {
+		(void)snprintf(ret, URL_MAX, "%s", options->public_url);
+		return;
+	}
+	(void)coop_access_forwarded(exchange, &forwarded, &wrong);
+	if (*forwarded.host)
+		host = forwarded.host;
+	bool tls = forwarded.scheme ? forwarded.scheme == COOP_SCHEME_HTTPS
+				    : exchange->conn->tls != NULL;
+	if ((forwarded.scheme || *forwarded.host) && host)
+		(void)snprintf(ret, URL_MAX, "%s://%s", tls ? "https" : "http", host);
 	else
-		(void)snprintf(ret, URL_MAX, "http://%s", host ? host : "127.0.0.1");
+		(void)snprintf(ret, URL_MAX, "%s", options->url);
 }
 
 void coop_sandbox_answer(struct coop_http_exchange *exchange, unsigned status, const json_t *agent,

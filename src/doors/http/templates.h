@@ -1,5 +1,6 @@
-/* What SDKs look up beside sandboxes: templates, of which there is one, and volumes and snapshots, of
- * which there are none. Whatever would make or change one is refused as not provided. */
+/* What SDKs look up beside sandboxes: templates, of which there is one, and volumes and
+ * snapshots, of which there are none. Whatever would make or change one is refused as not
+ * provided. */
 #ifndef COOP_HTTP_TEMPLATES_H
 #define COOP_HTTP_TEMPLATES_H
 

@@ -169,6 +169,8 @@ void coop_ws_begin(struct coop_ws *ws)
 	if (conn->phase == COOP_CONN_WS && !conn->running && coop_buf_size(&conn->rest)) {
 		ws->kick = true;
 		coop_conn_deadline(conn, 1);
+	} else if (conn->phase == COOP_CONN_WS && !conn->blocked) {
+		coop_conn_deadline(conn, conn->gateway->options.ping_ms);
 	}
 }
 
@@ -275,13 +277,29 @@ bool coop_ws_closing(const struct coop_conn *conn)
 	return conn->ws && (conn->ws->timer || conn->ws->kick);
 }
 
+/* Proxies cut a connection over which nothing comes for a while. Whether it is answered is of no
+ * interest: clients that do not read do not answer. */
+static void send_ping(struct coop_conn *conn)
+{
+	static const uint8_t ping[] = {0x89, 0};
+
+	coop_conn_deadline(conn, conn->gateway->options.ping_ms);
+	coop_conn_send(conn, ping, sizeof ping, false);
+}
+
 bool coop_ws_expired(struct coop_conn *conn)
 {
 	struct coop_ws *ws = conn->ws;
 
 	if (ws->kick) {
 		ws->kick = false;
+		if (!conn->blocked)
+			coop_conn_deadline(conn, conn->gateway->options.ping_ms);
 		coop_conn_run(conn);
+		return true;
+	}
+	if (!ws->timer && !ws->closing && !ws->over && !conn->blocked && !conn->hung) {
+		send_ping(conn);
 		return true;
 	}
 	if (!ws->timer || ws->closing || ws->over)
