@@ -144,6 +144,16 @@ void coop_ceilings_find(const struct coop_draft *draft, struct coop_ceilings *re
 	ret->list[ret->count++] = &ret->own;
 }
 
+bool coop_ceiling_user_names(const struct coop_draft *draft, const char *path)
+{
+	const struct coop_ceiling *ceiling = draft->request->conn->ceiling;
+
+	if (draft->agent != draft->agent->keeper->main)
+		return false;
+	return !ceiling || ((ceiling->policy.workspace || ceiling->policy.allow_write) &&
+			    coop_policy_lets_write(&ceiling->policy, path));
+}
+
 void coop_ceiling_apply(const struct coop_conn *conn, struct coop_sandbox_policy *policy)
 {
 	if (!conn->ceiling)

@@ -5,6 +5,7 @@
 #define COOP_KEEPER_CEILING_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -29,6 +30,10 @@ struct coop_ceilings {
 /* Those in force for a draft: its agent's, and its connection's last. They live as long as nobody's
  * settings change. */
 void coop_ceilings_find(const struct coop_draft *draft, struct coop_ceilings *ret);
+
+/* Whether it is the user himself who names the path, resolved: he means what he names. Through a door
+ * that has a ceiling somebody else speaks, and only what the ceiling names was named by the user. */
+bool coop_ceiling_user_names(const struct coop_draft *draft, const char *path);
 
 /* Takes away from a merged policy what the connection's ceiling does not have and no list says. */
 void coop_ceiling_apply(const struct coop_conn *conn, struct coop_sandbox_policy *policy);

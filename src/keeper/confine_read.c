@@ -8,6 +8,7 @@
 
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
+#include "keeper/ceiling.h"
 #include "keeper/confine_private.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -168,7 +169,7 @@ const char *coop_grants_private_place(const struct coop_draft *draft,
 	const char *data = agent->keeper->data_dir;
 	bool agents = *data && coop_path_within(path, data);
 
-	if (agent == agent->keeper->main) {
+	if (coop_ceiling_user_names(draft, path)) {
 		if ((!agents && !is_credential(homes, path)) || called_so(homes, data, path, name))
 			return NULL;
 		return agents ? "belongs to an agent, and is not called by its own name"
@@ -228,8 +229,8 @@ int coop_grants_check_readable(const struct coop_draft *draft, const struct coop
 			       const char *field, const struct coop_grant *grant, const char *name,
 			       bool given)
 {
-	bool user = draft->agent == draft->agent->keeper->main;
 	const char *path = grant->path;
+	bool user = coop_ceiling_user_names(draft, path);
 
 	if (coop_grants_kernels(path, grant->fd, false))
 		return coop_err_field(draft->err, COOP_INVALID_INPUT, field,

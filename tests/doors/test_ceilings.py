@@ -1,6 +1,7 @@
 """What a person configured for a door bounds every argument that comes through it: in every family of tools, on stdio and over HTTP, and
 in the operations themselves. Each attempt is looked at from outside: what it would leave behind must not be there."""
 
+import base64
 import itertools
 import json
 import subprocess
@@ -282,6 +283,25 @@ class HttpCeilings(Attempts, GatewayCase):
         for args in ({"sandbox": {"tolerate": ["files", "network", "seccomp"]}}, {"sandbox": {"require": []}}):
             record = self.ops("spawn", argv=["true"], **args)["process"]
             self.assertLessEqual(plain, set(record["sandbox"]["require"]), args)
+
+    def test_nothing_hidden_is_had_by_its_name(self):
+        """The user may name his credentials; who speaks through a door is not the user."""
+        home = self.gateway.place.dir / f"home{next(numbers)}"
+        secret = home / ".ssh" / "id_ed25519"
+        secret.parent.mkdir(parents=True)
+        secret.write_text("the-secret")
+        base = {"argv": ["cat", str(secret)], "base_env": {"HOME": str(home), "PATH": "/usr/bin:/bin"}}
+        asked = [{}, {"cwd": str(secret.parent)}]
+        for path in (secret, secret.parent, home, home.parent):
+            asked.append({"sandbox": {"root": "minimal", "allow_read": [str(path)]}})
+            asked.append({"sandbox": {"root": "minimal", "allow_read": [str(path)]}, "cwd": str(secret.parent)})
+        for more in asked:
+            with self.subTest(more=more):
+                answer = self.request("POST", "/v1/ops/spawn", base | more)
+                if answer.status == 200:
+                    waited = self.request("POST", "/v1/ops/wait", {"id": answer.json()["process"]["id"], "output_bytes": 1000})
+                    self.assertNotIn("the-secret", base64.b64decode(waited.json().get("data", {}).get("stdout", "")).decode())
+                    self.assertNotEqual(waited.json()["process"]["exit"].get("code"), 0)
 
     def test_agents_that_are_made_have_no_more(self):
         """An agent, its settings and its token are no way around what bounds who makes it."""
