@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define COOP_FDPASS_MAX 32
+#define COOP_FDPASS_MAX 33
 
 /* Sends one message of `size` bytes with `count` fds. Returns 0, or -errno (-EAGAIN: no room now). */
 int coop_fdpass_send(int socket, const void *bytes, size_t size, const int *fds, size_t count);

@@ -94,6 +94,29 @@ static int take_shell(struct coop_draft *draft)
 	return 0;
 }
 
+/* A program of coop's own. It has no arguments: whatever it is called by, policies see its name. */
+static int take_helper(struct coop_draft *draft)
+{
+	enum coop_helper helper =
+		(enum coop_helper)coop_arg_enum(draft->args, "helper", coop_choices_helper, 0);
+
+	for (const char *const *name = (const char *const[]){"argv", "mode", "command", "shell",
+							     "login", "interactive", NULL};
+	     *name; name++) {
+		if (coop_arg(draft->args, *name))
+			return invalid(draft, *name, "does not go with helper");
+	}
+	draft->argv = coop_mem_alloc(2 * sizeof *draft->argv);
+	if (!draft->argv)
+		return coop_err_no_memory(draft->err);
+	draft->argv[0] = coop_helper_name(helper);
+	draft->argv[1] = NULL;
+	draft->program_fd = coop_helper_fd(&draft->agent->keeper->helpers, helper);
+	return draft->program_fd < 0
+		       ? coop_spawn_failed_at(draft->err, "helper", -draft->program_fd)
+		       : 0;
+}
+
 int coop_draft_labels(struct coop_draft *draft)
 {
 	int r = coop_labels_take(&draft->process->labels, draft->args, draft->argv,
@@ -304,7 +327,7 @@ int coop_draft_fill(struct coop_draft *draft)
 	struct coop_process *process;
 	int r = coop_registry_admit(draft->agent->keeper, draft->err);
 
-	draft->cwd_fd = -1;
+	draft->cwd_fd = draft->program_fd = -1;
 	if (r == 0)
 		r = coop_quota_running(draft->agent, draft->err);
 	if (r < 0)
@@ -317,7 +340,9 @@ int coop_draft_fill(struct coop_draft *draft)
 	process->quota_kills =
 		coop_arg_enum(draft->args, "on_output_quota", coop_choices_quota, 0) == 1;
 	process->record_failure = coop_arg_bool(draft->args, "record_failure", false);
-	r = shell ? take_shell(draft) : take_argv(draft);
+	r = coop_arg(draft->args, "helper") ? take_helper(draft)
+	    : shell                         ? take_shell(draft)
+					    : take_argv(draft);
 	for (size_t i = 0; r == 0 && i < sizeof steps / sizeof steps[0]; i++)
 		r = steps[i](draft);
 	take_limits(draft);

@@ -2,6 +2,7 @@
 #include "keeper/choices.h"
 #include "keeper/env.h"
 #include "keeper/fields.h"
+#include "keeper/helpers.h"
 #include "keeper/injections.h"
 #include "keeper/reader.h"
 #include "sandbox/policy.h"
@@ -60,6 +61,8 @@ const struct coop_field coop_fields_id[] = {ID, END};
 		ENUM("mode", coop_choices_mode, "argv (default) or shell"),                      \
 		STRING("command", 2 << 20, "the command line (mode shell)"),                     \
 		STRING("shell", 4096, "id or path of list_shells (mode shell)"),                 \
+		ENUM("helper", coop_choices_helper,                                              \
+		     "instead of a command: a program of coop's own, from a descriptor"),        \
 		BOOL("login", "as a login shell (mode shell)"),                                  \
 		BOOL("interactive", "as an interactive shell (mode shell)"),                     \
 		STRING("cwd", 4096, "working directory; default: the user's home"),              \

@@ -452,6 +452,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_nets_free(keeper);
 	coop_groups_drop_cells(keeper);
 	coop_launchers_free(keeper);
+	coop_helpers_close(&keeper->helpers);
 	coop_idmaps_clear(&keeper->idmaps);
 	coop_users_clear(&keeper->users);
 	coop_host_sockets_clear(&keeper->sockets);

@@ -15,6 +15,7 @@
 #include "keeper/agent.h"
 #include "keeper/conf.h"
 #include "keeper/groups.h"
+#include "keeper/helpers.h"
 #include "keeper/host.h"
 #include "keeper/host_sockets.h"
 #include "keeper/idmap.h"
@@ -47,6 +48,7 @@ struct coop_keeper {
 	char conf_error[512]; /* why the last attempt to load it failed; "" if it did not */
 	struct coop_registry registry;
 	struct coop_launchers launchers;
+	struct coop_helpers helpers;
 	struct coop_keeper_host host;
 	struct coop_idmaps idmaps;
 	struct coop_ghosts *ghosts;

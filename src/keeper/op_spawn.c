@@ -33,6 +33,7 @@ static int launch(struct coop_draft *draft)
 		.argv = (char *const *)draft->argv,
 		.envp = draft->env.variables,
 		.cwd_fd = draft->cwd_fd,
+		.program_fd = draft->program_fd,
 		.stdin_pipe = wanted != COOP_STDIN_NONE,
 		.stdin_bytes = wanted == COOP_STDIN_DATA
 				       ? (draft->input.size ? draft->input.bytes : nothing)

@@ -11,7 +11,7 @@
 #include "sandbox/body.h"
 
 static void set_plan(const struct coop_process *process, enum coop_plan_kind kind,
-		     struct coop_plan *plan)
+		     const struct coop_spawn_command *command, struct coop_plan *plan)
 {
 	const struct coop_confine *confine = process->confine;
 
@@ -33,7 +33,8 @@ static void set_plan(const struct coop_process *process, enum coop_plan_kind kin
 	if (kind == COOP_PLAN_FILL)
 		return;
 	plan->flags |= (process->pty ? COOP_PLAN_TERMINAL : 0u) |
-		       (process->on_exit == COOP_ON_EXIT_KILL ? COOP_PLAN_KILL_REST : 0u);
+		       (process->on_exit == COOP_ON_EXIT_KILL ? COOP_PLAN_KILL_REST : 0u) |
+		       (command->program_fd >= 0 ? COOP_PLAN_PROGRAM_FD : 0u);
 	plan->mark = process->keeper->mark | process->n;
 	plan->extra_fds = confine->start->tree_count;
 	plan->op_first = kind == COOP_PLAN_GO ? confine->start->layout.base_ops : 0;
@@ -61,7 +62,7 @@ int coop_plans_make(const struct coop_process *process, enum coop_plan_kind kind
 	struct coop_buf body = {0};
 
 	*ret_body_fd = -1;
-	set_plan(process, kind, &plan);
+	set_plan(process, kind, command, &plan);
 	int r = coop_body_build(&parts, &plan, &body);
 	if (r == 0 && sizeof plan + plan.body_size > COOP_PLAN_INLINE_MAX) {
 		plan.flags |= COOP_PLAN_BODY_FD;

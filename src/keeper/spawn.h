@@ -52,6 +52,7 @@ struct coop_spawn {
 struct coop_spawn_command {
 	char *const *argv, *const *envp;
 	int cwd_fd;
+	int program_fd; /* what is executed instead of argv[0]; -1: nothing */
 	bool stdin_pipe;
 	const uint8_t *stdin_bytes;
 	size_t stdin_size;

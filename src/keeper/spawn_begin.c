@@ -82,6 +82,10 @@ static int open_command(struct coop_spawn *spawn, const struct coop_spawn_comman
 		spawn->fds[COOP_PLAN_FD_CGROUP] = fcntl(confine->group.fd, F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_CGROUP] < 0 ? -errno : 0;
 	}
+	if (r == 0 && command->program_fd >= 0) {
+		spawn->fds[COOP_PLAN_FD_PROGRAM] = fcntl(command->program_fd, F_DUPFD_CLOEXEC, 3);
+		r = spawn->fds[COOP_PLAN_FD_PROGRAM] < 0 ? -errno : 0;
+	}
 	if (r == 0)
 		r = coop_plans_make(spawn->process, in_steps ? COOP_PLAN_GO : COOP_PLAN_SPAWN,
 				    command, in_steps ? &spawn->rest : &spawn->message,

@@ -150,7 +150,7 @@ size_t coop_spawn_rest_fds(const struct coop_spawn *spawn, int *ret)
 
 	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
 		bool command = i < COOP_PLAN_FD_CHANNEL || i == COOP_PLAN_FD_BODY ||
-			       i >= COOP_PLAN_FD_COUNT;
+			       i >= COOP_PLAN_FD_PROGRAM;
 		if (spawn->fds[i] >= 0 && command)
 			ret[count++] = spawn->fds[i];
 	}

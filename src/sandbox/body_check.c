@@ -131,7 +131,8 @@ int coop_body_receive(const struct coop_plan *plan, size_t size, const int *rece
 		uint32_t flag;
 	} optional[] = {{COOP_PLAN_FD_BODY, COOP_PLAN_BODY_FD},
 			{COOP_PLAN_FD_NET, COOP_PLAN_NET_FD},
-			{COOP_PLAN_FD_CGROUP, COOP_PLAN_CGROUP_FD}};
+			{COOP_PLAN_FD_CGROUP, COOP_PLAN_CGROUP_FD},
+			{COOP_PLAN_FD_PROGRAM, COOP_PLAN_PROGRAM_FD}};
 	/* A slot has its channel and its working directory is a path. */
 	size_t at = plan->kind == COOP_PLAN_GO ? COOP_PLAN_FD_CHANNEL : COOP_PLAN_FD_BODY;
 

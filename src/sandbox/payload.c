@@ -140,6 +140,9 @@ _Noreturn void coop_payload_run(struct coop_payload *payload)
 		fail(payload, COOP_STEP_LIMITS, -r);
 	if (!payload->restricted)
 		coop_payload_restrict(payload, plan);
-	coop_program_execute(&payload->program);
+	if (plan->flags & COOP_PLAN_PROGRAM_FD)
+		coop_program_execute_fd(&payload->program, payload->fds[COOP_PLAN_FD_PROGRAM]);
+	else
+		coop_program_execute(&payload->program);
 	fail(payload, COOP_STEP_EXEC, errno);
 }

@@ -72,6 +72,7 @@ enum coop_plan_flag {
 	COOP_PLAN_KILL_REST = 512, /* with INIT: leave as soon as the program has ended */
 	COOP_PLAN_CWD_PATH =
 		1024, /* the working directory is a path of the new view, `cwd`; else COOP_PLAN_FD_CWD */
+	COOP_PLAN_PROGRAM_FD = 2048, /* the program is that fd, whatever argv[0] is called */
 };
 
 enum coop_plan_fd {
@@ -83,6 +84,7 @@ enum coop_plan_fd {
 	COOP_PLAN_FD_BODY, /* with COOP_PLAN_BODY_FD; the following likewise, only if their flag is set */
 	COOP_PLAN_FD_NET,
 	COOP_PLAN_FD_CGROUP,
+	COOP_PLAN_FD_PROGRAM, /* a sealed memfd of the keeper's */
 	COOP_PLAN_FD_COUNT,
 };
 

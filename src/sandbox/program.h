@@ -15,4 +15,8 @@ int coop_program_unpack(const struct coop_plan *plan, char *text, const char *en
 /* Executes it, as execvpe would. Returns only if that fails, with errno. */
 void coop_program_execute(const struct coop_program *program);
 
+/* Executes what the descriptor holds, wherever its name leads in this view, if it has one at all.
+ * Returns only if that fails, with errno. */
+void coop_program_execute_fd(const struct coop_program *program, int fd);
+
 #endif

@@ -31,12 +31,12 @@ class Gateway:
     `settings` are the keeper's ([keeper] of coop.conf), `sandbox` those of [sandbox]; `options` go to serve as they are. What
     the place already has (a keeper, an earlier serve's state) is used."""
 
-    def __init__(self, options=(), settings=None, sandbox=None, place=None, env=None, ready=True, listen="127.0.0.1:0"):
+    def __init__(self, options=(), settings=None, sandbox=None, place=None, env=None, ready=True, listen="127.0.0.1:0", coop=COOP):
         self.place = place or Place()
         self.log = self.place.dir / "serve.log"
         self._configure("keeper", settings)
         self._configure("sandbox", sandbox)
-        argv = [str(COOP), "serve", "--json"]
+        argv = [str(coop), "serve", "--json"]
         if listen:
             argv += ["--listen", listen]
         if "--no-workspace" not in options and "--workspace" not in options:

@@ -74,7 +74,7 @@ static const struct cli_option options[] = {
 
 /* What is found out from the settings and must live as long as the loop. */
 struct cli_serve_found {
-	char gateway[COOP_PATHS_MAX], files[COOP_PATHS_MAX], url[CLI_SERVE_URL_MAX + 16];
+	char gateway[COOP_PATHS_MAX], url[CLI_SERVE_URL_MAX + 16];
 	json_t *args; /* of a command as coop run would start it: {"sandbox": …} */
 	json_t *unix_path;
 };
@@ -217,9 +217,6 @@ static int find_programs(struct cli_serve *serve, struct cli_serve_found *found,
 		return r;
 	}
 	serve->gateway.program = found->gateway;
-	if (coop_locate_program("coop-files", "COOP_FILES", found->files, sizeof(found->files)) ==
-	    0)
-		serve->gateway.files = found->files;
 	return 0;
 }
 
@@ -298,8 +295,6 @@ static int set_up(const struct settings *s, struct cli_serve *serve, struct coop
 				 "%s: only requests for localhost are answered; --name says what "
 				 "else clients call this host",
 				 serve->listeners.list[i].address);
-	if (r == 0 && !serve->gateway.files)
-		coop_log(COOP_LOG_WARN, "cannot find the program coop-files: files are not served");
 	return r;
 }
 

@@ -113,7 +113,6 @@ static void make_line(struct line *line, const struct cli_serve_gateway *gateway
 		add(line, "--no-workspace", NULL);
 	if (gateway->bound)
 		add(line, "--bound", NULL);
-	add_text(line, "--files", gateway->files);
 	add_text(line, "--url", gateway->url);
 }
 

@@ -24,9 +24,9 @@ struct cli_serve_gateway {
 	const struct cli_serve_listeners *listeners;
 	struct cli_serve_bytes cert, key;
 	const struct cli_list *names, *origins, *proxies;
-	const char *public_url;                        /* NULL: not said */
-	uint64_t ping_ms;                              /* 0: never */
-	const char *profile, *workspace, *files, *url; /* NULL: not said */
+	const char *public_url;                /* NULL: not said */
+	uint64_t ping_ms;                      /* 0: never */
+	const char *profile, *workspace, *url; /* NULL: not said */
 	bool no_workspace, bound; /* nothing is writable; somebody said how commands are confined */
 	bool control_plane;
 };

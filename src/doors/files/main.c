@@ -2,6 +2,7 @@
  * tells what is said on stdin and stdout. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/mem.h"
 #include "talk.h"
@@ -16,6 +17,8 @@ int main(int argc, char **argv)
 		(void)fputs("usage: coop-files (the gateway starts it)\n", stderr);
 		return 2;
 	}
+	/* Executed from a descriptor it has no name of its own. */
+	(void)prctl(PR_SET_NAME, "coop-files");
 	coop_mem_init();
 	int r = files_serve(&server, &why);
 	files_server_clear(&server);

@@ -381,9 +381,9 @@ static int start(struct files_link *link)
 		(void)json_object_set_new(sandbox, "profile", json_string(options->profile));
 	if (options->workspace && coop_user_is_own(link->user))
 		(void)json_object_set_new(sandbox, "workspace", json_string(options->workspace));
-	json_t *args = json_pack("{s:[s],s:s,s:s,s:s,s:s,s:o}", "argv", options->files, "stdin",
-				 "pipe", "overflow", "backpressure", "lease", "ephemeral", "alias",
-				 alias, "sandbox", sandbox);
+	json_t *args = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "helper", "files", "stdin", "pipe",
+				 "overflow", "backpressure", "lease", "ephemeral", "alias", alias,
+				 "sandbox", sandbox);
 	link->spawn = args ? coop_user_call(link->user, "spawn", args, NULL, 0, &handler) : NULL;
 	if (!link->spawn)
 		return -ENOMEM;
@@ -443,13 +443,11 @@ static struct coop_files_talk *add_talk(struct files_link *link,
 struct coop_files_talk *coop_files_open(struct coop_http_exchange *exchange, json_t *request,
 					const struct coop_files_handler *handler)
 {
-	struct files_link *link = exchange->gateway->options.files ? link_of(exchange) : NULL;
+	struct files_link *link = link_of(exchange);
 	struct coop_files_talk *talk = NULL;
 
-	if (!exchange->gateway->options.files) {
-		coop_refuse_unprovided(exchange, "the work on files (coop-files is missing)");
-	} else if (link && (link->talk_count >= TALKS_MAX ||
-			    coop_buf_size(&link->out) > COOP_FILES_QUEUE_MAX)) {
+	if (link &&
+	    (link->talk_count >= TALKS_MAX || coop_buf_size(&link->out) > COOP_FILES_QUEUE_MAX)) {
 		coop_http_refuse(exchange, 503, "sandbox_overloaded",
 				 "too many requests for files at a time");
 	} else {

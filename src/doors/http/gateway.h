@@ -22,7 +22,6 @@ struct coop_users;
 struct coop_gateway_options {
 	const char *profile;   /* of every process; NULL: not said */
 	const char *workspace; /* of processes of the user's own agent; NULL: not said */
-	const char *files;     /* the program coop-files; NULL: no file routes */
 	bool no_workspace;     /* processes of the user's own agent may change nothing */
 	bool bound;      /* somebody said how processes are confined: nothing is wider than that */
 	const char *url; /* what clients are told to use if nothing better is known; no slash */

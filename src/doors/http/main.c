@@ -138,9 +138,6 @@ static bool take_option(int option, const char *value, struct arguments *argumen
 	case 'w':
 		options->workspace = value;
 		return true;
-	case 'f':
-		options->files = value;
-		return true;
 	case 'u':
 		options->url = value;
 		return true;
@@ -179,7 +176,6 @@ static bool parse(int argc, char **argv, struct arguments *arguments,
 		{"origin", required_argument, NULL, 'o'},
 		{"profile", required_argument, NULL, 'p'},
 		{"workspace", required_argument, NULL, 'w'},
-		{"files", required_argument, NULL, 'f'},
 		{"url", required_argument, NULL, 'u'},
 		{"no-workspace", no_argument, NULL, 'N'},
 		{"bound", no_argument, NULL, 'B'},
