@@ -193,6 +193,8 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 {
 	struct coop_keeper *keeper = draft->agent->keeper;
 	const char *hidden[HIDDEN_MAX + 1];
+	/* What commands may do is not for them to say. */
+	const char *const sealed[] = {*keeper->conf_path == '/' ? keeper->conf_path : NULL, NULL};
 	struct coop_layout_root writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX], tmp;
 	const char *others[COOP_HOMES_MAX] = {NULL};
 	int trees[COOP_GRANTS_MAX] = {0};
@@ -206,6 +208,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		.other_homes = others,
 		.cwd = draft->process->labels.cwd,
 		.hidden = hidden,
+		.sealed = sealed,
 		/* Agents' folders are not each other's business. */
 		.emptied = *keeper->data_dir ? keeper->data_dir : NULL,
 		.writable = writable,

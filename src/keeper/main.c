@@ -258,6 +258,22 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 	return r;
 }
 
+/* The folder that the keeper was started in is not the one that it works in: a name that counts from there is made whole. */
+static int name_conf(char *path, size_t size)
+{
+	char folder[4096], whole[4096];
+
+	if (!*path || *path == '/')
+		return 0;
+	if (!getcwd(folder, sizeof folder))
+		return -errno;
+	int n = snprintf(whole, sizeof whole, "%s/%s", folder, path);
+	if (n < 0 || (size_t)n >= sizeof whole || (size_t)n >= size)
+		return -ENAMETOOLONG;
+	memcpy(path, whole, (size_t)n + 1);
+	return 0;
+}
+
 /* A file with a fault keeps the keeper from starting: nobody should run with other rules than he wrote. A private keeper has no
  * operator but the program that it serves. */
 static int configure(struct coop_keeper *keeper, const struct options *options)
@@ -271,6 +287,9 @@ static int configure(struct coop_keeper *keeper, const struct options *options)
 		(void)coop_err_set(&err, COOP_INVALID_INPUT, "the path of coop.conf is too long");
 	if (r == 0)
 		r = coop_conf_load(keeper->conf_path, keeper->overrides, &keeper->conf, &err);
+	if (r == 0 && (r = name_conf(keeper->conf_path, sizeof keeper->conf_path)) < 0)
+		(void)coop_err_set(&err, COOP_INVALID_INPUT, "the path of coop.conf: %s",
+				   strerror(-r));
 	if (r < 0)
 		(void)fprintf(stderr, "coop-keeper: %s\n", err.message);
 	keeper->conf_loaded_at = coop_clock_wall_ms();

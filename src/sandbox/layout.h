@@ -36,6 +36,8 @@ struct coop_layout_input {
 	const char *cwd;     /* canonical */
 	const char *const
 		*hidden; /* the keeper's own: state, sockets, files. NULL-terminated, canonical */
+	/* What no command may write, whatever the policy says: absolute, links and dots as they are. NULL-terminated; NULL: none. */
+	const char *const *sealed;
 	/* A folder of which a command sees nothing but the trees that lie in it; canonical; NULL: none. */
 	const char *emptied;
 	const struct coop_layout_root *writable; /* workspace and allow_write, outermost first */

@@ -121,5 +121,9 @@ void coop_layout_protect(struct coop_builder *b)
 	}
 	for (char *const *p = policy->deny_write; p && *p; p++)
 		protect_absolute(b, *p);
+	/* Every link on the way counts, also those that lead through a writable folder and out of it. */
+	for (const char *const *p = b->input->sealed; p && *p; p++)
+		coop_layout_seal_in(b, "/", *p, COOP_SEAL_READONLY,
+				    (struct coop_stand_in){.content = ""});
 	protect_aliases(b);
 }
