@@ -64,6 +64,8 @@ struct coop_agent {
 
 	struct coop_net *net;     /* of its default session; NULL: none */
 	struct coop_cgroup group; /* of it and all below it, if it has limits; path NULL: none */
+	struct coop_cgroup rest;  /* in that: of its processes that have no group of their own */
+	uint64_t oom_kills;       /* in `rest`, that ends have been told of */
 	struct coop_completions completions; /* of its default session */
 	struct coop_link sessions, tokens;
 	unsigned session_count, token_count;

@@ -21,6 +21,7 @@
 #include "keeper/injections.h"
 #include "keeper/keeper.h"
 #include "keeper/net.h"
+#include "keeper/parks.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/reports.h"
@@ -29,6 +30,32 @@
 #include "sandbox/filter.h"
 
 #define HIDDEN_MAX 5u
+
+/* Whether somebody whose word counts has said how many processes the agent may have: the operator, or main to the
+ * agents right below it. What an agent says to those below it can only be less. */
+static bool pids_settled(const struct coop_agent *agent, const struct coop_profiles *profiles)
+{
+	while (agent->parent && agent->parent->parent)
+		agent = agent->parent;
+	return profiles->any_pids || profiles->defaults.limits.max_pids ||
+	       profiles->ceiling.limits.max_pids || agent->settings.sandbox.limits.max_pids;
+}
+
+/* Where nobody has, coop's own number is the most that others than the user's own main may ask for. */
+static int check_pids(const struct coop_draft *draft, const struct coop_sandbox_policy *policy)
+{
+	const struct coop_agent *agent = draft->agent;
+
+	if (!(policy->limits_asked & COOP_PROTECT_BIT(COOP_PROTECT_PIDS)) ||
+	    policy->limits.max_pids <= COOP_SANDBOX_PIDS || agent == agent->keeper->main ||
+	    pids_settled(agent, &agent->keeper->conf.profiles))
+		return 0;
+	int r = coop_err_field(draft->err, COOP_PERMISSION_DENIED, "limits.max_pids",
+			       "limits.max_pids is more than is allowed here: %d",
+			       COOP_SANDBOX_PIDS);
+	coop_err_detail_int(draft->err, "maximum", COOP_SANDBOX_PIDS);
+	return r;
+}
 
 static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 {
@@ -44,6 +71,8 @@ static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 		r = coop_sandbox_policy_merge(profiles, ceilings.list, ceilings.count, &asked,
 					      &confine->policy, draft->err);
 	coop_sandbox_policy_clear(&asked);
+	if (r == 0)
+		r = check_pids(draft, &confine->policy);
 	/* The operator's profile may protect less; that is not for everybody to choose. */
 	if (r == 0 && draft->agent != draft->agent->keeper->main)
 		confine->policy.protect_replaces &= coop_agent_protects_less(draft->agent);
@@ -501,6 +530,7 @@ void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w
 	}
 	coop_jsonw_array_end(w);
 	coop_achieved_write(confine->achieved, w, "protections");
+	coop_parks_write(process, w, "agent_limits");
 	if (*confine->globs)
 		coop_jsonw_string(w, "globs", confine->globs);
 	coop_jsonw_end(w);

@@ -49,6 +49,7 @@ struct coop_confine {
 	char *tmpdir;   /* the /tmp that it shares, where it is not seen as /tmp; NULL: none */
 	bool no_tmpdir; /* what the door calls TMPDIR is not to be had in its view */
 	bool grouped, launched;
+	bool parked; /* started by a launcher in its agent's group, and so in that: parks.h */
 	bool frozen, freezing;
 	struct coop_net *net; /* the session's; NULL: none */
 	char *files; /* folder with the files that it was given; NULL: none, or its view has them */

@@ -196,7 +196,7 @@ static int choose_group(struct coop_process *process, const struct coop_cgroup *
 	struct coop_confine *confine = process->confine;
 	const struct coop_cgroups *host = coop_groups_host(process->keeper);
 	static const struct coop_sandbox_limits none;
-	char path[64];
+	char path[1100];
 
 	if (confine->grouped && (confine->group.used & 1u << COOP_CG_FREEZER)) {
 		*ret = &confine->group;
@@ -205,7 +205,10 @@ static int choose_group(struct coop_process *process, const struct coop_cgroup *
 	*ret = &confine->freezer;
 	if (confine->freezer.path)
 		return 0;
-	(void)snprintf(path, sizeof path, "f-%llu", (unsigned long long)process->n);
+	/* In version 2 who is moved leaves the group that it was in: its agent's limits must hold on. */
+	bool inside = host->version[COOP_CG_FREEZER] == 2 && process->agent->group.path;
+	(void)snprintf(path, sizeof path, "%s%sf-%llu", inside ? process->agent->group.path : "",
+		       inside ? "/" : "", (unsigned long long)process->n);
 	return coop_cgroup_make(host, path, &none, true, &confine->freezer, err);
 }
 

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,6 +19,7 @@
 #include "keeper/draft.h"
 #include "keeper/keeper.h"
 #include "keeper/launcher.h"
+#include "keeper/parks.h"
 #include "keeper/process.h"
 
 #define PATH_BYTES 1024
@@ -49,6 +52,7 @@ const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper)
 	if (groups->known)
 		return &groups->host;
 	groups->known = true;
+	coop_machine_look(&groups->machine);
 	name_keeper(keeper, name);
 	coop_cgroups_init(&groups->host, name);
 	if (groups->host.unified && keeper->host.root_keeper)
@@ -72,18 +76,67 @@ static bool agents_limited(const struct coop_agent *agent)
 	return false;
 }
 
+void coop_groups_shares(const struct coop_agent *agent, struct coop_sandbox_limits *ret)
+{
+	const struct coop_keeper *keeper = agent->keeper;
+
+	*ret = (struct coop_sandbox_limits){0};
+	/* The one client of a private keeper is who answers for all that it starts. */
+	if (!keeper->private_mode)
+		coop_shares_lay(&keeper->conf.profiles.shares, &keeper->groups.machine,
+				!agent->parent, ret);
+}
+
+/* What this host has no controllers for is nothing. */
+static void mask(const struct coop_cgroups *host, struct coop_sandbox_limits *limits)
+{
+	if (!host->version[COOP_CG_MEMORY])
+		limits->memory_bytes = 0;
+	if (!host->version[COOP_CG_CPU])
+		limits->cpu_quota_millis = 0;
+	if (!host->version[COOP_CG_PIDS])
+		limits->max_pids = 0;
+}
+
+/* What holds for an agent with all below it: what was set for it, else its share. */
+static struct coop_sandbox_limits agent_limits(const struct coop_agent *agent)
+{
+	struct coop_sandbox_limits limits = agent->settings.sandbox.limits, shares;
+
+	coop_groups_shares(agent, &shares);
+	if (!limits.memory_bytes)
+		limits.memory_bytes = shares.memory_bytes;
+	if (!limits.max_pids)
+		limits.max_pids = shares.max_pids;
+	mask(&agent->keeper->groups.host, &limits);
+	return limits;
+}
+
+static bool agent_limited(const struct coop_agent *agent)
+{
+	const struct coop_sandbox_limits limits = agent_limits(agent);
+
+	return limited(&limits);
+}
+
+bool coop_groups_shared(const struct coop_agent *agent)
+{
+	const struct coop_cgroups *host = coop_groups_host(agent->keeper);
+	struct coop_sandbox_limits shares;
+
+	coop_groups_shares(agent, &shares);
+	mask(host, &shares);
+	return limited(&shares);
+}
+
 /* What groups are to hold. One that is not to be had was refused before, unless it was tolerated. */
 static struct coop_sandbox_limits held_limits(const struct coop_keeper *keeper,
 					      const struct coop_confine *confine)
 {
 	struct coop_sandbox_limits limits = confine->policy.limits;
-	const struct coop_cgroups *host = &keeper->groups.host;
 
-	if (!host->version[COOP_CG_MEMORY])
-		limits.memory_bytes = 0;
-	if (!host->version[COOP_CG_CPU])
-		limits.cpu_quota_millis = 0;
-	if (!host->version[COOP_CG_PIDS])
+	mask(&keeper->groups.host, &limits);
+	if (confine->policy.limits_builtin & COOP_PROTECT_BIT(COOP_PROTECT_PIDS))
 		limits.max_pids = 0;
 	return limits;
 }
@@ -93,9 +146,11 @@ static bool needs_group(const struct coop_agent *agent, const struct coop_confin
 	const struct coop_sandbox_limits *limits = &confine->policy.limits;
 	/* In a user namespace of its own the kernel counts for it alone, at no cost. */
 	bool boxed = confine->namespaces & CLONE_NEWUSER;
+	/* Nobody asked for it: where it would cost something its agent's share must do. */
+	bool builtin = confine->policy.limits_builtin & COOP_PROTECT_BIT(COOP_PROTECT_PIDS);
 
-	return limits->memory_bytes || limits->cpu_quota_millis || (limits->max_pids && !boxed) ||
-	       agents_limited(agent);
+	return limits->memory_bytes || limits->cpu_quota_millis ||
+	       (limits->max_pids && !boxed && !builtin) || agents_limited(agent);
 }
 
 static void hold(struct coop_keeper *keeper, struct coop_confine *confine,
@@ -158,7 +213,8 @@ void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent
 		hold(keeper, confine, COOP_PROTECT_MEMORY, COOP_CG_MEMORY);
 	if (limits->cpu_quota_millis)
 		hold(keeper, confine, COOP_PROTECT_CPU, COOP_CG_CPU);
-	if (limits->max_pids && needs_group(agent, confine))
+	if (limits->max_pids && needs_group(agent, confine) &&
+	    !(confine->policy.limits_builtin & COOP_PROTECT_BIT(COOP_PROTECT_PIDS)))
 		hold_processes(keeper, agent, confine);
 }
 
@@ -228,7 +284,7 @@ static int agent_path(const struct coop_agent *agent, char *ret, size_t size)
 	}
 	int r = agent_path(agent->parent, ret, size);
 	size_t used = strlen(ret);
-	if (r < 0 || !limited(&agent->settings.sandbox.limits))
+	if (r < 0 || !agent_limited(agent))
 		return r;
 	int n = snprintf(ret + used, size - used, "%sa-%lld", used ? "/" : "",
 			 (long long)agent->id);
@@ -243,7 +299,8 @@ static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent
 	if (!agent)
 		return 0;
 	int r = make_agents(host, agent->parent, err);
-	if (r < 0 || !limited(&agent->settings.sandbox.limits))
+	const struct coop_sandbox_limits limits = agent_limits(agent);
+	if (r < 0 || !limited(&limits))
 		return r;
 	r = agent_path(agent, path, sizeof path);
 	if (r < 0)
@@ -253,8 +310,24 @@ static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent
 	/* Somebody above has got limits since, or lost them: from now on its processes are in another place. */
 	if (agent->group.path)
 		give_up(agent->keeper, &agent->group);
-	return coop_cgroup_make(host, path, &agent->settings.sandbox.limits, false, &agent->group,
-				err);
+	return coop_cgroup_make(host, path, &limits, false, &agent->group, err);
+}
+
+bool coop_groups_rest(struct coop_agent *agent)
+{
+	static const struct coop_sandbox_limits none;
+	const struct coop_cgroups *host = coop_groups_host(agent->keeper);
+	char path[PATH_BYTES];
+	struct coop_err err;
+
+	if (make_agents(host, agent, &err) < 0 || agent_path(agent, path, sizeof path - 8) < 0)
+		return false;
+	(void)strcat(path, "/rest");
+	if (agent->rest.path && !strcmp(agent->rest.path, path))
+		return true;
+	if (agent->rest.path)
+		give_up(agent->keeper, &agent->rest);
+	return coop_cgroup_make(host, path, &none, false, &agent->rest, &err) == 0;
 }
 
 static bool version_one(const struct coop_cgroups *host, const struct coop_cgroup *group)
@@ -271,8 +344,10 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 	struct coop_keeper *keeper = draft->agent->keeper;
 	char parent[PATH_BYTES] = "", path[PATH_BYTES + 32];
 
-	if (!needs_group(draft->agent, confine))
+	if (!needs_group(draft->agent, confine)) {
+		coop_parks_enter(draft->agent, confine);
 		return 0;
+	}
 	const struct coop_cgroups *host = coop_groups_host(keeper);
 	struct coop_sandbox_limits limits = held_limits(keeper, confine);
 	if (!limited(&limits))
@@ -306,13 +381,30 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 	return r;
 }
 
-void coop_groups_count(struct coop_process *process)
+/* Of a group that many are in the kernel only counts how often it killed: who was killed since the last look is one of them. */
+static void count_rest(struct coop_agent *agent, struct coop_confine *confine)
+{
+	struct coop_cgroup_facts facts = {0};
+
+	coop_cgroup_facts(&agent->keeper->groups.host, &agent->rest, &facts);
+	if (facts.oom_kills <= agent->oom_kills)
+		return;
+	confine->counted.oom_kills = facts.oom_kills - agent->oom_kills;
+	confine->counted.memory_peak = facts.memory_peak;
+	agent->oom_kills = facts.oom_kills;
+}
+
+void coop_groups_count(struct coop_process *process, int wait_status)
 {
 	struct coop_confine *confine = process->confine;
+	bool killed = (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL) ||
+		      (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 128 + SIGKILL);
 
 	if (confine && confine->grouped)
 		coop_cgroup_facts(&process->keeper->groups.host, &confine->group,
 				  &confine->counted);
+	else if (confine && confine->parked && killed && process->agent->rest.path)
+		count_rest(process->agent, confine);
 }
 
 void coop_groups_leave(struct coop_process *process)
@@ -337,14 +429,31 @@ void coop_groups_leave(struct coop_process *process)
 
 void coop_groups_agent_changed(struct coop_agent *agent)
 {
+	const struct coop_sandbox_limits limits = agent_limits(agent);
+
 	if (agent->group.path)
-		(void)coop_cgroup_limit(&agent->keeper->groups.host, &agent->group,
-					&agent->settings.sandbox.limits);
+		(void)coop_cgroup_limit(&agent->keeper->groups.host, &agent->group, &limits);
+}
+
+void coop_groups_conf_changed(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->principals, link)
+	{
+		struct coop_agent *first =
+			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
+		for (struct coop_agent *agent = NULL;
+		     first && (agent = coop_agent_next(first, agent));)
+			coop_groups_agent_changed(agent);
+	}
 }
 
 void coop_groups_agent_removed(struct coop_agent *agent)
 {
 	struct coop_keeper *keeper = agent->keeper;
+
+	coop_parks_drop(agent);
+	if (agent->rest.path)
+		give_up(keeper, &agent->rest);
 
 	if (!agent->group.path)
 		return;
@@ -358,6 +467,7 @@ void coop_groups_drop_cells(struct coop_keeper *keeper)
 	struct coop_groups *groups = &keeper->groups;
 
 	(void)uv_timer_stop(&groups->timer);
+	coop_parks_free(keeper);
 	coop_cells_free(keeper);
 }
 

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "keeper/list.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/shares.h"
 
 struct coop_agent;
 struct coop_confine;
@@ -29,6 +30,7 @@ struct coop_groups {
 	uint64_t last_cell;
 	struct coop_link left; /* groups that are to be removed when nobody is in them any more */
 	uint64_t cells_until;  /* then cells that nobody asked for go */
+	struct coop_machine machine; /* that agents have shares of */
 	uv_timer_t timer;
 };
 
@@ -44,8 +46,17 @@ void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent
 /* Makes the group that the process needs, and names the launcher for it. 0, or the error filled. */
 int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine);
 
+/* What all of an agent may use together because nobody says otherwise; zeroes: whatever there is. */
+void coop_groups_shares(const struct coop_agent *agent, struct coop_sandbox_limits *ret);
+
+/* Whether groups hold some of that here. */
+bool coop_groups_shared(const struct coop_agent *agent);
+
+/* Makes the group of an agent's processes that have none of their own, with those above it, unless it is there. Whether it is. */
+bool coop_groups_rest(struct coop_agent *agent);
+
 /* The program has ended: what the kernel counted in its group is noted. */
-void coop_groups_count(struct coop_process *process);
+void coop_groups_count(struct coop_process *process, int wait_status);
 
 /* Nobody is in it any more. */
 void coop_groups_leave(struct coop_process *process);
@@ -53,6 +64,9 @@ void coop_groups_leave(struct coop_process *process);
 /* An agent's limits have changed; it is removed. */
 void coop_groups_agent_changed(struct coop_agent *agent);
 void coop_groups_agent_removed(struct coop_agent *agent);
+
+/* The operator has changed what agents may use. */
+void coop_groups_conf_changed(struct coop_keeper *keeper);
 
 /* Before the launchers in them go. */
 void coop_groups_drop_cells(struct coop_keeper *keeper);

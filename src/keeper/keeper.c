@@ -111,6 +111,7 @@ int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err)
 		coop_audit_limit(keeper->audit, (uint64_t)fresh.settings.audit_max_bytes,
 				 (unsigned)fresh.settings.audit_files);
 	coop_eviction_recount(keeper);
+	coop_groups_conf_changed(keeper);
 	coop_log(COOP_LOG_INFO, "configuration loaded path=%s",
 		 fresh.present ? keeper->conf_path : "none");
 	return 0;
@@ -286,6 +287,8 @@ static void warm_launcher(struct coop_keeper *keeper)
 
 	if (launcher)
 		coop_launcher_warm(launcher);
+	if (!full)
+		coop_parks_warm(keeper, &class);
 }
 
 int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
@@ -351,6 +354,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->reports);
 	coop_slots_init(keeper);
 	coop_groups_init(keeper);
+	coop_parks_init(keeper);
 	warm_launcher(keeper);
 	return 0;
 }

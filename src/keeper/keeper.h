@@ -25,6 +25,7 @@
 #include "keeper/listener.h"
 #include "keeper/meters.h"
 #include "keeper/net.h"
+#include "keeper/parks.h"
 #include "keeper/ports.h"
 #include "keeper/registry.h"
 #include "keeper/slots.h"
@@ -56,6 +57,7 @@ struct coop_keeper {
 	struct coop_host_sockets sockets;
 	struct coop_slots slots;
 	struct coop_groups groups;
+	struct coop_parks parks;
 	struct coop_nets nets;
 	struct coop_ports ports;
 	struct coop_link reports; /* see reports.h */

@@ -81,6 +81,7 @@ static int start(struct coop_launcher *launcher)
 	launcher->poll = poll;
 	launcher->poll_events = UV_READABLE;
 	launcher->refusal = (struct coop_plan_reply){0};
+	launcher->ready = false;
 	poll->data = launcher;
 	return uv_poll_start(poll, UV_READABLE, on_socket);
 }
@@ -210,6 +211,12 @@ bool coop_launcher_idle(const struct coop_launcher *launcher)
 	       coop_list_empty(&launcher->sent) && coop_list_empty(&launcher->fills);
 }
 
+bool coop_launcher_unused(const struct coop_launcher *launcher)
+{
+	return !launcher->spawns && coop_list_empty(&launcher->queue) &&
+	       coop_list_empty(&launcher->sent) && coop_list_empty(&launcher->fills);
+}
+
 int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message, const int *fds,
 		       size_t count, struct coop_slot *slot)
 {
@@ -263,6 +270,7 @@ static void keep_net(struct coop_launcher *launcher, struct coop_spawn *spawn, i
 static void on_hello(struct coop_launcher *launcher, const struct coop_plan_reply *reply, int *fd)
 {
 	launcher->refusal = *reply;
+	launcher->ready = !reply->error;
 	if (*fd >= 0 && launcher->userns_fd < 0) {
 		launcher->userns_fd = coop_launcher_raise_fd(*fd);
 		*fd = -1;

@@ -25,6 +25,7 @@ struct coop_launcher_class {
 	bool other_ids; /* not the keeper's own, but these */
 	uint32_t uid, gid;
 	uint64_t cell; /* in a control group, for one process; 0: for all */
+	bool stays;    /* in a control group, for all of an agent: parks.h */
 };
 
 struct coop_launcher {
@@ -34,6 +35,7 @@ struct coop_launcher {
 	int doors[COOP_LAUNCHER_DOORS_MAX]; /* cgroup.procs of groups that it enters first */
 	int door_count;
 	bool retired; /* not started again */
+	bool ready;   /* the one that runs has become what it should be */
 	pid_t pid;    /* 0: none runs */
 	int fd;
 	int userns_fd; /* above the sandboxes; the next one joins it. -1: not known yet */
@@ -49,6 +51,7 @@ struct coop_launcher {
 	struct coop_link sent;  /* sent, not answered; oldest first */
 	struct coop_link fills; /* struct coop_slot, likewise */
 	uv_timer_t watchdog;    /* runs while something is sent and not answered */
+	unsigned spawns;        /* under way that may come to it still */
 };
 
 struct coop_launchers {
@@ -83,6 +86,9 @@ void coop_launcher_submit(struct coop_launcher *launcher, struct coop_spawn *spa
 
 /* Whether nobody waits for it: then it may prepare a slot. */
 bool coop_launcher_idle(const struct coop_launcher *launcher);
+
+/* Whether nothing is under way that knows of it: then it may be retired. */
+bool coop_launcher_unused(const struct coop_launcher *launcher);
 
 /* Sends the plan of a slot at once. 0, or -errno: then it is not under way. */
 int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message, const int *fds,

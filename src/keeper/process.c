@@ -211,6 +211,18 @@ void coop_process_executed(struct coop_process *process)
 	coop_process_touch(process);
 }
 
+/* It was killed in the group of its agent's processes. */
+static void blame_share(struct coop_process *process)
+{
+	const struct coop_agent *agent = process->agent;
+	struct coop_sandbox_limits shares;
+
+	coop_groups_shares(agent, &shares);
+	process->end.evidence = (struct coop_evidence){
+		.limit = agent->parent ? "agent_memory_bytes" : "principal_memory_bytes",
+		.value = shares.memory_bytes};
+}
+
 /* A signal that nobody here sent. The filter kills with SIGSYS, the limit of CPU time warns with SIGXCPU and kills those who do not
  * listen; where neither is in force these are signals like any other. */
 static void judge_signal(struct coop_process *process, int signal, uint64_t cpu_ns)
@@ -224,6 +236,8 @@ static void judge_signal(struct coop_process *process, int signal, uint64_t cpu_
 		end->cause = COOP_CAUSE_OOM;
 		end->evidence = (struct coop_evidence){
 			.limit = "memory_bytes", .value = confine->policy.limits.memory_bytes};
+		if (confine->parked)
+			blame_share(process);
 		return;
 	}
 	if (signal == SIGSYS && confine && confine->filter)
@@ -308,7 +322,7 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	uint64_t peak = (uint64_t)usage->ru_maxrss * 1024;
 
 	process->reaped = true;
-	coop_groups_count(process);
+	coop_groups_count(process, wait_status);
 	judge(process, wait_status, coop_stats_cpu_ns(usage));
 	finish(process, wait_status);
 	if (used > process->usage.cpu_ns)

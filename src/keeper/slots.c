@@ -165,12 +165,15 @@ static void fill(struct coop_pool *pool)
 	keeper->slots.filled++;
 }
 
-static struct coop_pool *find(struct coop_keeper *keeper, const struct coop_buf *message)
+/* Two agents may have the same plan: whose control group a slot is in depends on who makes it. */
+static struct coop_pool *find(struct coop_keeper *keeper, const struct coop_launcher_class *class,
+			      const struct coop_buf *message)
 {
 	COOP_LIST_EACH(&keeper->slots.pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
-		if (coop_buf_size(&pool->message) == coop_buf_size(message) &&
+		if (pool->launcher->class.cell == class->cell &&
+		    coop_buf_size(&pool->message) == coop_buf_size(message) &&
 		    !memcmp(coop_buf_front(&pool->message), coop_buf_front(message),
 			    coop_buf_size(message)))
 			return pool;
@@ -206,7 +209,7 @@ static struct coop_pool *new_pool(struct coop_process *process, const struct coo
 /* The kind of slot that the process needs; NULL: it can have none. */
 static struct coop_pool *pool_of(struct coop_process *process, const struct coop_buf *fill)
 {
-	struct coop_pool *pool = find(process->keeper, fill);
+	struct coop_pool *pool = find(process->keeper, &process->confine->launcher, fill);
 
 	return pool ? pool : new_pool(process, fill);
 }
@@ -344,6 +347,16 @@ void coop_slots_drop_net(struct coop_keeper *keeper, const struct coop_net *net)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
 		if (net && pool->net == net)
+			drop_pool(pool);
+	}
+}
+
+void coop_slots_drop_launcher(struct coop_keeper *keeper, const struct coop_launcher *launcher)
+{
+	COOP_LIST_EACH(&keeper->slots.pools, link)
+	{
+		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
+		if (pool->launcher == launcher)
 			drop_pool(pool);
 	}
 }

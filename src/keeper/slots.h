@@ -73,6 +73,9 @@ bool coop_slots_has(const struct coop_keeper *keeper, pid_t pid);
 /* It was reaped. */
 void coop_slots_died(struct coop_keeper *keeper, pid_t pid);
 
+/* That launcher is about to go: the slots that it makes go first. */
+void coop_slots_drop_launcher(struct coop_keeper *keeper, const struct coop_launcher *launcher);
+
 /* The session is over, or nobody is in its network any more: its slots go. */
 void coop_slots_drop_net(struct coop_keeper *keeper, const struct coop_net *net);
 

@@ -29,6 +29,9 @@
 void coop_spawn_release(struct coop_spawn *spawn)
 {
 	spawn->process->spawn = NULL;
+	/* One for this process alone may be gone by now. */
+	if (spawn->stays)
+		spawn->launcher->spawns--;
 	coop_spawn_fds_close(spawn);
 	coop_buf_clear(&spawn->message);
 	coop_buf_clear(&spawn->rest);
@@ -160,7 +163,9 @@ static int try_again(struct coop_spawn *spawn)
 		.message = spawn->message,
 		.rest = spawn->rest,
 		.attempts = spawn->attempts + 1,
+		.stays = spawn->stays,
 	};
+	next->launcher->spawns += next->stays;
 	memcpy(next->fds, spawn->fds, sizeof next->fds);
 	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
 		spawn->fds[i] = -1;
@@ -313,7 +318,7 @@ static void settle_launcher(struct coop_spawn *spawn)
 {
 	if (spawn->sequence)
 		coop_launcher_settled(spawn->launcher, spawn);
-	if (spawn->launcher->class.cell)
+	if (spawn->launcher->class.cell && !spawn->launcher->class.stays)
 		coop_launcher_retire(spawn->launcher);
 }
 

@@ -31,6 +31,7 @@ struct coop_spawn {
 	int fds[COOP_SPAWN_FDS_MAX];
 	uint64_t sequence; /* 0: not sent */
 	unsigned attempts;
+	bool stays;        /* the launcher does, for others of its agent: it counts this one */
 	bool answered;     /* the launcher's reply is known, or will never come */
 	bool heard;        /* the child has said how it went */
 	bool unanswered;   /* the launcher died: only the child can say what became of it */

@@ -190,6 +190,8 @@ static struct coop_spawn *new_spawn(struct coop_process *process, struct coop_re
 		free(spawn);
 		return NULL;
 	}
+	spawn->stays = spawn->launcher->class.stays;
+	spawn->launcher->spawns += spawn->stays;
 	spawn->process = coop_process_ref(process);
 	spawn->request = request;
 	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)

@@ -79,7 +79,10 @@ static bool find_group(const struct coop_process *process, char ret[COOP_CG_PATH
 		return false;
 	if (confine->group.path && coop_cgroup_where(host, &confine->group, ret) == 0)
 		return true;
-	return confine->freezer.path && coop_cgroup_where(host, &confine->freezer, ret) == 0;
+	if (confine->freezer.path)
+		return coop_cgroup_where(host, &confine->freezer, ret) == 0;
+	return confine->parked && coop_process_live(process) &&
+	       coop_cgroup_where(host, &process->agent->rest, ret) == 0;
 }
 
 void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, const char *name)

@@ -81,6 +81,11 @@ int coop_cgroup_limit(const struct coop_cgroups *groups, struct coop_cgroup *gro
 int coop_cgroup_doors(const struct coop_cgroups *groups, const struct coop_cgroup *group,
 		      int ret_fds[COOP_CG_COUNT]);
 
+/* The same, and that of version 2, for a launcher that stays in the group, so that all that it starts is in it: a group of many trees, of
+ * which the kernel kills one process and not all for want of memory. Count, or -errno. */
+int coop_cgroup_park(const struct coop_cgroups *groups, const struct coop_cgroup *group,
+		     int ret_fds[COOP_CG_COUNT + 1]);
+
 /* Kills all in it, and below (cgroup.kill). What a freezer of version 1 holds is let go, so that it can die. 0 or -errno; -ENOTSUP:
  * nothing of version 2 here, kill by pid. */
 int coop_cgroup_kill(const struct coop_cgroups *groups, const struct coop_cgroup *group);

@@ -40,6 +40,27 @@ int coop_cgroup_doors(const struct coop_cgroups *groups, const struct coop_cgrou
 	return count;
 }
 
+int coop_cgroup_park(const struct coop_cgroups *groups, const struct coop_cgroup *group,
+		     int ret_fds[COOP_CG_COUNT + 1])
+{
+	char folder[COOP_CG_PATH_MAX], procs[COOP_CG_PATH_MAX];
+	int count = coop_cgroup_doors(groups, group, ret_fds);
+
+	if (count < 0 || coop_cgroup_unified(groups, group, folder) < 0)
+		return count;
+	(void)coop_cgfile_write(folder, "memory.oom.group", "0");
+	int r = coop_cgfile_join(folder, "cgroup.procs", procs, sizeof procs);
+	int fd = r < 0 ? -1 : open(procs, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		ret_fds[count++] = fd;
+		return count;
+	}
+	r = r < 0 ? r : -errno;
+	while (count > 0)
+		(void)close(ret_fds[--count]);
+	return r;
+}
+
 int coop_cgroup_kill(const struct coop_cgroups *groups, const struct coop_cgroup *group)
 {
 	char folder[COOP_CG_PATH_MAX];

@@ -11,6 +11,7 @@
 #include "base/jsonw.h"
 #include "base/schema.h"
 #include "sandbox/protection.h"
+#include "sandbox/shares.h"
 
 #define COOP_SANDBOX_PATHS_MAX 256u   /* in each list */
 #define COOP_SANDBOX_PROFILES_MAX 64u /* of the operator's own */
@@ -53,6 +54,8 @@ struct coop_sandbox_policy {
 	struct coop_sandbox_limits limits;
 	uint32_t
 		limits_asked; /* bits of protections: named by the request, not by an operator's default */
+	uint32_t
+		limits_builtin; /* of a merged one, likewise: nobody said them, they are coop's own */
 };
 
 /* The profiles that there are: the three, their other names, and the operator's own. */
@@ -65,14 +68,17 @@ struct coop_profiles {
 		ceiling; /* [sandbox] at_most…, always_require: nobody gets more */
 	bool privileged; /* [sandbox] privileged = yes: the preset of that name is granted */
 	char *user; /* [sandbox] user: name or uid that a root keeper's commands run as; NULL: chosen */
-	int64_t slots; /* [sandbox] slots: prepared at most, per kind; 0: none */
+	int64_t slots;             /* [sandbox] slots: prepared at most, per kind; 0: none */
+	bool any_pids;             /* [sandbox] max_pids = none: not even COOP_SANDBOX_PIDS */
+	struct coop_shares shares; /* [sandbox] agent_memory_bytes and its like */
 	/* For coop_profiles_set: keys that stand once, and which own profiles said new_privileges. */
 	uint32_t said;
 	uint64_t said_new_privileges;
 };
 
 #define COOP_PROFILE_NAME_MAX 40u
-#define COOP_SANDBOX_SLOTS 8 /* if the operator does not say */
+#define COOP_SANDBOX_PIDS 4096 /* max_pids of a confined process, if nobody says */
+#define COOP_SANDBOX_SLOTS 8   /* if the operator does not say */
 #define COOP_SANDBOX_SLOTS_MAX 64
 
 void coop_sandbox_policy_init(struct coop_sandbox_policy *policy);

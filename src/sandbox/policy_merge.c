@@ -13,6 +13,7 @@ struct merge {
 	const struct coop_sandbox_policy *const *ceilings; /* of agents */
 	size_t count;                                      /* of them; the operator's follows */
 	const struct coop_sandbox_policy *operators;
+	int64_t pids; /* of a confined process that nobody says it of; 0: any number */
 	struct coop_err *err;
 };
 
@@ -209,13 +210,21 @@ static int merge_full(const struct merge *m, struct coop_sandbox_policy *merged)
 static void merge_limits(const struct merge *m, struct coop_sandbox_policy *merged)
 {
 	for (size_t i = 0; i < COOP_LIMIT_COUNT; i++) {
+		uint32_t bit = COOP_PROTECT_BIT(coop_limit_protection(i));
 		int64_t value = coop_limit_get(&m->request->limits, i);
 		for (size_t j = 0; !value && j < 2; j++)
 			value = m->silent[j] ? coop_limit_get(&m->silent[j]->limits, i) : 0;
+		if (!value && bit == COOP_PROTECT_BIT(COOP_PROTECT_PIDS) &&
+		    merged->profile != COOP_PROFILE_FULL && m->pids) {
+			value = m->pids;
+			merged->limits_builtin |= bit;
+		}
 		for (size_t j = 0; j <= m->count; j++) {
 			int64_t most = coop_limit_get(&ceiling(m, j)->limits, i);
-			if (most && (!value || value > most))
+			if (most && (!value || value > most)) {
 				value = most;
+				merged->limits_builtin &= ~bit;
+			}
 		}
 		coop_limit_put(&merged->limits, i, value);
 	}
@@ -284,6 +293,7 @@ int coop_sandbox_policy_merge(const struct coop_profiles *profiles,
 			  .ceilings = ceilings,
 			  .count = ceiling_count,
 			  .operators = &profiles->ceiling,
+			  .pids = profiles->any_pids ? 0 : COOP_SANDBOX_PIDS,
 			  .err = err};
 	struct coop_sandbox_policy merged;
 	int r = 0;

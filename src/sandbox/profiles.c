@@ -28,6 +28,7 @@ void coop_profiles_init(struct coop_profiles *profiles)
 	*profiles = (struct coop_profiles){.slots = COOP_SANDBOX_SLOTS};
 	coop_sandbox_policy_init(&profiles->defaults);
 	coop_sandbox_policy_init(&profiles->ceiling);
+	coop_shares_init(&profiles->shares);
 }
 
 void coop_profiles_clear(struct coop_profiles *profiles)
@@ -238,6 +239,19 @@ static int set_ceiling(struct coop_sandbox_policy *ceiling, const char *key, con
 				       : -ENOENT;
 }
 
+/* `max_pids` of [sandbox]: a number as of any limit, or the word that takes coop's own away. */
+static int set_pids(struct coop_profiles *profiles, const char *value, struct coop_err *err)
+{
+	struct coop_sandbox_limits *limits = &profiles->defaults.limits;
+
+	if (profiles->any_pids || (limits->max_pids && !strcmp(value, "none")))
+		return twice("max_pids", err);
+	if (strcmp(value, "none") != 0)
+		return coop_limits_set(limits, "max_pids", "max_pids", value, err);
+	profiles->any_pids = true;
+	return 0;
+}
+
 static int set_sandbox(struct coop_profiles *profiles, const char *key, const char *value,
 		       struct coop_err *err)
 {
@@ -257,7 +271,10 @@ static int set_sandbox(struct coop_profiles *profiles, const char *key, const ch
 		return set_user(profiles, value, err);
 	if (!strcmp(key, "slots"))
 		return set_slots(profiles, value, err);
-	return set_common(&profiles->defaults, key, value, err);
+	if (!strcmp(key, "max_pids"))
+		return set_pids(profiles, value, err);
+	int r = coop_shares_set(&profiles->shares, key, value, err);
+	return r == -ENOENT ? set_common(&profiles->defaults, key, value, err) : r;
 }
 
 /* `protect_only`: an empty value is the list without any. */

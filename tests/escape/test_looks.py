@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lib import procs
 from lib.confined import ROOT, USER, ConfinedCase, lines_of
+from lib.keeper import NO_SHARES
 from lib.expected import told
 from lib.keeper import generous_limits
 from lib.place import sanitized
@@ -163,7 +164,7 @@ class LooksTest(LooksCase):
 
     def test_s096_workspace_exchanged_after_it_was_checked(self):
         """The folder that was granted and another change names while the start waits: it fails or has the first, never the other."""
-        self.begin("slots = 0\n")
+        self.begin("slots = 0\n" + NO_SHARES)
         right, other = self.around.base / "right", self.around.base / "other"
         for folder in (right, other):
             folder.mkdir()

@@ -264,7 +264,7 @@ class RandomTest(KeeperCase):
             self.fail(f"left behind (descriptors were {base}): {info} {names}")
         self.client.call("gc")
         self.assertEqual(self.client.call("info")["processes"]["receipts"], 0)
-        allowed = {self.keeper.pid, self.client.call("info")["launcher"]["pid"]}
+        allowed = {self.keeper.pid, *self.launchers()}
 
         def left():
             return set(procs.descendants(self.keeper.process.pid)) - allowed

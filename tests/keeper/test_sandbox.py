@@ -257,7 +257,7 @@ class ReportTest(SandboxCase):
         record = self.client.call("spawn", argv=["sleep", "300"], cwd=str(self.ws), sandbox=asked)["process"]
         sandbox = record["sandbox"]
         self.assertEqual((sandbox["kind"], sandbox["enforced"]), ("namespaces", True))
-        self.assertEqual(set(sandbox["protections"]), SEVEN)
+        self.assertEqual(set(sandbox["protections"]), SEVEN | {"max_pids"})
         for name, held in sandbox["protections"].items():
             self.assertEqual((held["state"], held["reason"]), ("enforced", None), name)
             self.assertTrue(held["mechanism"], name)

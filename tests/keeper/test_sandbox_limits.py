@@ -393,7 +393,8 @@ class AgentTotalsTest(AgentCase, LimitsCase):
         for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
             parts = Path(line.split(":", 2)[2]).parts[1:]
             ends = [i for i, part in enumerate(parts) if part.startswith("a-") and any(p.startswith("coop-") for p in parts[:i])]
-            for end in ends[:1]:
+            # The first is that of main, above all others.
+            for end in ends[1:2]:
                 path = "/".join(parts[: end + 1])
                 found.update(root / path for root in (CGROUPS, *CGROUPS.iterdir()) if (root / path).is_dir())
         return found

@@ -119,17 +119,23 @@ class Keeper:
         self.process.terminate()
 
 
+# Of [sandbox].
+NO_SHARES = "".join(f"{name} = none\n" for name in ("principal_memory_bytes", "agent_memory_bytes", "principal_max_pids", "agent_max_pids"))
+
+
 class KeeperCase(unittest.TestCase):
     """Each test gets its own keeper and a connection to it. `settings`, `keeper_env`, `profile` and `slots` are the class's to set.
 
     `profile` is what a spawn gets that names none: None for the keeper's own default, a sandbox with namespaces of its own;
     "full" for processes without any, which are told apart, counted and killed in quite another way. With `slots` 0 no sandbox is
-    prepared ahead: every process below the keeper is a launcher, or was asked for, and every start is a launcher's work."""
+    prepared ahead: every process below the keeper is a launcher, or was asked for, and every start is a launcher's work.
+    Then, and with `shares` False, agents have no shares of the machine: there is one launcher of a kind, in no group."""
 
     settings = {}
     keeper_env = {}
     profile = None
     slots = None
+    shares = True
     maxDiff = 4000
 
     @classmethod
@@ -148,6 +154,8 @@ class KeeperCase(unittest.TestCase):
         options["place"] = options.get("place") or Place()
         conf = options["place"].conf
         lines = [f"{name} = {value}\n" for name, value in (("profile", self.profile), ("slots", self.slots)) if value is not None]
+        if self.slots == 0 or not self.shares:
+            lines.append(NO_SHARES)
         if lines and "[sandbox]" not in conf.read_text():
             conf.write_text("".join([conf.read_text(), "\n[sandbox]\n", *lines]))
         keeper = Keeper(settings, **options)
