@@ -282,12 +282,17 @@ static void write_type(struct coop_jsonw *w, const struct coop_field *field)
 	if (!type || field->nullable) {
 		coop_jsonw_array(w, "type");
 		coop_jsonw_string(w, NULL, type ? type : "string");
-		coop_jsonw_string(w, NULL, type ? "null" : "integer");
+		if (!type)
+			coop_jsonw_string(w, NULL, "integer");
+		if (field->nullable)
+			coop_jsonw_string(w, NULL, "null");
 		coop_jsonw_array_end(w);
 	} else {
 		coop_jsonw_string(w, "type", type);
 	}
 }
+
+static void write_members(struct coop_jsonw *w, const struct coop_field *fields);
 
 static void write_field(struct coop_jsonw *w, const struct coop_field *field)
 {
@@ -317,18 +322,14 @@ static void write_field(struct coop_jsonw *w, const struct coop_field *field)
 	}
 	if (field->fields && field->type == COOP_FIELD_OBJECTS)
 		coop_schema_write(w, "items", field->fields);
-	if (field->fields && field->type == COOP_FIELD_OBJECT) {
-		coop_jsonw_array(w, "allOf");
-		coop_schema_write(w, NULL, field->fields);
-		coop_jsonw_array_end(w);
-	}
+	/* Words that a null, where it may be one, is not held against. */
+	if (field->fields && field->type == COOP_FIELD_OBJECT)
+		write_members(w, field->fields);
 	coop_jsonw_end(w);
 }
 
-void coop_schema_write(struct coop_jsonw *w, const char *name, const struct coop_field *fields)
+static void write_members(struct coop_jsonw *w, const struct coop_field *fields)
 {
-	coop_jsonw_begin(w, name);
-	coop_jsonw_string(w, "type", "object");
 	coop_jsonw_begin(w, "properties");
 	for (const struct coop_field *field = fields; field->name; field++)
 		write_field(w, field);
@@ -340,6 +341,13 @@ void coop_schema_write(struct coop_jsonw *w, const char *name, const struct coop
 	}
 	coop_jsonw_array_end(w);
 	coop_jsonw_bool(w, "additionalProperties", false);
+}
+
+void coop_schema_write(struct coop_jsonw *w, const char *name, const struct coop_field *fields)
+{
+	coop_jsonw_begin(w, name);
+	coop_jsonw_string(w, "type", "object");
+	write_members(w, fields);
 	coop_jsonw_end(w);
 }
 

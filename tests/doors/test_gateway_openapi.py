@@ -91,7 +91,7 @@ class OpenApi(GatewayCase):
         return responses[status]["content"]["application/json"]["schema"]
 
     def assert_matches(self, schema, value):
-        self.assertEqual(openapi.matches(self.document, schema, value), [])
+        self.assertEqual(openapi.Described(self.document).faults(schema, value), [])
 
     def test_answers_are_as_it_says(self):
         process = self.request("POST", "/v1/ops/spawn", {"argv": ["/bin/echo", "x"], "cwd": str(self.work)}).json()

@@ -1,6 +1,10 @@
 """A structural check of OpenAPI 3.1 documents: what the specification says about names, references and schemas."""
 
+import json
 import re
+import urllib.parse
+
+import jsonschema
 
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 TYPES = {"null", "boolean", "object", "array", "number", "string", "integer"}
@@ -263,57 +267,100 @@ def faults(document):
     return Checker(document).run()
 
 
-def matches(document, schema, value, at="value"):
-    """What of a value is not as a schema says: for answers of the real thing. Only the words that are used here."""
-    if "$ref" in schema:
-        found = document
-        for part in schema["$ref"][2:].split("/"):
+class Described:
+    """A document as a measure of what is sent and answered: Debian's JSON Schema decides, the document's own words are taken as they are."""
+
+    def __init__(self, document):
+        self.document = document
+        self.done = set()  # (method, path) that were answered as wished for
+
+    def faults(self, schema, value, at="value"):
+        """What of a value is not as a schema says."""
+        whole = {"components": self.document["components"], "allOf": [schema]}
+        errors = jsonschema.Draft202012Validator(whole).iter_errors(value)
+        return [f"{at}{''.join(f'[{part!r}]' for part in error.absolute_path)}: {error.message:.300}" for error in errors]
+
+    def resolve(self, value):
+        if "$ref" not in value:
+            return value
+        found = self.document
+        for part in value["$ref"][2:].split("/"):
             found = found[part]
-        return matches(document, found, value, at)
-    wrong = []
+        return found
+
+    def find(self, method, path):
+        """(path of the document, operation) for a request; literal parts win against parameters."""
+        parts = path.split("/")
+        fitting = []
+        for pattern in self.document["paths"]:
+            words = pattern.split("/")
+            if len(words) == len(parts) and all(word == part or word.startswith("{") for word, part in zip(words, parts)):
+                fitting.append((pattern.count("{"), pattern))
+        if not fitting:
+            return None, None
+        pattern = min(fitting)[1]
+        return pattern, self.document["paths"][pattern].get(method.lower())
+
+    def _query(self, operation, query, at):
+        known = {}
+        for parameter in operation.get("parameters", []):
+            parameter = self.resolve(parameter)
+            if parameter["in"] == "query":
+                known[parameter["name"]] = parameter
+        found = []
+        given = urllib.parse.parse_qsl(query, keep_blank_values=True)
+        for name, text in given:
+            parameter = known.get(name.partition("[")[0])
+            if not parameter or ("[" in name and parameter.get("style") != "deepObject"):
+                found.append(f"{at}: the parameter {name} is not told")
+            elif "[" not in name:
+                found += self.faults(parameter["schema"], _typed(parameter["schema"], text), f"{at} {name}")
+        for name, parameter in known.items():
+            if parameter.get("required") and name not in dict(given):
+                found.append(f"{at}: was answered without {name}")
+        return found
+
+    def _request(self, operation, query, body, at):
+        """What was carried out must be something that the document allows."""
+        found = self._query(operation, query, at)
+        told = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if told and body:
+            found += self.faults(told["schema"], json.loads(body), f"{at} body")
+        elif body and "requestBody" not in operation:
+            found.append(f"{at}: has a body that is not told")
+        return found
+
+    def check(self, method, target, body, status, kind, answer, stray=False):
+        """What of a request and its answer is not told so. `kind` is its Content-Type, `answer` its bytes (None: a stream that goes on).
+        `stray`: the parameters are none of this route's, which may ignore them."""
+        path, _, query = target.partition("?")
+        pattern, operation = self.find(method, path)
+        at = f"{method} {pattern or path} {status}"
+        if not operation:
+            return []
+        found = []
+        if status < 300:
+            self.done.add((method, pattern))
+            found = [] if stray else self._request(operation, query, body, at)
+        responses = operation["responses"]
+        told = self.resolve(responses.get(str(status)) or responses.get("default", {}))
+        if not told or (status < 300 and str(status) not in responses):
+            return [*found, f"{at}: no such answer is told"]
+        content = told.get("content", {})
+        kind = (kind or "").partition(";")[0].strip()
+        if content and kind not in content:
+            found.append(f"{at}: {kind} is none of {sorted(content)}")
+        elif not content and answer:
+            found.append(f"{at}: has a body that is not told")
+        elif content and kind == "application/json" and answer is not None:
+            found += self.faults(content[kind].get("schema", {}), json.loads(answer), at)
+        return found
+
+
+def _typed(schema, text):
     kinds = schema.get("type", [])
-    kinds = kinds if isinstance(kinds, list) else [kinds]
-    if kinds and not any(_is(kind, value) for kind in kinds):
-        return [f"{at}: {value!r} is no {kinds}"]
-    if "enum" in schema and value not in schema["enum"]:
-        wrong.append(f"{at}: {value!r} is not in {schema['enum']}")
-    if "const" in schema and value != schema["const"]:
-        wrong.append(f"{at}: {value!r} is not {schema['const']!r}")
-    if isinstance(value, dict):
-        wrong += _matches_members(document, schema, value, at)
-    if isinstance(value, list):
-        for i, item in enumerate(value):
-            wrong += matches(document, schema.get("items", {}), item, f"{at}[{i}]")
-    if value is not None:
-        for inner in schema.get("allOf", []):
-            wrong += matches(document, inner, value, at)
-    if "oneOf" in schema and sum(not matches(document, inner, value, at) for inner in schema["oneOf"]) != 1:
-        wrong.append(f"{at}: is not exactly one of what it may be")
-    return wrong
-
-
-def _matches_members(document, schema, value, at):
-    wrong = [f"{at}: has no {name}" for name in schema.get("required", []) if name not in value]
-    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    for name, member in value.items():
-        if name in properties:
-            wrong += matches(document, properties[name], member, f"{at}.{name}")
-        elif others is False:
-            wrong.append(f"{at}: {name} is not in the schema")
-        elif isinstance(others, dict):
-            wrong += matches(document, others, member, f"{at}.{name}")
-    return wrong
-
-
-def _is(kind, value):
-    if kind in ("integer", "number") and isinstance(value, bool):
-        return False
-    return {
-        "null": value is None,
-        "boolean": isinstance(value, bool),
-        "object": isinstance(value, dict),
-        "array": isinstance(value, list),
-        "number": isinstance(value, (int, float)),
-        "string": isinstance(value, str),
-        "integer": isinstance(value, int),
-    }[kind]
+    if kinds == "integer" and re.fullmatch("[0-9]+", text):
+        return int(text)
+    if kinds == "boolean" and text in ("true", "false"):
+        return text == "true"
+    return text

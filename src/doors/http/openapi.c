@@ -54,6 +54,44 @@ static int add_output(json_t *result, const char *name)
 				      "data", base64_schema("bytes of that event")));
 }
 
+/* One more kind of value that a property may have. */
+static int also_null(json_t *property)
+{
+	json_t *type = json_object_get(property, "type"),
+	       *choices = json_object_get(property, "enum");
+
+	for (size_t i = 0; i < json_array_size(type); i++) {
+		if (!strcmp(json_string_value(json_array_get(type, i)), "null"))
+			return 0;
+	}
+	if (json_is_string(type))
+		type = json_pack("[O]", type);
+	else
+		json_incref(type);
+	int r = json_array_append_new(type, json_string("null"));
+	if (r == 0 && choices)
+		r = json_array_append_new(choices, json_null());
+	return r < 0 || json_object_set_new(property, "type", type) < 0 ? -1 : 0;
+}
+
+/* The keeper takes a null for an argument that is not there, unless it is needed. */
+static int add_nulls(json_t *args)
+{
+	const json_t *required = json_object_get(args, "required");
+	const char *name;
+	json_t *property;
+
+	json_object_foreach(json_object_get(args, "properties"), name, property)
+	{
+		bool needed = false;
+		for (size_t i = 0; i < json_array_size(required); i++)
+			needed |= !strcmp(json_string_value(json_array_get(required, i)), name);
+		if (!needed && also_null(property) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* The path item of one row of the table; NULL without memory. What is put into it belongs to the row, which goes with the answer. */
 static json_t *make_path(json_t *row, const char *name)
 {
@@ -67,7 +105,8 @@ static json_t *make_path(json_t *row, const char *name)
 
 	if (!args || !result || !summary || !right)
 		return NULL;
-	if (json_integer_value(json_object_get(row, "data")) > 0)
+	r = add_nulls(args);
+	if (r == 0 && json_integer_value(json_object_get(row, "data")) > 0)
 		r = add_property(
 			args, "data_base64",
 			base64_schema("the request's bytes; no argument of the operation"));
