@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -209,4 +210,44 @@ void coop_paths_remove_all(const char *dir)
 	if (entries)
 		(void)closedir(entries);
 	(void)rmdir(dir); /* what cannot be removed is left for the next start */
+}
+
+void coop_paths_plain(char *path)
+{
+	char *end = path; /* of what is kept */
+
+	for (const char *at = path; *at;) {
+		const char *part = at + strspn(at, "/");
+		size_t size = strcspn(part, "/");
+
+		at = part + size;
+		if (size == 0 || (size == 1 && *part == '.'))
+			continue;
+		if (size == 2 && part[0] == '.' && part[1] == '.') {
+			while (end > path && *--end != '/')
+				;
+			continue;
+		}
+		*end++ = '/';
+		memmove(end, part, size);
+		end += size;
+	}
+	if (end == path)
+		*end++ = '/';
+	*end = 0;
+}
+
+const char *coop_paths_behind(const char *folder, const char *name)
+{
+	char part[COOP_PATHS_MAX], real[PATH_MAX];
+
+	for (const char *at = name; *at;) {
+		at = strchrnul(at + 1, '/');
+		int n = snprintf(part, sizeof part, "%.*s", (int)(at - name), name);
+		if (n < 0 || (size_t)n >= sizeof part)
+			return NULL;
+		if (realpath(part, real) && !strcmp(real, folder))
+			return at;
+	}
+	return NULL;
 }

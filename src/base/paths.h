@@ -24,6 +24,13 @@ int coop_paths_make_parent(const char *path);
 /* Makes a folder likewise. */
 int coop_paths_make_dir(const char *path);
 
+/* Takes "." and ".." out of an absolute path by its words, and slashes that say nothing. In place. */
+void coop_paths_plain(char *path);
+
+/* What follows, in the words of an absolute name, the part of it that leads to `folder` (without links): "/x/y", "" if that is all. NULL:
+ * no part of it does. */
+const char *coop_paths_behind(const char *folder, const char *name);
+
 /* Whether `name` in the open folder `parent` ("." is that one) is a folder with nothing in it. No link is followed. */
 bool coop_paths_is_empty(int parent, const char *name);
 

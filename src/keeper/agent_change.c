@@ -113,21 +113,42 @@ static int still_there(const struct agent_change *mine, struct coop_err *err)
 	return mine->agent && mine->agent->removed ? coop_agent_none(err) : 0;
 }
 
+/* What the user gives he calls by its name: a link to credentials may have been left by a command. `names` are as they came. */
+static int check_names(const struct coop_keeper *keeper, const char *field, const json_t *names,
+		       char *const *paths, struct coop_err *err)
+{
+	for (size_t i = 0; i < json_array_size(names) && paths && paths[i]; i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+		if (name && *name == '/' && !coop_grants_meant(keeper, paths[i], name))
+			return coop_err_field(err, COOP_INVALID_INPUT, field,
+					      "%s %.300s leads to %.300s, which is for "
+					      "credentials: call it so if you mean that",
+					      field, name, paths[i]);
+	}
+	return 0;
+}
+
 /* Who may name no folder for its own commands, or not that one, gives none to others; nobody gives more than his door lets. */
 static int check_gift(const struct agent_change *mine, struct coop_err *err)
 {
 	const struct coop_request *request = mine->change.job.request;
 	const struct coop_agent *giver = request->conn->agent;
 	char *const *list = mine->settings.sandbox.allow_read;
+	const json_t *names = coop_arg(coop_arg(request->args, "sandbox"), "allow_read");
 	int r = coop_ceiling_check_gift(request->conn, &mine->settings, request->args, err);
 
+	if (r == 0)
+		r = check_names(request->keeper, "workspace", coop_arg(request->args, "workspace"),
+				mine->settings.workspace, err);
+	if (r == 0)
+		r = check_names(request->keeper, "sandbox.allow_read", names, list, err);
 	if (r < 0 || !giver || giver == request->keeper->main)
 		return r;
 	if (coop_arg(request->args, "workspace") && !coop_agent_workspace(giver))
 		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
 				      "workspace cannot be given by an agent that has none itself");
 	/* Those of one of the operator's profiles are his to give. */
-	if (!coop_arg(coop_arg(request->args, "sandbox"), "allow_read"))
+	if (!names)
 		return 0;
 	for (; list && *list; list++) {
 		if (!coop_grants_may_read(giver, *list))

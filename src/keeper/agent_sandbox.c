@@ -75,6 +75,9 @@ int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *prof
 	if (coop_arg(coop_arg(args, "sandbox"), "tolerate"))
 		return coop_err_field(err, COOP_INVALID_INPUT, "sandbox.tolerate",
 				      "sandbox.tolerate is for requests: settings only narrow");
+	if (coop_arg(coop_arg(args, "sandbox"), "names"))
+		return coop_err_field(err, COOP_INVALID_INPUT, "sandbox.names",
+				      "sandbox.names is for requests: settings are kept resolved");
 	int r = coop_sandbox_policy_read(args, profiles, &fresh, err);
 	if (r < 0)
 		return r;

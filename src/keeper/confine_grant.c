@@ -92,6 +92,18 @@ static void close_grant(struct coop_grant *grant)
 	(void)close(grant->fd);
 }
 
+/* A door looked at the name before: a link that came since is not what was meant. */
+static int check_fixed(struct coop_draft *draft, const struct coop_grants *grants,
+		       const char *field, const char *path, const struct coop_grant *grant)
+{
+	if (!grants->fixed || !strcmp(path, grant->path))
+		return 0;
+	return coop_err_field(draft->err, COOP_INVALID_INPUT, field,
+			      "%s %.300s has a link on the way, and leads to %.300s: it was "
+			      "replaced since it was looked at",
+			      field, path, grant->path);
+}
+
 static int add_writable(struct coop_draft *draft, const char *field, const char *path,
 			enum word word, struct coop_grants *grants)
 {
@@ -110,6 +122,9 @@ static int add_writable(struct coop_draft *draft, const char *field, const char 
 	if (r < 0)
 		return r;
 	grants->writable_count++;
+	r = check_fixed(draft, grants, field, path, grant);
+	if (r < 0)
+		return r;
 	if (coop_grants_kernels(grant->path, grant->fd, true))
 		return coop_err_field(draft->err, COOP_INVALID_INPUT, field,
 				      "%s %.300s is the kernel's own and cannot be given: name a "
@@ -135,8 +150,10 @@ static int add_readable(struct coop_draft *draft, const char *field, const char 
 		       : known          ? r
 					: coop_grants_unreadable(draft, field, path);
 	}
-	r = coop_grants_check_readable(draft, &grants->homes, field, grant, path,
-				       word == OPERATORS);
+	r = check_fixed(draft, grants, field, path, grant);
+	if (r == 0)
+		r = coop_grants_check_readable(draft, &grants->homes, field, grant, path,
+					       word == OPERATORS);
 	grant->shown = coop_grants_own_folder(draft->agent, grant->path);
 	if (r == 0)
 		grants->readable_count++;
@@ -201,6 +218,7 @@ static int add_list(struct coop_draft *draft, const char *list, char *const *pat
 
 	for (; r == 0 && paths && *paths; paths++) {
 		enum word word = asked_for(draft, list, *paths, field, sizeof field);
+		grants->fixed = word == ASKED && **paths == '/' && coop_grants_names(draft);
 		if (coop_path_expand(*paths, coop_homes_first(&grants->homes), expanded) < 0)
 			r = coop_err_field(draft->err, COOP_INVALID_INPUT, field,
 					   "%s %.300s is too long", field, *paths);
@@ -252,6 +270,8 @@ static int open_writable(struct coop_draft *draft, struct coop_confine *confine,
 		policy->workspace = NULL;
 		workspace = NULL;
 	}
+	ret->fixed =
+		coop_grants_names(draft) && coop_arg(coop_arg(draft->args, "sandbox"), "workspace");
 	if (workspace)
 		r = add_writable(draft, "sandbox.workspace", workspace, ASKED, ret);
 	/* From here on it is the folder that was opened, whatever its name leads to later. */

@@ -23,6 +23,7 @@ struct coop_grants {
 	struct coop_grant
 		tmp; /* what is /tmp for all commands of the agent; path NULL: each has its own */
 	struct coop_homes homes; /* of the command's user */
+	bool fixed; /* while they are opened: the next is named without links, and none is followed */
 };
 
 /* Opens workspace, allow_write and allow_read; refuses what nobody may get. 0, or the error filled. */
@@ -66,6 +67,11 @@ bool coop_grants_may_read(const struct coop_agent *agent, const char *path);
 const char *coop_grants_private_place(const struct coop_draft *draft,
 				      const struct coop_homes *homes, const char *path,
 				      const char *name);
+/* Whether who gives the path, resolved, to an agent under that name knows what it is: no link leads to credentials. */
+bool coop_grants_meant(const struct coop_keeper *keeper, const char *path, const char *name);
+/* What the request says of its names: nothing; that they are without links and were typed so; that they were resolved by a door. */
+enum coop_names { COOP_NAMES_ANY, COOP_NAMES_AS_TYPED, COOP_NAMES_RESOLVED };
+enum coop_names coop_grants_names(const struct coop_draft *draft);
 /* Whether the path lies in the folder that the agent has of its own, or that one above it has in which it works. */
 bool coop_grants_own_folder(const struct coop_agent *agent, const char *path);
 /* Refuses what is not to be shown to this agent, or to anybody. `given`: the operator lists it, so that only what is hidden in it counts. */

@@ -1,11 +1,10 @@
 /* What a command may be shown by naming it: to be read, to stand in. What is hidden from everybody is hidden by its name, too. */
-#include <limits.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "base/paths.h"
+#include "base/schema.h"
 #include "keeper/agent.h"
 #include "keeper/agent_folder.h"
 #include "keeper/ceiling.h"
@@ -125,21 +124,6 @@ bool coop_grants_own_folder(const struct coop_agent *agent, const char *path)
 	return false;
 }
 
-/* What follows, in the words of a name, the part that leads to that folder; NULL: no part of it does. */
-static const char *rest_behind(const char *folder, const char *name)
-{
-	char part[COOP_PATH_SIZE], real[PATH_MAX];
-
-	for (const char *at = name; at; at = *at ? strchrnul(at + 1, '/') : NULL) {
-		if (at == name)
-			continue;
-		(void)snprintf(part, sizeof part, "%.*s", (int)(at - name), name);
-		if (realpath(part, real) && !strcmp(real, folder))
-			return at;
-	}
-	return NULL;
-}
-
 /* Whether the user called the place by its own name. A link inside of what commands write to may have been left by one. */
 static bool called_so(const struct coop_homes *homes, const char *data, const char *path,
 		      const char *name)
@@ -149,11 +133,11 @@ static bool called_so(const struct coop_homes *homes, const char *data, const ch
 
 	if (!strcmp(path, name))
 		return true;
-	if (*data && (rest = rest_behind(data, name)))
+	if (*data && (rest = coop_paths_behind(data, name)))
 		return !strcmp(path + strlen(data), rest);
 	for (size_t i = 0; i < homes->count; i++) {
 		const char *home = homes->list[i];
-		if ((rest = rest_behind(home, name)) && *rest &&
+		if ((rest = coop_paths_behind(home, name)) && *rest &&
 		    coop_path_join(home, rest + 1, place) == 0 &&
 		    coop_layout_is_credential(home, place))
 			return true;
@@ -170,7 +154,9 @@ const char *coop_grants_private_place(const struct coop_draft *draft,
 	bool agents = *data && coop_path_within(path, data);
 
 	if (coop_ceiling_user_names(draft, path)) {
-		if ((!agents && !is_credential(homes, path)) || called_so(homes, data, path, name))
+		if ((!agents && !is_credential(homes, path)) ||
+		    (coop_grants_names(draft) != COOP_NAMES_RESOLVED &&
+		     called_so(homes, data, path, name)))
 			return NULL;
 		return agents ? "belongs to an agent, and is not called by its own name"
 			      : "is for credentials, and is not called by its own name";
@@ -181,6 +167,23 @@ const char *coop_grants_private_place(const struct coop_draft *draft,
 	if (is_credential(homes, path) && !meant(agent, path, is_credential, homes))
 		return "is for credentials";
 	return NULL;
+}
+
+bool coop_grants_meant(const struct coop_keeper *keeper, const char *path, const char *name)
+{
+	struct coop_homes homes;
+
+	coop_homes_find(NULL, &keeper->conf.env, true, &homes);
+	return !is_credential(&homes, path) || called_so(&homes, keeper->data_dir, path, name);
+}
+
+enum coop_names coop_grants_names(const struct coop_draft *draft)
+{
+	const char *names = coop_arg_string(coop_arg(draft->args, "sandbox"), "names", NULL);
+
+	return !names                       ? COOP_NAMES_ANY
+	       : !strcmp(names, "resolved") ? COOP_NAMES_RESOLVED
+					    : COOP_NAMES_AS_TYPED;
 }
 
 static bool denied(const struct coop_draft *draft, const struct coop_homes *homes, const char *path)

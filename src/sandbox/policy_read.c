@@ -10,6 +10,7 @@
 
 static const char *const network_choices[] = {"none", "loopback", "allowlist", "host", NULL};
 static const char *const home_choices[] = {"cow", "read-only", "hidden", NULL};
+static const char *const names_choices[] = {"as_typed", "resolved", NULL};
 static const char *const root_choices[] = {"host", "minimal", NULL};
 const char *const coop_sandbox_profile_choices[] = {"unrestricted", "worktree", "os_hardened",
 						    NULL};
@@ -48,6 +49,8 @@ const struct coop_field coop_sandbox_fields[] = {
 	PATHS("denied_domains", "cannot be had yet"),
 	CHOOSE("home", home_choices, "how the home folder is seen"),
 	CHOOSE("root", root_choices, "what of the host's files is seen"),
+	CHOOSE("names", names_choices,
+	       "the paths are without links; resolved: not all were typed so"),
 	NAMES("require", "protections without which nothing starts"),
 	NAMES("tolerate", "protections that may be missing"),
 	{.name = NULL},
@@ -190,6 +193,14 @@ static int read_member(struct coop_sandbox_policy *policy, const char *name, con
 	if (!strcmp(name, "tolerate"))
 		return read_protections(value, name, &policy->tolerate, err);
 	(void)snprintf(field, sizeof field, "sandbox.%.64s", name);
+	/* It says how the request came to its paths; what follows from that is not of the policy. */
+	if (!strcmp(name, "names")) {
+		const char *text = text_of(value, field, err);
+		return !text ? -EINVAL
+		       : coop_names_find(names_choices, text) < 0
+			       ? coop_names_refuse(names_choices, field, err)
+			       : 0;
+	}
 	/* Given at all they ask for what cannot be had: an empty list allows nothing. */
 	return json_is_array(value) ? no_allowlist(err)
 				    : refuse(field, "must be a list of strings", err);

@@ -108,7 +108,7 @@ class AgentTest(AgentCase):
             (("agent", "add", "bad name"), 1, "bad name"),
             (("agent", "add", "x", "--parent", "nobody"), 1, "nobody/x: there is no such agent"),
             (("agent", "add", "x", "--parent", "a", "--max-running", "3"), 1, "--max-running: "),
-            (("agent", "add", "x", "--workspace", "/nowhere"), 1, "--workspace: "),
+            (("agent", "add", "x", "--workspace", "/nowhere"), 1, "--workspace /nowhere: "),
             (("agent", "add", "x", "--risk", "nonsense=deny"), 1, "--risk"),
             (("agent", "add", "x", "--risk", "sudo=perhaps"), 1, "--risk"),
             (("agent", "add", "x", "--risk", "sudo"), 2, "expected LABEL=ACTION"),

@@ -126,7 +126,7 @@ class RequestTest(FakeCase):
                    "--tolerate", "kill", "--mem", "64M", "--cpus", "0.5", "--pids", "7", "--cpu-time", "1m", "--files", "32", "--fsize", "1K",
                    "--tmp-size", "2M"]
         here = str(self.work)
-        sandbox = {"profile": "workspace-write", "workspace": here, "network": "none", "home": "hidden", "root": "minimal",
+        sandbox = {"profile": "workspace-write", "workspace": here, "network": "none", "home": "hidden", "root": "minimal", "names": "resolved",
                    "allow_write": [here + "/more"], "allow_read": [here], "deny_read": [here + "/*.pem", "~/x"],
                    "deny_write": [here + "/more/y"], "protect": [".env"], "require": ["ipc"], "tolerate": ["kill"]}
         limits = {"memory_bytes": 64 << 20, "cpu_quota": 0.5, "max_pids": 7, "max_cpu_secs": 60, "max_open_files": 32, "max_file_bytes": 1024,
@@ -139,14 +139,15 @@ class RequestTest(FakeCase):
                 self.assertEqual(args["limits"], limits)
 
     def test_b105_nothing_asked_is_the_folder_alone(self):
-        """With no options only the workspace is sent: the folder that the command runs in, by its canonical name."""
+        """With no options only the workspace is sent: the folder that the command runs in, by its canonical name, and whether that was typed."""
         (self.place.dir / "link").symlink_to("work")
         for cwd, options in ((self.work, ()), (self.place.dir / "link", ()), ("/", ("-C", self.work)), ("/", ("--workspace", self.work)),
                              (self.place.dir, ("--workspace", "link")), (self.work, ("--profile", "own"))):
             with self.subTest(cwd=cwd, options=options):
                 sandbox, limits, err = self.sent(*options, cwd=cwd)
                 self.assertEqual(sandbox.pop("profile", None), "own" if "own" in options else None)
-                self.assertEqual((sandbox, limits, err), ({"workspace": str(self.work)}, None, ""))
+                names = "as_typed" if options[:1] == ("--workspace",) and cwd == "/" else "resolved"
+                self.assertEqual((sandbox, limits, err), ({"workspace": str(self.work), "names": names}, None, ""))
 
     def test_b108_home_and_root_are_read_only(self):
         """In / and the home folder itself, and where the keeper's files are, a command is read-only, which one line says."""
@@ -176,7 +177,7 @@ class RequestTest(FakeCase):
             (work + "/sub", ("--workspace", work), work + "/sub"),
             (outside + "/link/sub", ("--workspace", work), work + "/sub"),
             (outside, ("--workspace", "work", "--cwd", "work/sub"), work + "/sub"),
-            (outside, ("--workspace", "work", "--cwd", "."), outside + "/."),
+            (outside, ("--workspace", "work", "--cwd", "."), outside),
             (outside, ("--workspace", "work", "--profile", "full"), outside),
         ]
         for form, op in (("run", "spawn"), ("policy check", "check")):
@@ -190,7 +191,7 @@ class RequestTest(FakeCase):
         for profile in ("read-only", "full", "restricted", "privileged"):
             for cwd in (self.work, "/"):
                 self.assertEqual(self.sent("--profile", profile, cwd=cwd), ({"profile": profile}, None, ""))
-        self.assertEqual(self.sent("--profile", "full", "--workspace", ".")[0], {"profile": "full", "workspace": str(self.work)})
+        self.assertEqual(self.sent("--profile", "full", "--workspace", ".")[0], {"profile": "full", "workspace": str(self.work), "names": "resolved"})
 
     def test_b108_agents_bound_to_folders(self):
         """By a token no workspace is sent: an agent that has folders gets one of them, one that has none is told so."""
@@ -206,7 +207,7 @@ class RequestTest(FakeCase):
         self.assertEqual(self.fake.args("agent_show"), {"agent": "main/a"})
         roots.append("/r")
         self.assertEqual(self.sent(env=env)[0], None)
-        self.assertEqual(self.sent("--workspace", ".", env=env)[0], {"workspace": str(self.work)})
+        self.assertEqual(self.sent("--workspace", ".", env=env)[0], {"workspace": str(self.work), "names": "resolved"})
         self.coop("policy", "check", "--agent", "a", "--", "true", cwd=self.work)
         self.assertNotIn("sandbox", self.fake.args("check"))
 

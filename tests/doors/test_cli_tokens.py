@@ -228,9 +228,12 @@ class TokenTest(TokensCase):
         """Nobody is told of --cwd who did not type it, of a variable twice, or of a limit without what was needed."""
         self.coop("agent", "add", "a", "--workspace", self.place.work, "--restricted")
         env = self.as_agent(self.token("a"))
-        text = self.refusal("run", "--", "true", code=125, env=env, cwd="/")
-        self.assertIn("coop: the current folder leads out", text)
-        self.assertIn("coop: --cwd: leads out", self.refusal("run", "--cwd", "/", "--", "true", code=125, env=env))
+        hidden = self.place.dir / "hidden"
+        hidden.mkdir()
+        text = self.refusal("run", "--", "true", code=125, env=env, cwd=hidden)
+        self.assertIn(f"coop: the current folder {hidden} cannot be entered by the command", text)
+        self.assertIn(f"coop: --cwd: {hidden} cannot be entered", self.refusal("run", "--cwd", hidden, "--", "true", code=125, env=env))
+        self.assertEqual(self.out("run", "--", "pwd", env=env, cwd="/"), b"/\n")
         text = self.refusal("run", "-e", "LD_PRELOAD=x", "--", "true", code=125, env=env)
         self.assertEqual(text.count("LD_PRELOAD"), 1, text)
         self.coop("agent", "set", "a", "--max-buffer", "1M")

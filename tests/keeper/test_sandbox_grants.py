@@ -105,6 +105,42 @@ allow_write = /var/tmp
                 self.assertNotIn("tolerate", error.message)
 
 
+    def test_s124_names(self):
+        """A door that has resolved what was typed says so: a link on the way is one that came since, and what is private is not meant."""
+        real, secret = self.folder("ws/real"), self.folder("home/.aws")
+        (self.ws / "link").symlink_to(real)
+        home = {"base_env": {"HOME": str(self.home)}}
+        for names in ("as_typed", "resolved"):
+            self.assertEqual(self.says("echo fine", {"workspace": str(real), "names": names}, cwd=None), "fine")
+            for sandbox, field in (({"workspace": str(self.ws / "link")}, "sandbox.workspace"),
+                                   ({"workspace": str(real), "allow_write": [str(self.ws / "link")]}, "sandbox.allow_write[0]"),
+                                   ({"root": "minimal", "allow_read": [str(self.ws / "link")]}, "sandbox.allow_read[0]")):  # fmt: skip
+                error = self.refusal(sandbox=sandbox | {"names": names}, cwd="/")
+                self.assertEqual((error.code, error.details["field"]), ("invalid_input", field), error)
+        for sandbox in ({"workspace": str(secret)}, {"allow_write": [str(secret)]}, {"root": "minimal", "allow_read": [str(secret)]}):
+            error = self.refusal(sandbox=sandbox | {"names": "resolved"}, cwd="/", **home)
+            self.assertIn("credentials", error.message)
+        self.assertEqual(self.says("echo fine", {"workspace": str(secret), "names": "as_typed"}, cwd=None, **home), "fine")
+        self.assertEqual(self.refusal(sandbox={"names": "other"}).details["field"], "sandbox.names")
+        with self.assertRaises(KeeperError) as caught:
+            self.client.call("agent_add", agent="main/x", sandbox={"names": "resolved"})
+        self.assertEqual(caught.exception.details["field"], "sandbox.names")
+
+    def test_s124_credentials_by_a_link(self):
+        """Nor are they given to an agent by one, as its root."""
+        secret = self.folder("home/.aws")
+        (self.ws / "link").symlink_to(secret)
+        for op in ("agent_add", "agent_set"):
+            for settings in ({"workspace": [str(self.ws / "link")]}, {"sandbox": {"allow_read": [str(self.ws / "link")]}}):
+                if not self.user:
+                    continue
+                with self.assertRaises(KeeperError) as caught:
+                    self.client.call(op, agent="main/x", **settings)
+                self.assertIn("credentials", caught.exception.message)
+            if op == "agent_add":
+                self.client.call("agent_add", agent="main/x")
+
+
 class GrantOfAUserTest(GrantTest):
     user = USER
 

@@ -1,6 +1,7 @@
 #include "agent_args.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "place.h"
 
@@ -12,7 +13,17 @@ static int add_workspace(const struct cli_list *folders, json_t *args, struct co
 	json_t *list = json_array();
 	(void)json_object_set_new(args, "workspace", list);
 	for (size_t i = 0; i < folders->count; i++) {
-		json_t *path = cli_place_path(folders->items[i], error);
+		const char *typed = folders->items[i];
+		json_t *path = cli_place_resolve(typed, CLI_MUST_EXIST, error);
+		if (!path) {
+			char why[sizeof(error->message)];
+			(void)snprintf(why, sizeof(why), "%s", error->message);
+			cli_error(error, "invalid_input", "--workspace %.60s: %.420s", typed, why);
+			return -EINVAL;
+		}
+		/* The keeper resolves it itself, and sees what it was called: by a link nobody means credentials. */
+		json_decref(path);
+		path = cli_place_resolve(typed, CLI_BY_ITS_WORDS, error);
 		if (!path)
 			return -EINVAL;
 		(void)json_array_append_new(list, path);
@@ -38,5 +49,7 @@ int cli_agent_args(const struct cli_option *options, const struct cli_agent *age
 	}
 	drop_empty(json_object_get(json_object_get(args, "policy"), "allowed_commands"));
 	int r = cli_sandbox_args(&agent->sandbox, args, error);
+	/* Settings are kept as they resolve. */
+	(void)json_object_del(json_object_get(args, "sandbox"), "names");
 	return r == 0 ? add_workspace(&agent->workspace, args, error) : r;
 }

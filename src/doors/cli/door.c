@@ -53,17 +53,10 @@ static int ensure_agent(struct cli *cli, const struct cli_door *door, const json
 static json_t *find_place(struct cli *cli, const struct cli_door *door, struct coop_error *error)
 {
 	json_t *args = json_object();
-	const char *named = door->sandbox.workspace;
-	if (named) {
-		json_t *path = cli_place_resolve(named, CLI_MUST_EXIST, error);
-		if (!path) {
-			char why[128];
-			(void)snprintf(why, sizeof(why), "%.127s", error->message);
-			cli_error(error, "invalid_input", "--workspace %.200s: %s", named, why);
-			json_decref(args);
-			return NULL;
-		}
-		(void)json_object_set_new(args, "sandbox", json_pack("{s:o}", "workspace", path));
+	(void)json_object_set_new(args, "sandbox", json_object());
+	if (cli_sandbox_args(&door->sandbox, args, error) < 0) {
+		json_decref(args);
+		return NULL;
 	}
 	if (cli_place_cwd(NULL, args, error) < 0) {
 		json_decref(args);
@@ -72,6 +65,23 @@ static json_t *find_place(struct cli *cli, const struct cli_door *door, struct c
 	if (!door->no_workspace)
 		cli_workspace_add(cli, &door->sandbox, NULL, NULL, args);
 	return args;
+}
+
+/* A folder that was named is looked at by the keeper before anything is served from it. */
+static int check_place(struct cli *cli, const struct cli_door *door, const json_t *args,
+		       struct coop_error *error)
+{
+	const char *folder = cli_text(json_object_get(args, "sandbox"), "workspace");
+	json_t *answer = NULL;
+	if (!door->sandbox.workspace || door->private_keeper)
+		return 0;
+	const int r = cli_call(cli, "check",
+			       json_pack("{s:[s], s:s, s:O}", "argv", "true", "cwd",
+					 *folder == '/' ? folder : "/", "sandbox",
+					 json_object_get(args, "sandbox")),
+			       &answer, error);
+	json_decref(answer);
+	return r;
 }
 
 static int prepare(struct cli *cli, const struct cli_door *door, json_t **ret,
@@ -85,7 +95,7 @@ static int prepare(struct cli *cli, const struct cli_door *door, json_t **ret,
 	if (!*ret)
 		return -EINVAL;
 	if (!door->agent)
-		return 0;
+		return check_place(cli, door, *ret, error);
 	r = ensure_agent(cli, door, *ret, error);
 	/* An agent works in its own folders, unless one of them was named. */
 	if (!door->sandbox.workspace)

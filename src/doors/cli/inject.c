@@ -2,19 +2,26 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "parse.h"
+#include "typed.h"
 
 #define PIECE (64u << 10)
 
 /* Appends all of the file. 0, -EFBIG, or another negative errno. */
-static int read_file(const char *path, struct coop_buf *buf)
+static int read_file(const char *path, struct coop_buf *buf, struct coop_error *error)
 {
 	const size_t before = coop_buf_size(buf);
-	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char where[PATH_MAX], link[64];
+	COOP_AUTO_FD int found = cli_typed_open(path, where, error);
+	if (found < 0)
+		return found;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+	COOP_AUTO_FD int fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	for (;;) {
@@ -58,7 +65,8 @@ static int add_file(const char *typed, json_t *list, struct coop_buf *data,
 			  "--inject %.200s: expected NAME=FILE or /PATH=FILE", typed);
 		return -EINVAL;
 	}
-	int r = read_file(file, data);
+	char why[sizeof(error->message)];
+	int r = read_file(file, data, error);
 	if (r == 0 && coop_buf_size(data) <= CLI_INJECT_TOTAL_MAX) {
 		const size_t size = coop_buf_size(data) - before;
 		(void)json_object_set_new(entry, "content_bytes", json_integer((json_int_t)size));
@@ -66,7 +74,10 @@ static int add_file(const char *typed, json_t *list, struct coop_buf *data,
 		return 0;
 	}
 	json_decref(entry);
-	if (r < 0 && r != -EFBIG)
+	(void)snprintf(why, sizeof(why), "%s", error->message);
+	if (r == -EXDEV && *why)
+		cli_error(error, "invalid_input", "--inject %.60s: %.420s", typed, why);
+	else if (r < 0 && r != -EFBIG)
 		cli_error(error, "invalid_input", "--inject: cannot read %.200s: %s", file,
 			  strerror(-r));
 	else

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/paths.h"
 #include "parse.h"
+#include "typed.h"
 
 extern char **environ;
 
@@ -28,39 +30,23 @@ json_t *cli_place_path(const char *path, struct coop_error *error)
 	return value;
 }
 
-/* Takes "." and ".." out of an absolute path, and slashes that say nothing. */
-static void normalise(char *path)
-{
-	char *end = path; /* of what is kept */
-	for (const char *at = path; *at;) {
-		const size_t slashes = strspn(at, "/"), length = strcspn(at + slashes, "/");
-		const char *part = at + slashes;
-		at = part + length;
-		if (length == 0 || (length == 1 && part[0] == '.'))
-			continue;
-		if (length == 2 && part[0] == '.' && part[1] == '.') {
-			while (end > path && *--end != '/')
-				;
-			continue;
-		}
-		*end++ = '/';
-		memmove(end, part, length);
-		end += length;
-	}
-	if (end == path)
-		*end++ = '/';
-	*end = '\0';
-}
-
 json_t *cli_place_resolve(const char *path, enum cli_presence presence, struct coop_error *error)
 {
 	char whole[PATH_MAX], plain[2 * PATH_MAX];
 	if (strcmp(path, "~") == 0 || strncmp(path, "~/", 2) == 0)
 		return json_string(path);
-	if (realpath(path, whole))
+	if (presence == CLI_MUST_EXIST) {
+		const int fd = cli_typed_open(path, whole, error);
+		if (fd >= 0)
+			(void)close(fd);
+		else if (!*error->message)
+			cli_error(error, "invalid_input", "%s", strerror(-fd));
+		return fd < 0 ? NULL : cli_place_path(whole, error);
+	}
+	if (presence == CLI_MAY_BE_MISSING && realpath(path, whole))
 		return cli_place_path(whole, error);
-	if (presence == CLI_MUST_EXIST || !*path) {
-		cli_error(error, "invalid_input", "%s", strerror(*path ? errno : ENOENT));
+	if (!*path) {
+		cli_error(error, "invalid_input", "%s", strerror(ENOENT));
 		return NULL;
 	}
 	json_t *absolute = cli_place_path(path, error);
@@ -68,12 +54,24 @@ json_t *cli_place_resolve(const char *path, enum cli_presence presence, struct c
 		return NULL;
 	(void)snprintf(plain, sizeof(plain), "%s", json_string_value(absolute));
 	json_decref(absolute);
-	normalise(plain);
+	coop_paths_plain(plain);
 	return json_string(plain);
 }
 
+/* One that is not there is for the keeper to tell of. */
 int cli_place_cwd(const char *path, json_t *args, struct coop_error *error)
 {
+	char whole[PATH_MAX];
+	const int fd = path ? cli_typed_open(path, whole, error) : -1;
+	if (fd >= 0) {
+		(void)close(fd);
+		path = whole;
+	} else if (path && *error->message) {
+		char why[sizeof(error->message)];
+		(void)snprintf(why, sizeof(why), "%s", error->message);
+		cli_error(error, "invalid_input", "--cwd %.60s: %.420s", path, why);
+		return -EXDEV;
+	}
 	json_t *value = cli_place_path(path, error);
 	return value && json_object_set_new(args, "cwd", value) == 0 ? 0 : -EINVAL;
 }

@@ -7,10 +7,10 @@
 /* The path made absolute, from the current folder if need be; NULL stands for that folder itself. NULL with *error filled. */
 json_t *cli_place_path(const char *path, struct coop_error *error);
 
-enum cli_presence { CLI_MUST_EXIST, CLI_MAY_BE_MISSING };
+enum cli_presence { CLI_MUST_EXIST, CLI_MAY_BE_MISSING, CLI_BY_ITS_WORDS };
 
-/* The path made absolute and plain: links followed, no "." and ".."; one that may be missing, or is a pattern, only by its words. One that
- * begins with "~/" stays as it is: the keeper knows the home folder. NULL with *error filled. */
+/* The path made absolute and plain: links followed, as far as typed.h lets one that must exist, no "." and ".."; one that may be missing, or
+ * is a pattern, only by its words, as with CLI_BY_ITS_WORDS. One that begins with "~/" stays as it is: the keeper knows the home folder. NULL with *error filled. */
 json_t *cli_place_resolve(const char *path, enum cli_presence presence, struct coop_error *error);
 
 /* Adds "cwd". 0, or negative with *error filled. */

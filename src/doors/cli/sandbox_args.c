@@ -26,14 +26,24 @@ static json_t *resolve(const char *option, const char *path, enum cli_presence p
 	json_t *value = cli_place_resolve(path, presence, error);
 	if (value)
 		return value;
-	char why[128];
-	(void)snprintf(why, sizeof(why), "%.127s", *error->message ? error->message : "not UTF-8");
-	cli_error(error, "invalid_input", "--%s %.200s: %s", option, path, why);
+	char why[sizeof(error->message)];
+	(void)snprintf(why, sizeof(why), "%s", *error->message ? error->message : "not UTF-8");
+	cli_error(error, "invalid_input", "--%s %.60s: %.420s", option, path, why);
 	return NULL;
 }
 
+/* Whether the name was typed as it is: what is private is meant only then. */
+static bool typed_so(const char *path, const json_t *resolved)
+{
+	const char *text = json_string_value(resolved);
+	const size_t length = strlen(text);
+	return *path == '~' || (strncmp(path, text, length) == 0 &&
+				strspn(path + length, "/") == strlen(path + length));
+}
+
 static int add_paths(const char *option, const char *field, const struct cli_list *paths,
-		     enum cli_presence presence, json_t *sandbox, struct coop_error *error)
+		     enum cli_presence presence, json_t *sandbox, bool *typed,
+		     struct coop_error *error)
 {
 	if (!paths->count)
 		return 0;
@@ -43,18 +53,21 @@ static int add_paths(const char *option, const char *field, const struct cli_lis
 		json_t *path = resolve(option, paths->items[i], presence, error);
 		if (!path)
 			return -EINVAL;
+		*typed = *typed && (presence != CLI_MUST_EXIST || typed_so(paths->items[i], path));
 		(void)json_array_append_new(list, path);
 	}
 	return 0;
 }
 
-static int add_workspace(const char *path, json_t *sandbox, struct coop_error *error)
+static int add_workspace(const char *path, json_t *sandbox, bool *typed, struct coop_error *error)
 {
 	json_t *value = path ? resolve("workspace", path, CLI_MUST_EXIST, error) : NULL;
 	if (path && !value)
 		return -EINVAL;
-	if (value)
+	if (value) {
+		*typed = *typed && typed_so(path, value);
 		(void)json_object_set_new(sandbox, "workspace", value);
+	}
 	return 0;
 }
 
@@ -71,9 +84,15 @@ int cli_sandbox_args(const struct cli_sandbox *sandbox, json_t *args, struct coo
 		{"deny-read", "deny_read", &sandbox->deny_read, CLI_MAY_BE_MISSING},
 	};
 	json_t *given = json_object_get(args, "sandbox");
+	bool typed = true;
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < sizeof(lists) / sizeof(lists[0]); i++)
 		r = add_paths(lists[i].option, lists[i].field, lists[i].paths, lists[i].presence,
-			      given, error);
-	return r == 0 ? add_workspace(sandbox->workspace, given, error) : r;
+			      given, &typed, error);
+	if (r == 0)
+		r = add_workspace(sandbox->workspace, given, &typed, error);
+	if (r == 0 && (sandbox->workspace || sandbox->write.count || sandbox->read.count))
+		(void)json_object_set_new(given, "names",
+					  json_string(typed ? "as_typed" : "resolved"));
+	return r;
 }

@@ -88,8 +88,8 @@ struct cli_sandbox {
 /* NULL, or the row of a limit that was given as 0, which is none. */
 const struct cli_option *cli_sandbox_zero(const struct cli_option *options, const void *settings);
 
-/* Makes the paths in what cli_options_fields() wrote absolute; the workspace, and what is to be written to or seen, must be there.
- * 0, or negative with *error filled. */
+/* Makes the paths in what cli_options_fields() wrote absolute; the workspace, and what is to be written to or seen, must be there, is
+ * without links then, and the keeper is told so (`names`). 0, or negative with *error filled. */
 int cli_sandbox_args(const struct cli_sandbox *sandbox, json_t *args, struct coop_error *error);
 
 #endif

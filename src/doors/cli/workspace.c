@@ -151,7 +151,8 @@ void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const
 		return;
 	}
 	/* A folder that is not there, or is not UTF-8, is told about as the one to run in. */
-	if (!realpath(cwd ? cwd : ".", folder))
+	const char *at = cli_text(args, "cwd");
+	if (!realpath(cwd && *at ? at : cwd ? cwd : ".", folder))
 		return;
 	const enum grant grant = find_grant(cli, agent, name, sizeof(name));
 	if (grant == GRANT_NONE)
@@ -163,6 +164,7 @@ void cli_workspace_add(struct cli *cli, const struct cli_sandbox *sandbox, const
 	const char *why = cli_workspace_refused(folder);
 	if (!why || (profile && is_one_of(profile, needs))) {
 		set(args, "workspace", folder);
+		set(args, "names", "resolved"); /* nobody typed it */
 	} else if (!profile) {
 		set(args, "profile", "read-only");
 		say_read_only(folder, why, sandbox->home);
