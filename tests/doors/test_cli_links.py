@@ -90,8 +90,8 @@ class LinksTest(CliCase):
         for words in (("mcp", "--workspace", ".ssh"), ("mcp", "--workspace", "project/build"), ("serve", "--workspace", ".ssh", "--listen", "127.0.0.1:0"),
                       ("agent", "add", "x", "--workspace", f"{self.project}/build"), ("agent", "add", "x", "--workspace", "project/build")):  # fmt: skip
             self.assertIn("credentials", self.refused(words, self.home), words)
-        self.assertEqual(os.listdir(self.home / ".ssh"), ["id"])
-        out = self.coop("run", "--workspace", f"{self.home}/.ssh", "--", "sh", "-c", "ls", cwd=self.project)[0]
+        self.assertFalse((self.home / ".ssh" / "made").exists())
+        out = self.coop("run", "--workspace", f"{self.home}/.ssh", "--", "sh", "-c", "ls id", cwd=self.project)[0]
         self.assertEqual(out.split(), [b"id"])
 
     def test_s003_files_that_are_given(self):

@@ -63,7 +63,7 @@ class ReadsTest(GatewayCase):
             if str(path).endswith("to-proc"):
                 path.symlink_to("/proc")
             response = self.op("spawn", None, argv=["true"], cwd="/", sandbox={"root": "minimal", "allow_read": [str(path)]})
-            self.assertEqual((response.status, response.json()["error"]), (400, "invalid_input"), response.body)
+            self.assertIn((response.status, response.json()["error"]), ((400, "invalid_input"), (403, "boundary_escape")), response.body)
             self.assertIn("allow_read[0]", response.body.decode())
 
     def test_s123_an_agent_gives_nothing_that_it_has_not(self):
