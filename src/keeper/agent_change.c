@@ -147,6 +147,11 @@ static int check_gift(const struct agent_change *mine, struct coop_err *err)
 	if (coop_arg(request->args, "workspace") && !coop_agent_workspace(giver))
 		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
 				      "workspace cannot be given by an agent that has none itself");
+	/* The keeper would make a writable place for whoever has none, and for as many as it likes. */
+	if (coop_arg_bool(request->args, "folder", false) && !coop_agent_workspace(giver))
+		return coop_err_field(
+			err, COOP_BOUNDARY_ESCAPE, "folder",
+			"folder cannot be given by an agent that has no workspace itself");
 	/* Those of one of the operator's profiles are his to give. */
 	if (!names)
 		return 0;

@@ -67,38 +67,52 @@ static struct coop_process *by_id(const struct coop_agent *viewer, const char *t
 	return !strcmp(process->id, text) || !strncmp(text, "psh-0-", 6) ? process : NULL;
 }
 
-/* The viewer's own that lives, else its latest; only then those of agents below it, which may take any alias. */
+/* What fits a name, the viewer's own apart from those of agents below it. Whatever those are called, they are looked
+ * at only where nothing of the viewer's own fits: nobody below can catch, or spoil, a name that means one's own. */
+struct matches {
+	struct candidates live;
+	struct coop_process *latest;
+};
+
+static void add_match(struct matches matches[2], const struct coop_agent *viewer,
+		      struct coop_process *process)
+{
+	struct matches *whose = &matches[process->agent != viewer];
+
+	whose->latest = process;
+	if (coop_process_live(process))
+		add_candidate(&whose->live, process);
+}
+
+/* The one that lives, else the latest; NULL with the error as it was, or with that of several that live. */
+static struct coop_process *choose(const struct matches *matches, const char *what,
+				   struct coop_err *err)
+{
+	return matches->live.count ? unambiguous(&matches->live, what, err) : matches->latest;
+}
+
 static struct coop_process *by_alias(const struct coop_agent *viewer, const char *alias,
 				     struct coop_err *err)
 {
-	struct coop_process *own = NULL, *latest = NULL;
-	struct candidates below = {0};
+	struct matches found[2] = {0};
 
 	COOP_LIST_EACH(&viewer->principal->processes, link)
 	{
 		struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		if (!process->labels.alias || strcmp(process->labels.alias, alias) != 0 ||
-		    !coop_agent_sees(viewer, process->agent))
-			continue;
-		if (process->agent == viewer) {
-			if (!own || !coop_process_live(own))
-				own = process;
-		} else {
-			latest = process;
-			if (coop_process_live(process))
-				add_candidate(&below, process);
-		}
+		if (process->labels.alias && !strcmp(process->labels.alias, alias) &&
+		    coop_agent_sees(viewer, process->agent))
+			add_match(found, viewer, process);
 	}
-	if (own)
-		return own;
-	return below.count ? unambiguous(&below, "have that alias and are running", err) : latest;
+	/* Of one's own at most one lives: the others are refused. */
+	return choose(&found[!found[0].latest], "have that alias and are running", err);
 }
 
 /* The system gives numbers again: the one that lives, else the latest. */
-static struct coop_process *by_pid(const struct coop_agent *viewer, const char *digits)
+static struct coop_process *by_pid(const struct coop_agent *viewer, const char *digits,
+				   struct coop_err *err)
 {
-	struct coop_process *found = NULL;
+	struct matches found[2] = {0};
 	char *end;
 
 	if (*digits < '1' || *digits > '9')
@@ -111,19 +125,45 @@ static struct coop_process *by_pid(const struct coop_agent *viewer, const char *
 	{
 		struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		if ((unsigned long)process->pid == pid && (!found || !coop_process_live(found)) &&
-		    coop_agent_sees(viewer, process->agent))
-			found = process;
+		if ((unsigned long)process->pid == pid && coop_agent_sees(viewer, process->agent))
+			add_match(found, viewer, process);
 	}
-	return found;
+	return choose(&found[!found[0].latest], "have that number and are running", err);
+}
+
+/* Its tag, else the beginning of its id: first of all that are the viewer's own, then of the others. */
+static struct coop_process *by_name(const struct coop_agent *viewer, const char *text,
+				    struct coop_err *err)
+{
+	struct matches tagged[2] = {0};
+	struct candidates begins[2] = {0};
+	size_t size = strlen(text);
+
+	/* The principal's alone: what others have does not even take time. */
+	COOP_LIST_EACH(&viewer->principal->processes, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+		if (!coop_agent_sees(viewer, process->agent))
+			continue;
+		if (process->labels.tag && !strcmp(process->labels.tag, text))
+			add_match(tagged, viewer, process);
+		if (size > 4 && !strncmp(process->id, text, size))
+			add_candidate(&begins[process->agent != viewer], process);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (tagged[i].latest)
+			return choose(&tagged[i], "have that tag and are running", err);
+		if (begins[i].count)
+			return unambiguous(&begins[i], "have an id that begins so", err);
+	}
+	return NULL;
 }
 
 struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *text,
 				 struct coop_err *err)
 {
-	struct coop_process *process = by_id(viewer, text), *latest = NULL;
-	struct candidates tagged = {0}, begins = {0};
-	size_t size = strlen(text);
+	struct coop_process *process = by_id(viewer, text);
 
 	(void)coop_err_set(err, COOP_NO_SUCH_PROCESS, "there is no such process");
 	if (process)
@@ -131,22 +171,6 @@ struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *te
 	if (!strncmp(text, COOP_LOOKUP_ALIAS, strlen(COOP_LOOKUP_ALIAS)))
 		return by_alias(viewer, text + strlen(COOP_LOOKUP_ALIAS), err);
 	if (!strncmp(text, COOP_LOOKUP_PID, strlen(COOP_LOOKUP_PID)))
-		return by_pid(viewer, text + strlen(COOP_LOOKUP_PID));
-	/* The principal's alone: what others have does not even take time. */
-	COOP_LIST_EACH(&viewer->principal->processes, link)
-	{
-		process = COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		if (!coop_agent_sees(viewer, process->agent))
-			continue;
-		if (process->labels.tag && !strcmp(process->labels.tag, text)) {
-			latest = process;
-			if (coop_process_live(process))
-				add_candidate(&tagged, process);
-		}
-		if (size > 4 && !strncmp(process->id, text, size))
-			add_candidate(&begins, process);
-	}
-	if (tagged.count)
-		return unambiguous(&tagged, "have that tag and are running", err);
-	return latest ? latest : unambiguous(&begins, "have an id that begins so", err);
+		return by_pid(viewer, text + strlen(COOP_LOOKUP_PID), err);
+	return by_name(viewer, text, err);
 }

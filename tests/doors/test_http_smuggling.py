@@ -29,6 +29,20 @@ class SmugglingTest(RawCase):
     def test_the_same_length_twice(self):
         self.assert_head_cut("Content-Length: 2", "Content-Length: 2")
 
+    def test_headers_that_stand_there_once(self):
+        """Who asks, from where, of whom, and what the bytes are: two lines are refused, also if they say the same."""
+        for name, values in {
+            "Authorization": (f"{self.auth.split(': ', 1)[1]}", "Bearer x"), "Origin": (f"http://{self.host.split(': ', 1)[1]}", "http://evil.example"),
+            "Host": (self.host.split(": ", 1)[1], "evil.example"), "Content-Type": ("application/json", "text/plain"),
+            "Sec-WebSocket-Key": ("dGhlIHNhbXBsZSBub25jZQ==", "x"), "Sec-WebSocket-Version": ("13", "8"),
+            "Mcp-Session-Id": ("a", "b"), "MCP-Protocol-Version": ("2025-06-18", "1"),
+        }.items():
+            for pair in ((values[0], values[0]), values, values[::-1]):
+                with self.subTest(name=name, pair=pair):
+                    plain = [line for line in (self.host, self.auth) if not line.startswith(name)]
+                    lines = [*plain, f"{name}: {pair[0]}", f"{name.upper()}: {pair[1]}", "Content-Length: 2"]
+                    self.assert_cut(request("POST", LIST, *lines, body=b"{}"), self.hidden)
+
     def test_a_list_of_lengths(self):
         self.assert_head_cut("Content-Length: 2, 2")
 

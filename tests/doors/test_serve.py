@@ -412,10 +412,10 @@ class FoundKeeperTest(GatewayCase):
 class TlsTest(GatewayCase):
     own = True
 
-    def certificate(self):
+    def certificate(self, kind=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")):
         folder = self.gateway.place.dir
         cert, key = folder / "cert.pem", folder / "key.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes",
                         "-keyout", key, "-out", cert, "-subj", "/CN=localhost", "-days", "2", "-addext",
                         "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
         return cert, key
@@ -437,6 +437,59 @@ class TlsTest(GatewayCase):
                 self.assertEqual(connection.request("GET", "/healthz", {}).status, 200)
             for pid in gateway.pids:
                 os.kill(pid, signal.SIGKILL)
+
+    def handshake(self, gateway, cert, **options):
+        """(version, suite) that the two agree on; None where the gateway refuses."""
+        context = ssl.create_default_context(cafile=str(cert))
+        if version := options.get("version"):
+            context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+            context.maximum_version = version
+        context.set_ciphers(options.get("ciphers", "ALL:@SECLEVEL=0"))
+        with socket.create_connection(gateway.address, timeout=patience(30)) as plain:
+            try:
+                with context.wrap_socket(plain, server_hostname="localhost") as secure:
+                    return secure.version(), secure.cipher()[0]
+            except (ssl.SSLError, ConnectionResetError):
+                return None
+
+    def test_only_with_forward_secrecy(self):
+        """TLS 1.3, and 1.2 with ECDHE and authenticated encryption; keys of RSA and of elliptic curves alike."""
+        for kind in (["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], ["rsa:2048"]):
+            cert, key = self.certificate(kind)
+            gateway = self.start_gateway(options=["--tls-cert", str(cert), "--tls-key", str(key)])
+            sign = "ECDSA" if kind[0] == "ec" else "RSA"
+            self.assertEqual(self.handshake(gateway, cert)[0], "TLSv1.3")
+            version = ssl.TLSVersion.TLSv1_2
+            for suite in ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"):
+                name = f"ECDHE-{sign}-{suite}"
+                with self.subTest(taken=name):
+                    self.assertEqual(self.handshake(gateway, cert, version=version, ciphers=f"{name}:@SECLEVEL=0"), ("TLSv1.2", name))
+            for suites in ("kRSA", "AES128-GCM-SHA256:AES256-GCM-SHA384", "AES128-SHA:AES256-SHA256", "DHE+AESGCM", "SHA1:SHA256:SHA384",
+                           f"ECDHE-{sign}-AES128-SHA:ECDHE-{sign}-AES256-SHA384:ECDHE-{sign}-AES128-SHA256"):
+                with self.subTest(refused=suites):
+                    self.assertIsNone(self.handshake(gateway, cert, version=version, ciphers=f"{suites}:@SECLEVEL=0"))
+            for old in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+                with self.subTest(refused=old):
+                    self.assertIsNone(self.handshake(gateway, cert, version=old))
+            self.assert_openssl(gateway, sign)
+            gateway.stop()
+
+    def assert_openssl(self, gateway, sign):
+        """The same with another client; and no compression, no renegotiation."""
+
+        def connect(*options, text="Q\n"):
+            done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{gateway.port}", *options], input=text,
+                                  capture_output=True, text=True, timeout=patience(60), check=False)
+            return done.stdout + done.stderr
+
+        taken = connect("-tls1_2")
+        self.assertRegex(taken, rf"Cipher is ECDHE-{sign}-(AES\d+-GCM|CHACHA20)")
+        self.assertIn("Compression: NONE", taken)
+        for options in (["-tls1_2", "-cipher", "kRSA:@SECLEVEL=0"], ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
+                        ["-tls1_2", "-cipher", "ECDHE+SHA:@SECLEVEL=0"]):
+            with self.subTest(options=options):
+                self.assertIn("Cipher is (NONE)", connect(*options))
+        self.assertIn("no renegotiation", connect("-tls1_2", text="R\nQ\n").lower())
 
     def test_key_of_another_certificate(self):
         """It does not begin to serve."""

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 
-from lib.agents import AgentCase
+from lib.agents import OTHER, AgentCase
 from lib.both_keepers import USER, BothKeepersCase
 from lib.place import Place
 from lib.procs import wait_until
@@ -150,14 +150,26 @@ class FolderRulesTest(FolderCase):
         self.assertIsNone(self.client.call("agent_add", agent="main/b", folder=False)["agent"]["folder"])
         self.assertEqual(list(self.data.iterdir()), [])
 
-    def test_an_agent_without_a_workspace_may_give_one(self):
-        """Also one that is bound to others: the folder stands for itself, and binds all below it."""
+    def test_an_agent_without_a_workspace_gives_none(self):
+        """Who may write nowhere gets no place to write by making an agent; main gives it whomever it likes."""
         self.client.call("agent_add", agent="main/poor")
         poor = self.keeper.login("main/poor")
-        folder = poor.call("agent_add", agent="rich", folder=True)["agent"]["folder"]
-        rich = self.connect().login(poor.call("token_new", agent="rich")["token"])
+        self.assertEqual(self.assert_refused(poor, "boundary_escape", "agent_add", agent="rich", folder=True)["field"], "folder")
+        poor.call("agent_add", agent="below")
+        below = self.connect().login(poor.call("token_new", agent="below")["token"])
+        self.assert_refused(below, "boundary_escape", "agent_add", agent="rich", folder=True)
+        self.client.call("agent_add", agent="main", principal=OTHER)
+        other = self.keeper.login("main", OTHER)
+        self.assert_refused(other, "boundary_escape", "agent_add", agent="rich", folder=True)
+        self.assertEqual((list(self.data.iterdir()), self.agents(poor)), ([], ["main/poor", "main/poor/below"]))
+        poor.call("agent_add", agent="plain", folder=False)
+        folder = self.client.call("agent_add", agent="main/poor/rich", folder=True)["agent"]["folder"]
+        rich = self.keeper.login("main/poor/rich")
         self.assertEqual(self.finish(rich, "touch here")["exit"]["code"], 0)
         self.assertTrue(os.path.exists(os.path.join(folder, "here")))
+
+    def test_an_agent_with_a_workspace_may_give_one(self):
+        """The folder stands for itself, and binds all below it."""
         bound = self.keeper.agent("main/bound", workspace=[str(self.work)])
         own = bound.call("agent_add", agent="own", folder=True)["agent"]["folder"]
         client = self.connect().login(bound.call("token_new", agent="own")["token"])

@@ -117,6 +117,25 @@ static int check_target(struct coop_head *head)
 	return 0;
 }
 
+/* Whoever stands between client and gateway may look at the first of two lines where we look at the last: what says
+ * who asks, from where, or what the bytes are must stand there once. */
+static int check_single(struct coop_head *head)
+{
+	static const char *const names[] = {
+		"authorization",         "origin",
+		"content-type",          "sec-websocket-key",
+		"sec-websocket-version", "mcp-session-id",
+		"mcp-protocol-version",
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (coop_head_count(head, names[i]) > 1)
+			return bad(head,
+				   "a header that stands in a request once stands there twice");
+	}
+	return 0;
+}
+
 static int check_head(struct coop_head *head)
 {
 	const llhttp_t *parser = &head->parser;
@@ -141,7 +160,8 @@ static int check_head(struct coop_head *head)
 		if (parser->http_minor == 0)
 			return bad(head, "HTTP/1.0 knows no transfer coding");
 	}
-	return check_target(head);
+	int r = check_single(head);
+	return r < 0 ? r : check_target(head);
 }
 
 static int on_headers_complete(llhttp_t *parser)

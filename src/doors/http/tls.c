@@ -63,6 +63,14 @@ static bool use_key(SSL_CTX *context, BIO *pem)
 	return good;
 }
 
+/* TLS 1.3, and of TLS 1.2 what has forward secrecy (ECDHE) and authenticated encryption: what is recorded today must not
+ * be read with a key that is stolen tomorrow. An older OpenSSL configuration of the system cannot widen it. */
+static bool allow_strong(SSL_CTX *context)
+{
+	return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+	       SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1;
+}
+
 static SSL_CTX *make_context(int certificate, int key, const char **ret_why)
 {
 	struct coop_buf certificate_bytes = {0}, key_bytes = {0};
@@ -79,6 +87,8 @@ static SSL_CTX *make_context(int certificate, int key, const char **ret_why)
 		*ret_why = "the key is no PEM private key";
 	else if (SSL_CTX_check_private_key(context) != 1)
 		*ret_why = "the key does not belong to the certificate";
+	else if (!allow_strong(context))
+		*ret_why = "TLS 1.2 with forward secrecy cannot be had";
 	BIO_free(certificate_pem);
 	BIO_free(key_pem);
 	if (key_bytes.data)
@@ -104,7 +114,6 @@ struct coop_tls *coop_tls_load(int certificate, int key, char *ret_error, size_t
 		free(tls);
 		return NULL;
 	}
-	(void)SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION);
 	(void)SSL_CTX_set_mode(tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
 						     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 						     SSL_MODE_RELEASE_BUFFERS);
