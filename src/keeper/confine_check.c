@@ -73,7 +73,7 @@ bool coop_grants_in_roots(const struct coop_agent *agent, const char *path)
 static int check_roots(const struct coop_draft *draft, const struct coop_homes *homes,
 		       const char *field, const char *path, const char *name)
 {
-	bool user = coop_ceiling_user_names(draft, path);
+	bool user = draft->agent == draft->agent->keeper->main;
 
 	if (!coop_grants_in_roots(draft->agent, path))
 		return coop_err_field(draft->err, COOP_BOUNDARY_ESCAPE, field,

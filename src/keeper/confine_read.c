@@ -251,7 +251,8 @@ int coop_grants_check_readable(const struct coop_draft *draft, const struct coop
 		why = coop_grants_private_place(draft, homes, path, name);
 	if (!why)
 		return 0;
-	r = coop_err_field(draft->err, user ? COOP_INVALID_INPUT : COOP_BOUNDARY_ESCAPE, field,
+	bool own = draft->agent == draft->agent->keeper->main;
+	r = coop_err_field(draft->err, own ? COOP_INVALID_INPUT : COOP_BOUNDARY_ESCAPE, field,
 			   "%s %.300s %s, and is not shown: name what is to be read", field, path,
 			   why);
 	coop_err_detail(draft->err, "reason", why);

@@ -46,6 +46,10 @@ static void fail_spawn(struct coop_spawn *spawn)
 	struct coop_process *process = spawn->process;
 	struct coop_request *request = spawn->request;
 	struct coop_err err;
+	/* Trees that were handed in are used up by the slot that did not fit: that is why, then. */
+	if (spawn->slot_failure.event && spawn->failure.event &&
+	    spawn->failure.step == COOP_STEP_MOUNTS)
+		spawn->failure = spawn->slot_failure;
 	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.error;
 
 	if (spawn->refusal)
@@ -121,6 +125,7 @@ static void succeed(struct coop_spawn *spawn)
 /* A slot did not fit after all: the launcher does it from the beginning. */
 static void begin_anew(struct coop_spawn *spawn)
 {
+	spawn->slot_failure = spawn->failure;
 	coop_spawn_leave_slot(spawn);
 	int r = coop_spawn_submit(spawn);
 	if (r < 0)

@@ -39,7 +39,8 @@ struct coop_spawn {
 	pid_t program_pid; /* with a first process of its own: that one's word */
 	int reply_error;
 	enum coop_plan_step reply_step;
-	struct coop_plan_status failure; /* event 0: none */
+	struct coop_plan_status failure;      /* event 0: none */
+	struct coop_plan_status slot_failure; /* of the slot that did not fit; event 0: none */
 	struct coop_err *
 		refusal; /* the keeper's own, while the sandbox was being made already; NULL: none */
 	bool ended;      /* the program ended before its start was known */

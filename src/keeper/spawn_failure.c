@@ -80,6 +80,12 @@ static void name_operation(const struct coop_spawn *spawn, struct coop_err *err)
 		return;
 	const char *path = (const char *)coop_buf_front(&layout->text) + op->path;
 	coop_err_detail(err, "path", path);
+	size_t used = strlen(err->message);
+	(void)snprintf(
+		err->message + used, sizeof err->message - used,
+		" of %.300s (the command runs as uid %u, who must be able to get there)", path,
+		spawn->process->confine->launcher.other_ids ? spawn->process->confine->launcher.uid
+							    : geteuid());
 	if (spawn->failure.error == EACCES && !strcmp(path, spawn->process->labels.cwd))
 		refuse_cwd(spawn->process, true, err);
 }

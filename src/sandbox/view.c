@@ -62,18 +62,39 @@ static int make_one(int folder, const char *name, bool is_folder, uint32_t mode)
 	return 0;
 }
 
-/* The root itself may be read-only by now: then it is made through the other mount of the same file system. `size` is the length of the
- * parent's path. */
+/* What covers the place that `size` bytes of the path lead to and can still be written to: the way that
+ * reaches furthest down there, else the root. `ret_size` is how much of the path leads to it. */
+static int find_makeable(const struct coop_view *view, const char *path, size_t size,
+			 size_t *ret_size)
+{
+	int found = view->makeable;
+
+	*ret_size = 0;
+	for (unsigned i = 0; i < view->way_count; i++) {
+		size_t top = view->ways[i].size;
+		if (top > *ret_size && top <= size && !strncmp(path, view->ways[i].path, top) &&
+		    (path[top] == '/' || top == size)) {
+			*ret_size = top;
+			found = view->ways[i].fd;
+		}
+	}
+	return found;
+}
+
+/* The root itself, or a way down, may be read-only by now: then it is made through the other mount of the same file system. `size` is the
+ * length of the parent's path. */
 static int make_in_root(const struct coop_view *view, const char *path, size_t size,
 			const char *name, bool folder, uint32_t mode)
 {
 	char parent[PATH_BYTES];
+	size_t top;
+	int makeable = find_makeable(view, path, size, &top);
 
-	if (view->makeable < 0 || size >= sizeof parent)
+	if (makeable < 0 || size >= sizeof parent)
 		return -EROFS;
-	memcpy(parent, path, size);
-	parent[size] = 0;
-	int twin = coop_look(view->makeable, parent);
+	memcpy(parent, path + top, size - top);
+	parent[size - top] = 0;
+	int twin = coop_look(makeable, parent);
 	if (twin < 0)
 		return -errno;
 	int r = make_one(twin, name, folder, mode);
@@ -312,22 +333,27 @@ static bool closed(const struct coop_view *view, const char *folder)
 	return refused;
 }
 
-static int cover_with_way(const struct coop_view *view, const char *top, const char *rest)
+/* Covers the closed folder that `size` bytes of the path name. The way down is made by who goes it,
+ * through the cover's other mount: others that lead through the same folder come later. */
+static int cover_with_way(struct coop_view *view, const char *path, size_t size, const char *top)
 {
-	static const char *const options[] = {"size", "64k",  "nr_inodes", "64",
+	static const char *const options[] = {"size", "64k",  "nr_inodes", "1k",
 					      "mode", "0755", NULL};
-	int cover = coop_view_fs("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	int cover = view->way_count == COOP_VIEW_WAYS_MAX
+			    ? -E2BIG
+			    : coop_view_fs("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 
 	if (cover < 0)
 		return cover;
-	struct coop_view inside = {.root = cover, .makeable = -1};
-	int end = coop_view_make(&inside, rest, true, 0755);
-	if (end < 0 || coop_mount_setattr(cover, 0, MOUNT_ATTR_RDONLY, 0, 0) < 0) {
-		int r = end < 0 ? end : -errno;
+	int twin = coop_open_tree(cover, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (twin < 0 || coop_mount_setattr(cover, 0, MOUNT_ATTR_RDONLY, 0, 0) < 0) {
+		int r = -errno;
 		(void)close(cover);
 		return r;
 	}
-	(void)close(end);
+	view->ways[view->way_count].path = path;
+	view->ways[view->way_count].size = size;
+	view->ways[view->way_count++].fd = twin;
 	return coop_view_put(cover, coop_view_target(view, top));
 }
 
@@ -344,7 +370,7 @@ static int way(struct coop_view *view, const struct coop_plan_op *op)
 		top[size] = 0;
 		if (!closed(view, top))
 			continue;
-		return cover_with_way(view, top, at);
+		return cover_with_way(view, path, size, top);
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "sandbox/plan.h"
 
 #define COOP_VIEW_BENEATH_MAX 16
+#define COOP_VIEW_WAYS_MAX 32
 
 struct coop_view {
 	const char *text;
@@ -32,6 +33,14 @@ struct coop_view {
 		int fd;
 	} beneath[COOP_VIEW_BENEATH_MAX];
 	unsigned beneath_count;
+	/* Folders closed to this identity that were covered by ways down: the first bytes of a path,
+	 * and the cover once more, writable. */
+	struct {
+		const char *path;
+		size_t size;
+		int fd;
+	} ways[COOP_VIEW_WAYS_MAX];
+	unsigned way_count;
 };
 
 /* Carries out the operations. 0 or -errno; *ret_failed is the number of the one that failed. */

@@ -119,8 +119,9 @@ static void translate_sandbox(const struct cli *cli, const json_t *details,
 			      struct coop_error *error)
 {
 	const char *name = cli_text(details, "protection"), *reason = cli_text(details, "reason"),
-		   *step = cli_text(details, "step"), *number = cli_text(details, "errno");
-	char field[64], how[160] = "", what[96];
+		   *step = cli_text(details, "step"), *number = cli_text(details, "errno"),
+		   *path = cli_text(details, "path");
+	char field[64], how[400] = "", what[96];
 	const char *rest = "";
 	const bool freezer = strcmp(name, "freezer") == 0;
 	if (!*name || !*reason || !(freezer || *step || strstr(error->message, "coop doctor")))
@@ -132,8 +133,8 @@ static void translate_sandbox(const struct cli *cli, const json_t *details,
 	(void)snprintf(what, sizeof(what), "%.40s%s%s%s", name, option ? " (--" : "",
 		       option ? option->name : "", option ? ")" : "");
 	if (*step && !strstr(reason, step))
-		(void)snprintf(how, sizeof(how), ", at %.60s%s%.40s", step, *number ? ": " : "",
-			       number);
+		(void)snprintf(how, sizeof(how), ", at %.60s%s%.40s%s%.200s", step,
+			       *number ? ": " : "", number, *path ? " of " : "", path);
 	(void)snprintf(error->message, sizeof(error->message),
 		       freezer ? "%s: cannot be had here: %.250s%s"
 			       : "sandbox: %s cannot be enforced: %.250s%s",
