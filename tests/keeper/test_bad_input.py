@@ -59,7 +59,7 @@ def wrong_values(schema):
         yield "NUL element", ["a\0b"]
         if "enum" in schema["items"]:
             yield "no choice", ["no-such-choice"]
-    if "object" in allowed and "additionalProperties" in schema:
+    if "object" in allowed and isinstance(schema.get("additionalProperties"), dict):
         yield "wrong member", {"stdout": []}
         yield "null member", {"stdout": None}
 
