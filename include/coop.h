@@ -43,6 +43,7 @@ enum coop_stream {
 	COOP_STDOUT = 1,
 	COOP_STDERR = 2,
 	COOP_PTY = 3,
+	COOP_NOTE = 4, /* what coop itself says of a process: only where it is asked for */
 };
 
 /* What went wrong. `code` is stable ("invalid_input", "no_such_process", …; "unreachable" and

@@ -68,7 +68,7 @@ static int check_header(const uint8_t *bytes, uint32_t size, const char **ret_wh
 		*ret_why = "a data frame holds more than 1 MiB";
 		return -EMSGSIZE;
 	}
-	if (size < DATA_EXTRA || bytes[5] > 3) {
+	if (size < DATA_EXTRA || bytes[5] > 4) {
 		*ret_why = "a data frame has a bad length or stream";
 		return -EPROTO;
 	}

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "client/client.h"
 
-#define STREAM_COUNT 4
+#define STREAM_COUNT 5
 
 struct coop_reply {
 	char *json;

@@ -16,7 +16,7 @@ extern const struct coop_field coop_fields_spawn[], coop_fields_list[], coop_fie
 	coop_fields_agent_stored[], coop_fields_agent_remove[], coop_fields_token_new[],
 	coop_fields_token_revoke[], coop_fields_history[], coop_fields_follow_events[],
 	coop_fields_audit_tail[], coop_fields_audit_verify[], coop_fields_completions[],
-	coop_fields_reader[], coop_fields_wait_port[], coop_fields_hold[];
+	coop_fields_reader[], coop_fields_wait_port[], coop_fields_hold[], coop_fields_note[];
 
 extern const struct coop_field coop_results_process[], coop_results_processes[],
 	coop_results_status[], coop_results_wait[], coop_results_read[], coop_results_follow[],
@@ -30,6 +30,6 @@ extern const struct coop_field coop_results_process[], coop_results_processes[],
 	coop_results_tokens[], coop_results_revoked[], coop_results_history[],
 	coop_results_audit_tail[], coop_results_audit_verify[], coop_results_reload[],
 	coop_results_doctor[], coop_results_completions[], coop_results_reader[],
-	coop_results_wait_port[], coop_results_spawn[], coop_results_hold[];
+	coop_results_wait_port[], coop_results_spawn[], coop_results_hold[], coop_results_note[];
 
 #endif

@@ -4,6 +4,7 @@
 #include "keeper/fields.h"
 #include "keeper/helpers.h"
 #include "keeper/injections.h"
+#include "keeper/note.h"
 #include "keeper/reader.h"
 #include "sandbox/policy.h"
 
@@ -185,6 +186,7 @@ const struct coop_field coop_fields_read[] = {
 	INT("tail", 0, POSITION_MAX, "instead of cursor: so many bytes before the end"),
 	BOOL("drain", "release everything before next"),
 	BOOL("times", "when each event was read (combined)"),
+	BOOL("notes", "also what coop itself says of the process (combined)"),
 	STRING("reader", COOP_READER_NAME_MAX, "instead of cursor: where that reader is"),
 	END,
 };
@@ -220,6 +222,18 @@ const struct coop_field coop_fields_follow[] = {
 	     "exit (default), or eof: while descendants hold the pipes"),
 	TIDY,
 	BOOL("hold", "the process waits for this follow rather than lose output"),
+	BOOL("notes", "also what coop itself says of the process (mode events)"),
+	END,
+};
+
+const struct coop_field coop_fields_note[] = {
+	ID,
+	{.name = "text",
+	 .type = COOP_FIELD_STRING,
+	 .required = true,
+	 .max = COOP_NOTE_MAX - sizeof "coop: \n",
+	 .doc = "one line, shown among its output as coop's"},
+	BOOL("once", "only if there is none with this text yet"),
 	END,
 };
 

@@ -78,6 +78,12 @@ const struct coop_field coop_results_spawn[] = {
 	END,
 };
 
+const struct coop_field coop_results_note[] = {
+	ALWAYS("added", BOOL),
+	MAYBE_NULL("cursor", INT),
+	END,
+};
+
 const struct coop_field coop_results_hold[] = {
 	{.name = "hold",
 	 .type = COOP_FIELD_OBJECT,

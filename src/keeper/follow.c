@@ -234,7 +234,7 @@ static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 	}
 	for (; cursor < index->next; cursor++) {
 		const struct coop_index_event *event = coop_index_get(index, cursor);
-		if (!follow->wanted[event->stream] ||
+		if (!follow->wanted[event->stream] || event->stream == COOP_NOTE_STREAM ||
 		    retained(coop_process_stream(process, event->stream), event))
 			break;
 		bytes += event->size;
@@ -243,6 +243,18 @@ static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 		return false;
 	say_event_gap(follow, cursor, true, bytes);
 	follow->bytes_before += bytes;
+	return true;
+}
+
+static bool fill_note(struct coop_follow *follow, const struct coop_process *process,
+		      const struct coop_index_event *event)
+{
+	const char *text = coop_note_text(process, event->offset);
+	struct iovec view = {.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+
+	if (coop_request_data(follow->request, event->stream, 0, follow->cursor, &view, 1) < 0)
+		return false;
+	advance(follow, event->stream, follow->cursor, 0);
 	return true;
 }
 
@@ -261,6 +273,8 @@ static bool fill_event(struct coop_follow *follow, struct coop_process *process)
 		advance(follow, event->stream, follow->cursor, event->size);
 		return true;
 	}
+	if (!stream)
+		return fill_note(follow, process, event);
 	if (event->offset < stream->ring.start) {
 		fetch_bytes(follow, stream, event->offset, follow->cursor, event->size);
 		return false;
@@ -375,6 +389,8 @@ static int check_together(const json_t *args, bool by_event, struct coop_err *er
 {
 	if (!by_event && coop_arg(args, "since"))
 		return coop_err_field(err, COOP_INVALID_INPUT, "since", "since needs mode events");
+	if (!by_event && coop_arg_bool(args, "notes", false))
+		return coop_err_field(err, COOP_INVALID_INPUT, "notes", "notes needs mode events");
 	for (const char *const *name = (const char *const[]){"from", "tail", "drain", NULL}; *name;
 	     name++) {
 		if (by_event && coop_arg(args, *name))
@@ -419,6 +435,7 @@ static int begin(struct coop_follow *follow, struct coop_process *process, struc
 	follow->bytes_known =
 		coop_index_bytes_before(&process->index, follow->cursor, &follow->bytes_before);
 	set_positions(follow, process, args);
+	follow->wanted[COOP_NOTE_STREAM] = coop_arg_bool(args, "notes", false);
 	return begin_hold(follow, process, follow->request, err);
 }
 

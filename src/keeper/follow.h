@@ -16,8 +16,8 @@ struct coop_follow {
 	struct coop_request *request;
 	struct coop_link in_process, in_conn;
 	bool by_event, until_eof, drain, tidy;
-	bool wanted[4];        /* by stream number */
-	uint64_t position[4];  /* mode bytes */
+	bool wanted[5];        /* by stream number; notes are the last */
+	uint64_t position[5];  /* mode bytes */
 	uint64_t cursor;       /* mode events */
 	uint64_t bytes_before; /* of all events before the cursor, if known */
 	bool bytes_known;

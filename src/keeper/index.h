@@ -11,9 +11,9 @@
 #define COOP_INDEX_CHUNK 32768u
 
 struct coop_index_event {
-	uint64_t offset; /* in its stream */
+	uint64_t offset; /* in its stream; of a note: its number */
 	uint32_t at_ms;  /* since the process started */
-	uint16_t size;   /* 1 to COOP_INDEX_CHUNK */
+	uint16_t size;   /* 1 to COOP_INDEX_CHUNK; of a note 0, as it is no output */
 	uint8_t stream;
 };
 

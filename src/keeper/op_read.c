@@ -166,6 +166,7 @@ static void read_bytes(struct coop_request *request, struct coop_stream *stream)
 struct sweep {
 	uint64_t begin, next;
 	uint64_t bytes, bytes_dropped, events_dropped;
+	bool notes, any; /* whether notes are wanted; whether anything has been sent */
 };
 
 static int send_event(struct coop_request *request, struct coop_process *process, uint64_t number)
@@ -173,6 +174,13 @@ static int send_event(struct coop_request *request, struct coop_process *process
 	const struct coop_index_event *event = coop_index_get(&process->index, number);
 	const struct coop_stream *stream = coop_process_stream(process, event->stream);
 	struct iovec views[2];
+
+	if (!stream) {
+		const char *text = coop_note_text(process, event->offset);
+		views[0] = (struct iovec){.iov_base = (void *)(uintptr_t)text,
+					  .iov_len = strlen(text)};
+		return coop_request_data(request, event->stream, 0, number, views, 1);
+	}
 	int count = coop_ring_view(&stream->ring, event->offset, event->size, views);
 
 	return coop_request_data(request, event->stream, event->offset, number, views, count);
@@ -180,7 +188,8 @@ static int send_event(struct coop_request *request, struct coop_process *process
 
 static bool lost(struct coop_process *process, const struct coop_index_event *event)
 {
-	return event->offset < coop_process_stream(process, event->stream)->ring.start;
+	return event->stream != COOP_NOTE_STREAM &&
+	       event->offset < coop_process_stream(process, event->stream)->ring.start;
 }
 
 /* Combined reads are served from the rings: what fell out there is on disk, by stream and in output_path. */
@@ -188,7 +197,7 @@ static int sweep_events(struct coop_request *request, struct coop_process *proce
 			struct sweep *sweep)
 {
 	const struct coop_index *index = &process->index;
-	uint64_t left = (uint64_t)coop_arg_int(request->args, "max", READ_DEFAULT);
+	uint64_t most = (uint64_t)coop_arg_int(request->args, "max", READ_DEFAULT), left = most;
 
 	if (sweep->next > index->next)
 		sweep->next = index->next;
@@ -204,17 +213,20 @@ static int sweep_events(struct coop_request *request, struct coop_process *proce
 			sweep->events_dropped++;
 			continue;
 		}
-		if (!sweep->bytes)
+		if (event->stream == COOP_NOTE_STREAM && !sweep->notes)
+			continue;
+		if (!sweep->any)
 			sweep->begin = sweep->next;
 		/* At least one, or a reader with a small budget would never get on. */
-		if (event->size > left && (sweep->bytes || !left))
+		if ((event->size > left && (sweep->bytes || !left)) || !most)
 			break;
 		if (send_event(request, process, sweep->next) < 0)
 			return -1;
 		left -= event->size < left ? event->size : left;
 		sweep->bytes += event->size;
+		sweep->any = true;
 	}
-	if (!sweep->bytes)
+	if (!sweep->any)
 		sweep->begin = sweep->next;
 	return 0;
 }
@@ -252,7 +264,7 @@ static void write_times(struct coop_jsonw *w, struct coop_process *process,
 	coop_jsonw_array(w, "events");
 	for (uint64_t n = sweep->begin; n < sweep->next; n++) {
 		const struct coop_index_event *event = coop_index_get(&process->index, n);
-		if (lost(process, event))
+		if (lost(process, event) || (event->stream == COOP_NOTE_STREAM && !sweep->notes))
 			continue;
 		coop_jsonw_begin(w, NULL);
 		coop_jsonw_uint(w, "cursor", n);
@@ -267,7 +279,10 @@ static void write_times(struct coop_jsonw *w, struct coop_process *process,
 
 static void read_combined(struct coop_request *request, struct coop_process *process)
 {
-	struct sweep sweep = {.next = begin_at(request, process, NULL)};
+	struct sweep sweep = {
+		.next = begin_at(request, process, NULL),
+		.notes = coop_arg_bool(request->args, "notes", false),
+	};
 	struct coop_jsonw w;
 	uint64_t total = 0, before;
 	bool eof = true;
@@ -342,6 +357,9 @@ static int check_read(const json_t *args, bool combined, struct coop_err *err)
 	if (!combined && coop_arg_bool(args, "times", false))
 		return coop_err_field(err, COOP_INVALID_INPUT, "times",
 				      "times needs stream combined");
+	if (!combined && coop_arg_bool(args, "notes", false))
+		return coop_err_field(err, COOP_INVALID_INPUT, "notes",
+				      "notes needs stream combined");
 	return reader ? coop_read_reader_name(reader, err) : 0;
 }
 

@@ -128,7 +128,7 @@ void coop_read_output(struct coop_request *request, struct coop_process *process
 int coop_read_check_output(const struct coop_process *process, const json_t *args,
 			   struct coop_err *err)
 {
-	static const char *const others[] = {"tail", "drain", "times", "reader", NULL};
+	static const char *const others[] = {"tail", "drain", "times", "reader", "notes", NULL};
 
 	for (int i = 0; others[i]; i++) {
 		const json_t *value = coop_arg(args, others[i]);

@@ -99,6 +99,7 @@ static void record_refusal(struct coop_draft *draft)
 		*draft->err = failure;
 		return;
 	}
+	coop_note_add(process, "%s", failure.message);
 	coop_process_failed(process, 126);
 	coop_err_detail(draft->err, "id", process->id);
 }

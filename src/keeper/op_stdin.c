@@ -21,6 +21,16 @@ static void fail_closed(struct coop_request *request)
 	coop_request_fail(request, &err);
 }
 
+/* It was open when the write began. */
+static void fail_broken(struct coop_request *request, size_t written)
+{
+	struct coop_err err;
+
+	(void)coop_err_set(&err, COOP_CLOSED, "the process does not read its input any more");
+	coop_err_detail_int(&err, "bytes_written", (long long)written);
+	coop_request_fail(request, &err);
+}
+
 static void answer_write(struct coop_request *request, bool timed_out, size_t written)
 {
 	struct coop_jsonw w;
@@ -50,7 +60,7 @@ void coop_stdin_answer(struct coop_request *request, bool ok, bool closes, size_
 	else if (ok)
 		answer_write(request, false, written);
 	else
-		fail_closed(request);
+		fail_broken(request, written);
 }
 
 static void on_timeout(struct coop_request *request)

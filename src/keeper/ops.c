@@ -13,6 +13,7 @@
 #include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/lookup.h"
+#include "keeper/note.h"
 #include "keeper/notices.h"
 #include "keeper/op_agent.h"
 #include "keeper/op_cancel.h"
@@ -55,6 +56,8 @@ static const struct coop_op table[] = {
 	 coop_fields_follow, coop_results_follow, coop_op_follow},
 	{"hold", "let a process wait for a reader rather than lose output", COOP_RIGHT_USE, false,
 	 0, coop_fields_hold, coop_results_hold, coop_op_hold},
+	{"note", "say something among a process's output", COOP_RIGHT_USE, false, 0,
+	 coop_fields_note, coop_results_note, coop_op_note},
 	{"write_stdin", "send input", COOP_RIGHT_USE, true, STDIN_DATA_MAX, coop_fields_write_stdin,
 	 coop_results_write_stdin, coop_op_write_stdin},
 	{"close_stdin", "send end of file", COOP_RIGHT_USE, true, 0, coop_fields_id,

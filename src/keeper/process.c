@@ -147,6 +147,7 @@ void coop_process_unref(struct coop_process *process)
 	/* Nothing points here any more but handles of libuv, whose closing holds references of its own, and the timer. */
 	coop_journal_forget(process);
 	coop_index_clear(&process->index);
+	coop_notes_clear(&process->notes);
 	coop_readers_clear(&process->named);
 	for (int i = 0; i < 2; i++)
 		coop_ring_clear(&process->streams[i].ring);
@@ -455,6 +456,10 @@ static void tell(struct coop_process *process)
 {
 	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};
 
+	/* The last event before the exit: behind all output, as far as that is known. */
+	for (int i = 0; i < process->stream_count; i++)
+		coop_stream_index_rest(&process->streams[i]);
+	coop_note_end(process);
 	process->told = true;
 	/* Asked now: from the moment that nobody is left, its session's number may become somebody else's. */
 	(void)coop_orphans_left(process->keeper, process, COOP_QUICK);
@@ -462,7 +467,6 @@ static void tell(struct coop_process *process)
 		coop_deadlines_set(process, over[i], 0);
 	for (int i = 0; i < process->stream_count; i++) {
 		struct coop_stream *stream = &process->streams[i];
-		coop_stream_index_rest(stream);
 		/* A child that had to wait for room may have left bytes in the pipe: they are read when there is room. */
 		stream->told_end = stream->paused ? UINT64_MAX : stream->ring.end;
 	}

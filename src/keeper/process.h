@@ -16,6 +16,7 @@
 #include "keeper/index.h"
 #include "keeper/labels.h"
 #include "keeper/list.h"
+#include "keeper/note.h"
 #include "keeper/reader.h"
 #include "keeper/stdin.h"
 #include "keeper/stream.h"
@@ -162,6 +163,7 @@ struct coop_process {
 	struct coop_stream streams[2]; /* stdout and stderr, or the terminal alone */
 	int stream_count;
 	struct coop_index index;
+	struct coop_notes notes;
 	uint64_t exit_cursor; /* valid once told */
 	struct coop_stdin input;
 	struct coop_spool *spool;  /* NULL without */

@@ -139,6 +139,7 @@ void coop_record_write_evidence(const struct coop_process *process, struct coop_
 				const char *name)
 {
 	const struct coop_evidence *evidence = &process->end.evidence;
+	char failure[COOP_NOTE_MAX];
 
 	if (coop_process_live(process)) {
 		coop_jsonw_null(w, name);
@@ -165,6 +166,8 @@ void coop_record_write_evidence(const struct coop_process *process, struct coop_
 	}
 	if (process->end.cause == COOP_CAUSE_SANDBOX_DENIED)
 		coop_jsonw_string(w, "signal", "SIGSYS");
+	if (coop_note_failure(process, failure))
+		coop_jsonw_string(w, "message", failure);
 	if (process->end.cause == COOP_CAUSE_OOM && process->confine) {
 		coop_jsonw_uint(w, "peak_bytes", process->confine->counted.memory_peak);
 		coop_jsonw_uint(w, "oom_kills", process->confine->counted.oom_kills);

@@ -75,6 +75,7 @@ static void fail_spawn(struct coop_spawn *spawn)
 	process->record_failure = keep;
 	coop_spawn_release(spawn);
 	coop_confine_over(process);
+	coop_note_add(process, "%s", err.message);
 	coop_process_failed(process, error == ENOENT ? 127 : 126);
 	if (keep)
 		coop_err_detail(&err, "id", process->id);

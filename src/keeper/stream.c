@@ -30,7 +30,7 @@
 
 const char *coop_stream_name(unsigned number)
 {
-	static const char *const names[] = {"stdin", "stdout", "stderr", "pty"};
+	static const char *const names[] = {"stdin", "stdout", "stderr", "pty", "note"};
 
 	return names[number];
 }

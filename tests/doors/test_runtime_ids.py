@@ -4,7 +4,6 @@ import re
 from urllib.parse import quote
 
 from lib.gateway import GatewayCase
-from lib.runtime import StartError
 from lib.sdk_case import SdkCase
 from lib.sdk_old_rust import OldRust, Rust
 
@@ -56,14 +55,18 @@ class IdTest(GatewayCase):
     def start_error(self, **start):
         socket = self.socket()
         socket.send(type="start", cmd="true", **start)
-        with self.assertRaises(StartError) as caught:
-            socket.expect_started(0)
-        return caught.exception, socket.wait_closed()
+        end = socket.expect_refused()
+        socket.expect_end()
+        return end, socket.pid
 
     def test_r035_live_id_is_refused(self):
         first = self.start("sleep", "300", id="twice")
-        error, code = self.start_error(id="twice")
-        self.assertEqual((error.code, code), ("process_exists", 1008))
+        end, pid = self.start_error(id="twice")
+        self.assertEqual((end["exit_code"], end["code"]), (126, "process_exists"))
+        self.assertIn("twice", end["error"])
+        # To kill what was refused hits nobody, and there is no record of it.
+        self.assert_refused(self.request("DELETE", f"{PROCESS}/{pid}?signal=KILL"), 404, "process_not_found")
+        self.assertNotIn(pid, [record["id"] for record in self.get(f"{PROCESS}?all=true")["processes"]])
         self.assertEqual(self.status("twice")["os_pid"], first.record["os_pid"])
         self.assertEqual(self.status("twice")["status"], "running")
         self.kill("twice")
@@ -81,8 +84,8 @@ class IdTest(GatewayCase):
     def test_r037_bad_ids_are_refused(self):
         for value in ("with space", ".", "..", "x" * 129, "", "ümlaut", "tab\t", "a%2fb", "a?b", "a#b", "nul\0"):
             with self.subTest(value=value[:20]):
-                error, code = self.start_error(id=value)
-                self.assertEqual((error.code, code), ("invalid_argument", 1008))
+                end, _ = self.start_error(id=value)
+                self.assertEqual((end["exit_code"], end["code"]), (126, "invalid_argument"))
 
     def test_r037_longest_id_and_all_letters_are_accepted(self):
         for value in ("x" * 128, "Az09._:@/+-", "...", "/", "+"):
@@ -95,8 +98,8 @@ class IdTest(GatewayCase):
     def test_ids_of_the_keeper_cannot_be_given(self):
         """They would name two things."""
         made = self.sh("true").pid
-        error, _ = self.start_error(id=re.sub(r"\d+$", "999999", made))
-        self.assertEqual(error.code, "invalid_argument")
+        end, _ = self.start_error(id=re.sub(r"\d+$", "999999", made))
+        self.assertEqual(end["code"], "invalid_argument")
 
     def test_plus_is_a_plus(self):
         """In a path, whoever encodes it or not."""
@@ -121,7 +124,7 @@ class IdTest(GatewayCase):
         for segment in ("%23files", "%23x"):
             self.assert_refused(self.request("GET", f"{PROCESS}/{segment}"), 404, "process_not_found")
         error, _ = self.start_error(id="#files")
-        self.assertEqual(error.code, "invalid_argument")
+        self.assertEqual(error["code"], "invalid_argument")
 
     def test_kernel_pid_addresses_nothing(self):
         socket = self.start("sleep", "300")

@@ -1,7 +1,6 @@
 """The `start` frame of /runtime/v1: its fields, nulls, environment, and programs that cannot be started."""
 
 from lib.gateway import GatewayCase
-from lib.runtime import StartError
 from lib.sdk_case import SdkCase
 from lib.sdk_old_rust import OldRust, Rust
 from lib.sdk_python import ExitError
@@ -32,6 +31,7 @@ class FailedStartTest(SdkCase):
                 handle.wait()
             self.assertEqual(caught.exception.exit_code, 127)
             self.assertIn("/no/such/program", caught.exception.error)
+            self.assertEqual(caught.exception.stderr, f"coop: {caught.exception.error}\n")
 
         self.each(check)
 
@@ -52,7 +52,7 @@ class FailedStartTest(SdkCase):
     def test_r034_missing_cwd_is_126_with_a_text(self):
         socket = self.start("true", cwd="no-such-folder")
         end = socket.until_exit()
-        self.assertEqual((end["exit_code"], end["status"], end["cursor"]), (126, "failed", 0))
+        self.assertEqual((end["exit_code"], end["status"], end["cursor"]), (126, "failed", 1))
         self.assertTrue(end["error"])
 
     def test_unknown_user_is_126(self):
@@ -69,16 +69,47 @@ class FailedStartTest(SdkCase):
         self.assertIn("failed-start", [item["id"] for item in self.get("/runtime/v1/process?all=true")["processes"]])
         again = self.attach("failed-start")
         self.assertEqual(again.until_exit(), socket.exit)
+        self.assertEqual(again.events, socket.events)
+        self.assertEqual([event.type for event in socket.events], ["stderr", "exit"])
+        self.assertEqual(socket.output(), f"coop: {socket.exit['error']}\n".encode())
+        poll = self.get("/runtime/v1/process/failed-start/output")
+        self.assertEqual(([event["type"] for event in poll["events"]], poll["total_bytes"], poll["next_cursor"]), (["stderr"], 0, 2))
+
+
+class QuotaTest(SdkCase):
+    settings = {"max_running": 1}
+
+    def test_start_at_a_full_quota_is_shown_as_a_process_that_ended(self):
+        """Every client shows why; nothing is kept of it, and what runs goes on."""
+        first = self.start("sleep", "300")
+
+        def check(sandbox):
+            handle = sandbox.commands.start("true", [], process_id="mine")
+            with self.assertRaises(ExitError) as caught:
+                handle.wait()
+            self.assertEqual(caught.exception.exit_code, 126)
+            self.assertTrue(caught.exception.error)
+            self.assertEqual(caught.exception.stderr, f"coop: {caught.exception.error}\n")
+            self.assertNotEqual(handle.pid, "mine")
+
+        self.each(check)
+        socket = self.socket()
+        socket.send(type="start", cmd="true", id="mine")
+        self.assertEqual(socket.expect_refused()["code"], "quota_exceeded")
+        socket.expect_end()
+        self.assertEqual([record["id"] for record in self.get("/runtime/v1/process?all=true")["processes"]], [first.pid])
+        self.assertEqual(self.request("GET", "/runtime/v1/process/mine").status, 404)
+        self.request("DELETE", f"/runtime/v1/process/{first.pid}?signal=KILL")
+        first.until_exit()
 
 
 class FieldTest(GatewayCase):
     def start_error(self, **start):
         socket = self.socket()
         socket.send(type="start", **start)
-        with self.assertRaises(StartError) as caught:
-            socket.expect_started(0)
-        self.assertEqual(socket.wait_closed(), 1008)
-        return caught.exception
+        end = socket.expect_refused()
+        socket.expect_end()
+        return end
 
     def test_r062_nulls_equal_absence(self):
         plain = self.start("env")
@@ -108,8 +139,8 @@ class FieldTest(GatewayCase):
     def test_r063_objects_and_lists_are_refused(self):
         for value in ({}, [], {"a": 1}):
             error = self.start_error(cmd="env", environment={"BAD": value})
-            self.assertEqual(error.code, "invalid_argument")
-            self.assertIn("BAD", error.message)
+            self.assertEqual(error["code"], "invalid_argument")
+            self.assertIn("BAD", error["error"])
 
     def test_environment_wins_over_envs(self):
         for fields, wanted in (({"environment": {"A": "1"}, "envs": {"A": "2"}}, "A=1"), ({"envs": {"A": "2"}}, "A=2")):
@@ -126,8 +157,8 @@ class FieldTest(GatewayCase):
         for name, value in wrong.items():
             with self.subTest(name=name):
                 error = self.start_error(**({"cmd": "true"} | {name: value}))
-                self.assertEqual(error.code, "invalid_argument")
-                self.assertIn(name, error.message)
+                self.assertEqual(error["code"], "invalid_argument")
+                self.assertIn(name, error["error"])
 
     def test_tag_and_cwd_are_in_the_record(self):
         (self.work / "below").mkdir(exist_ok=True)

@@ -4,8 +4,11 @@ import hashlib
 import os
 
 from lib.gateway import GatewayCase
+from lib.procs import wait_until
 from lib.sdk_case import SdkCase
 from lib.sdk_old_rust import OldRust, Rust
+
+NOTE = b"coop: input was not delivered: the process takes no input\n"
 
 
 class CatTest(SdkCase):
@@ -86,22 +89,34 @@ class AckTest(GatewayCase):
         self.assertEqual(socket.until_exit()["exit_code"], 5)
 
     def test_r020_stdin_that_is_not_there(self):
-        """stdin_unavailable on this socket; the output goes on."""
-        socket = self.sh("echo first; sleep 0.5; echo second")
+        """The ack says that nothing was written, and a note says it in words, once, to all; the output goes on, and no `error` comes."""
+        socket = self.sh("echo first; while ! test -e on; do sleep 0.01; done; echo second")
         other = self.attach(socket.pid)
-        socket.stdin(b"nobody reads this")
-        self.assertEqual(socket.until_other("error")["code"], "stdin_unavailable")
+        for _ in range(3):
+            socket.stdin(b"nobody reads this")
+        for _ in range(3):
+            ack = socket.until_other("stdin_ack")
+            self.assertEqual((ack["written"], ack["error"]), (0, "stdin_unavailable"))
+        socket.until(NOTE, "stderr")
+        (self.work / "on").touch()
         self.assertEqual(socket.until_exit()["exit_code"], 0)
-        self.assertEqual(socket.output(), b"first\nsecond\n")
+        self.assertEqual((socket.output("stdout"), socket.output("stderr")), (b"first\nsecond\n", NOTE))
+        self.assertEqual(socket.others, [])
         other.until_exit()
-        self.assertEqual(other.others, [])
+        self.assertEqual((other.others, other.events), ([], socket.events))
+        poll = self.get(f"/runtime/v1/process/{socket.pid}/output")
+        self.assertEqual([event["type"] for event in poll["events"]].count("stderr"), 1)
+        self.assertEqual((poll["total_bytes"], poll["returned_bytes"], poll["stream_totals"]["stderr"], poll["omitted_bytes"]), (13, 13, 0, 0))
+        self.assertEqual((poll["last_retained_cursor"], poll["next_cursor"]), (socket.exit["cursor"] - 1, socket.exit["cursor"] + 1))
 
     def test_r020_stdin_after_its_end(self):
         socket = self.sh("cat; sleep 300", stdin=True)
         socket.send(type="close_stdin")
         socket.until_other("close_stdin_ack")
         socket.stdin(b"late")
-        self.assertEqual(socket.until_other("error")["code"], "stdin_unavailable")
+        ack = socket.until_other("stdin_ack")
+        self.assertEqual((ack["written"], ack["error"]), (0, "stdin_unavailable"))
+        socket.until(NOTE, "stderr")
         self.assertEqual(self.status(socket.pid)["status"], "running")
         self.kill(socket.pid)
         socket.until_exit()
@@ -148,14 +163,58 @@ class AckTest(GatewayCase):
         socket.stdin(b"x" * 100000)
         ack = socket.until_other("stdin_ack")
         self.assertLess(ack["written"], 100000)
+        self.assertNotIn("error", ack)
         self.kill(socket.pid)
+
+    def test_how_much_was_taken_is_exact(self):
+        """The program reads some and goes away: what it had read and what was in the pipe is told."""
+        socket = self.start("head", "-c", "100000", stdin=True)
+        size = 3 << 20
+        socket.stdin(b"x" * size)
+        ack = socket.until_other("stdin_ack")
+        self.assertTrue(100000 <= ack["written"] < size, ack)
+        self.assertEqual(socket.until_exit()["exit_code"], 0)
+
+    def test_r020_input_after_the_end_is_not_taken(self):
+        """The process has ended, and its exit is not told yet as a child holds the pipe: acked as not written, before the exit."""
+        socket = self.sh("(trap '' TERM; while :; do echo x; sleep 0.02; done) & exec true", stdin=True)
+        wait_until(lambda: socket.event() and socket.output().count(b"x") > 3, "it has ended")
+        socket.stdin(b"late")
+        ack = socket.until_other("stdin_ack")
+        self.assertEqual(ack["written"], 0)
+        socket.until_exit()
+        self.kill(socket.pid)
+
+    def test_r020_terminal_of_an_ended_process(self):
+        """A socket that is attached after the end: exit comes, and input before it is acked as not written, or not at all."""
+        done = self.sh("true")
+        done.until_exit()
+        again = self.socket(f"/runtime/v1/process/{done.pid}/connect")
+        again.stdin(b"late")
+        again.expect_started(0)
+        again.until_exit()
+        for message in again.others:
+            self.assertEqual((message["type"], message["written"], message["error"]), ("stdin_ack", 0, "stdin_unavailable"))
 
     def test_bad_base64_is_no_input(self):
         """Neither is it lost in silence."""
         socket = self.start("cat", stdin=True)
         socket.send(type="stdin", data="not base64!")
-        self.assertEqual(socket.until_other("error")["code"], "bad_frame")
+        ack = socket.until_other("stdin_ack")
+        self.assertEqual((ack["written"], ack["error"]), (0, "invalid_argument"))
+        socket.until(b"coop: input was not delivered: its data is not base64\n", "stderr")
         self.kill(socket.pid)
+
+    def test_message_that_is_none_is_noted(self):
+        """A live stream gets no `error`: clients would give up what they read."""
+        for data in ("no json", "[]", '{"no":"type"}'):
+            socket = self.start("cat", stdin=True)
+            socket.send_text(data)
+            socket.until(b"coop: a message of the client could not be understood\n", "stderr")
+            socket.stdin(b"still there\n")
+            socket.until(b"still there\n", "stdout")
+            self.assertEqual([message["type"] for message in socket.others], ["stdin_ack"])
+            self.kill(socket.pid)
 
     def test_frames_before_a_close_frame_are_carried_out(self):
         socket = self.start("cat", stdin=True)

@@ -11,7 +11,7 @@ HUGE = "x" * (7 << 20)
 LARGEST = (1 << 63) - 1
 OPERATIONS = """spawn list status wait read follow write_stdin close_stdin resize signal kill stop release keep gc info metrics shutdown
 list_shells describe login ceiling agent_add agent_list agent_show agent_set agent_remove token_new token_list token_revoke session_new session_end
-session_list cancel history follow_events audit_tail audit_verify reload check doctor freeze thaw completions reader wait_port hold""".split()
+session_list cancel history follow_events audit_tail audit_verify reload check doctor freeze thaw completions reader wait_port hold note""".split()
 # Their ids are not those of processes.
 OTHER_IDS = ("session_end", "token_revoke")
 
@@ -87,7 +87,7 @@ class BadInputTest(KeeperCase):
     def valid_args(self, name):
         """Arguments that are right, for one of them to be made wrong."""
         schema = self.operations[name]["args"]
-        values = {"id": self.canary, "signal": "CONT", "cols": 80, "rows": 24, "argv": ["true"], "ids": [self.canary],
+        values = {"text": "x", "id": self.canary, "signal": "CONT", "cols": 80, "rows": 24, "argv": ["true"], "ids": [self.canary],
                   "agent": "main/tester", "token": "coop_1_x", "call_ids": ["none"], "reader": "me", "port": 80}
         args = {field: values[field] for field in schema.get("required", [])}
         if name == "token_revoke":

@@ -19,7 +19,7 @@ JSON, DATA = 0x4A, 0x44
 JSON_MAX = 8 << 20
 DATA_MAX = 1 << 20
 NO_CURSOR = (1 << 64) - 1
-STREAMS = ("stdin", "stdout", "stderr", "pty")
+STREAMS = ("stdin", "stdout", "stderr", "pty", "note")
 RECEIVE_MAX = 1 << 18
 
 

@@ -115,6 +115,18 @@ class RuntimeSocket(WebSocket):
         self.next = since
         return self.record
 
+    def expect_refused(self):
+        """The start was refused: a process that is none, the reason as a note, and its end. Returns the exit."""
+        self.expect_started(0)
+        exit = self.until_exit()
+        if not re.match(r"^refused-[0-9a-f]{16}$", self.pid) or [event.type for event in self.events] != ["stderr", "exit"]:
+            raise Broken(f"refused as {self.pid}: {self.events}")
+        if exit["exit_code"] not in (126, 127) or exit["status"] != "failed" or not exit.get("code"):
+            raise Broken(f"exit {exit}")
+        if self.output() != f"coop: {exit['error']}\n".encode()[:512]:
+            raise Broken(f"note {self.output()} of {exit}")
+        return exit
+
     def frame_of(self, timeout=None):
         """The next message after `started`, checked. Output and exit are kept as events too."""
         message = self.message(timeout)
@@ -148,7 +160,7 @@ class RuntimeSocket(WebSocket):
             raise Broken(f"cursor {event.cursor} instead of {self.next}")
         elif not 0 < len(event.data) <= CHUNK_MAX:
             raise Broken(f"chunk of {len(event.data)} bytes")
-        elif (event.type == "pty") != self.record["pty"]:
+        elif (event.type == "pty") != self.record["pty"] and not event.data.startswith(b"coop: "):
             raise Broken(f"{event.type} of a process with pty {self.record['pty']}")
         self.next = event.cursor + 1
         self.events.append(event)

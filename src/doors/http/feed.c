@@ -121,9 +121,6 @@ static struct coop_feed *make_feed(struct coop_feeds *feeds, struct coop_user *u
 	}
 	coop_feed_window_init(&feed->window, feed->middle, 0, 0);
 	feed->user = coop_user_ref(user);
-	/* What is sent to one that has ended goes nowhere, and nobody need be blamed. */
-	feed->takes_input =
-		view->ended || json_is_true(json_object_get(view->record, "stdin_open"));
 	(void)uv_timer_init(feeds->gateway->loop, &feed->retry);
 	feed->retry.data = feed;
 	feeds->gateway->counts.feeds++;
@@ -193,16 +190,6 @@ const char *coop_feed_name(const struct coop_feed *feed)
 bool coop_feed_ended(const struct coop_feed *feed)
 {
 	return coop_buf_size(&feed->exit) > 0;
-}
-
-bool coop_feed_takes_input(const struct coop_feed *feed)
-{
-	return feed->takes_input;
-}
-
-void coop_feed_input_shut(struct coop_feed *feed)
-{
-	feed->takes_input = false;
 }
 
 /* Those that read by themselves need nothing of it. */

@@ -43,9 +43,6 @@ void coop_feed_reader_writable(struct coop_feed_reader *reader);
 /* The WebSocket is gone. NULL is fine. */
 void coop_feed_reader_end(struct coop_feed_reader *reader);
 
-/* Whether the process takes input, as far as is known here; it does not from its end on. */
-bool coop_feed_takes_input(const struct coop_feed *feed);
-void coop_feed_input_shut(struct coop_feed *feed);
 bool coop_feed_ended(const struct coop_feed *feed);
 
 /* Input of several sockets is written frame by frame: whoever has the turn may write. */

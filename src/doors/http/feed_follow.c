@@ -153,10 +153,11 @@ void coop_feed_follow(struct coop_feed *feed, uint64_t next, uint64_t bytes)
 	}
 	feed->following = true;
 	handler.user = feed;
-	feed->follow = coop_user_call(feed->user, "follow",
-				      json_pack("{s:s,s:s,s:I,s:b}", "id", feed->id, "mode",
-						"events", "since", (json_int_t)next, "tidy", 1),
-				      NULL, 0, &handler);
+	feed->follow =
+		coop_user_call(feed->user, "follow",
+			       json_pack("{s:s,s:s,s:I,s:b,s:b}", "id", feed->id, "mode", "events",
+					 "since", (json_int_t)next, "tidy", 1, "notes", 1),
+			       NULL, 0, &handler);
 	if (!feed->follow)
 		coop_feed_retry(feed);
 }

@@ -34,7 +34,6 @@ struct coop_feed {
 	struct coop_feed_reader *readers;
 	unsigned busy; /* readers are being walked: those that go are freed afterwards */
 	bool dirty;
-	bool takes_input;
 	struct coop_feed_turn *turns; /* the first has it */
 	struct coop_buf exit;         /* the exit frame's text; empty: not yet */
 	uv_timer_t retry;

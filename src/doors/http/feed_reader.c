@@ -160,9 +160,9 @@ static int send_run(struct coop_feed_reader *reader, size_t from, size_t to)
 		uint8_t *place = block->data + block->size;
 		block->size += (size_t)(coop_feed_frame_write(window, &chunk, place) - place);
 		reader->cursor = chunk.cursor + 1;
-		reader->bytes = plus(reader->bytes, chunk.size);
+		reader->bytes = plus(reader->bytes, coop_feed_chunk_bytes(&chunk));
 		reader->passed += chunk.size;
-		counts_of(reader)->output_bytes += chunk.size;
+		counts_of(reader)->output_bytes += coop_feed_chunk_bytes(&chunk);
 	}
 	coop_ws_send_shared(reader->ws, block, 0, block->size);
 	coop_shared_unref(block);
@@ -325,11 +325,11 @@ static void catch_up(struct coop_feed_reader *reader)
 	struct coop_handler handler = {.data = on_data, .done = on_done, .user = reader};
 
 	reader->behind = true;
-	reader->read = coop_user_call(reader->feed->user, "read",
-				      json_pack("{s:s,s:s,s:I,s:i}", "id", reader->feed->id,
-						"stream", "combined", "cursor",
-						(json_int_t)reader->cursor, "max", (int)READ_MAX),
-				      NULL, 0, &handler);
+	reader->read = coop_user_call(
+		reader->feed->user, "read",
+		json_pack("{s:s,s:s,s:I,s:i,s:b}", "id", reader->feed->id, "stream", "combined",
+			  "cursor", (json_int_t)reader->cursor, "max", (int)READ_MAX, "notes", 1),
+		NULL, 0, &handler);
 	if (!reader->read)
 		coop_feed_retry(reader->feed);
 }

@@ -16,9 +16,9 @@
 
 static size_t write_head(const struct coop_chunk *chunk, char head[HEAD_MAX])
 {
-	const char *type = chunk->stream == COOP_STDOUT   ? "stdout"
-			   : chunk->stream == COOP_STDERR ? "stderr"
-							  : "pty";
+	const char *type = chunk->stream == COOP_STDOUT ? "stdout"
+			   : chunk->stream == COOP_PTY  ? "pty"
+							: "stderr";
 
 	return (size_t)snprintf(head, HEAD_MAX, "{\"type\":\"%s\",\"cursor\":%llu", type,
 				(unsigned long long)chunk->cursor);
@@ -122,11 +122,11 @@ int coop_feed_window_add(struct coop_feed_window *window, const struct coop_chun
 	(void)coop_feed_frame_write(window, chunk, block->data->data + block->data->size);
 	block->data->size += size;
 	block->next++;
-	block->bytes += chunk->size;
+	block->bytes += coop_feed_chunk_bytes(chunk);
 	window->size += size;
 	window->tail = window->next = block->next;
 	if (window->bytes != COOP_FEED_UNKNOWN)
-		window->bytes += chunk->size;
+		window->bytes += coop_feed_chunk_bytes(chunk);
 	return 0;
 }
 

@@ -68,6 +68,12 @@ uint64_t coop_feed_window_bytes_at(const struct coop_feed_window *window, uint64
 /* Where in a block the frame of an event in it begins. */
 size_t coop_feed_block_offset(const struct coop_feed_block *block, uint64_t cursor);
 
+/* How many bytes of output an event is: a note is none, although clients see it as stderr. */
+static inline uint64_t coop_feed_chunk_bytes(const struct coop_chunk *chunk)
+{
+	return chunk->stream == COOP_NOTE ? 0 : chunk->size;
+}
+
 /* One event as a frame, header included: its size, and the frame itself (returns where it ends). */
 size_t coop_feed_frame_size(const struct coop_feed_window *window, const struct coop_chunk *chunk);
 uint8_t *coop_feed_frame_write(const struct coop_feed_window *window,

@@ -37,6 +37,10 @@ static void trim(struct coop_runtime_cut *cut)
 	while (cut->tail_bytes > cut->tail_budget) {
 		size_t over = cut->tail_bytes - cut->tail_budget;
 		memcpy(&piece, coop_buf_front(&cut->tail), sizeof piece);
+		if (piece.stream == COOP_NOTE) {
+			coop_buf_consume(&cut->tail, sizeof piece + piece.size);
+			continue;
+		}
 		size_t gone = over < piece.size ? over : piece.size;
 		cut->tail_bytes -= gone;
 		cut->tail_cut = true;
@@ -57,6 +61,11 @@ int coop_runtime_cut_add(struct coop_runtime_cut *cut, const struct coop_chunk *
 	size_t first = chunk->size < room ? chunk->size : room;
 	const uint8_t *data = chunk->data;
 
+	/* Notes are no output, and cost nothing: they stand where they come. */
+	if (chunk->stream == COOP_NOTE)
+		return put(coop_buf_size(&cut->tail) || cut->tail_cut || !room ? &cut->tail
+									       : &cut->head,
+			   chunk, data, chunk->size);
 	if (first && put(&cut->head, chunk, data, first) < 0)
 		return -ENOMEM;
 	cut->head_bytes += first;

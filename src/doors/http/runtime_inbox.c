@@ -15,7 +15,7 @@
 #include "doors/http/user.h"
 #include "doors/http/ws.h"
 
-enum kind { STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE };
+enum kind { STDIN, NO_STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE };
 
 struct item {
 	struct item *next;
@@ -33,6 +33,7 @@ struct coop_inbox {
 	struct item *first, **last;
 	size_t bytes, count;
 	bool paused, running;
+	bool noted;                  /* that input did not get through */
 	struct coop_user_call *call; /* of the first item */
 	struct coop_feed_turn turn;
 	uv_timer_t timer; /* runs once the WebSocket has gone */
@@ -104,8 +105,9 @@ static void send_json(struct coop_inbox *inbox, struct coop_buf *text, const str
 	coop_buf_clear(text);
 }
 
-/* `written` is told where it is less than was sent. */
-static void acknowledge(struct coop_inbox *inbox, const char *type, const struct item *item)
+/* The answer that a client waits for. `written` is told where it is less than was sent. */
+static void acknowledge(struct coop_inbox *inbox, const char *type, const struct item *item,
+			const char *error)
 {
 	struct coop_buf text = {0};
 	struct coop_jsonw w = {.out = &text};
@@ -113,23 +115,56 @@ static void acknowledge(struct coop_inbox *inbox, const char *type, const struct
 	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_string(&w, "type", type);
 	coop_jsonw_string(&w, "pid", coop_feed_name(inbox->feed));
-	if (item->done < item->size)
+	if (error || item->done < item->size)
 		coop_jsonw_uint(&w, "written", item->done);
+	if (error)
+		coop_jsonw_string(&w, "error", error);
 	coop_jsonw_end(&w);
 	send_json(inbox, &text, &w);
 }
 
-static void send_error(struct coop_inbox *inbox, const char *code, const char *message)
+/* Says something among the output, where every client shows it: an `error` would end what they
+ * read, and few look at what an acknowledgement says. */
+static void note(struct coop_inbox *inbox, const char *text)
 {
-	struct coop_buf text = {0};
-	struct coop_jsonw w = {.out = &text};
+	static const struct coop_handler nobody_waits;
 
-	coop_jsonw_begin(&w, NULL);
-	coop_jsonw_string(&w, "type", "error");
-	coop_jsonw_string(&w, "code", code);
-	coop_jsonw_string(&w, "message", message);
-	coop_jsonw_end(&w);
-	send_json(inbox, &text, &w);
+	if (inbox->noted)
+		return;
+	inbox->noted = true;
+	(void)coop_user_call(inbox->user, "note",
+			     json_pack("{s:s,s:s,s:b}", "id", coop_feed_id(inbox->feed), "text",
+				       text, "once", 1),
+			     NULL, 0, &nobody_waits);
+}
+
+/* How much of a write got through although it failed; -1: it never began. */
+static json_int_t partly(const struct coop_error *error)
+{
+	json_t *details = json_loads(error->details, 0, NULL);
+	const json_t *written = json_object_get(details, "bytes_written");
+	json_int_t count = json_is_integer(written) ? json_integer_value(written) : -1;
+
+	json_decref(details);
+	return count;
+}
+
+/* A write that was refused. A reader that has gone in the middle of one is no fault of the
+ * client's, which hears of the outcome by itself. */
+static void explain(struct coop_inbox *inbox, struct item *item, const struct coop_error *error)
+{
+	json_int_t written = partly(error);
+
+	if (written >= 0) {
+		item->done += (size_t)written;
+		acknowledge(inbox, "stdin_ack", item, NULL);
+		return;
+	}
+	acknowledge(inbox, "stdin_ack", item, "stdin_unavailable");
+	if (strcmp(error->code, "internal") != 0)
+		note(inbox, "input was not delivered: the process takes no input");
+	else
+		note(inbox, "input was not delivered: it could not be passed on");
 }
 
 static bool is_over(const struct coop_error *error)
@@ -138,41 +173,24 @@ static bool is_over(const struct coop_error *error)
 	       !strcmp(error->code, "not_running");
 }
 
-/* Why a write was refused. A process that has ended or does not read any more is no fault of the client's, which hears of the end by itself. */
-static void explain(struct coop_inbox *inbox, const struct item *item,
-		    const struct coop_error *error)
-{
-	bool over = is_over(error);
-
-	if (over && (coop_feed_takes_input(inbox->feed) || coop_feed_ended(inbox->feed)))
-		acknowledge(inbox, "stdin_ack", item);
-	else if (over || !strcmp(error->code, "not_owner"))
-		send_error(inbox, "stdin_unavailable", "the process takes no input");
-	else
-		send_error(inbox, "stdin_unavailable", "the input could not be passed on");
-}
-
 static void finish(struct coop_inbox *inbox, int status, const struct coop_error *error)
 {
-	const struct item *item = inbox->first;
+	struct item *item = inbox->first;
 
 	switch (item->kind) {
 	case STDIN:
 		if (status < 0)
 			explain(inbox, item, error);
 		else
-			acknowledge(inbox, "stdin_ack", item);
+			acknowledge(inbox, "stdin_ack", item, NULL);
 		break;
 	case CLOSE_STDIN:
-		if (status == 0)
-			coop_feed_input_shut(inbox->feed);
-		if (status == 0 || is_over(error))
-			acknowledge(inbox, "close_stdin_ack", item);
-		else
-			explain(inbox, item, error);
+		acknowledge(inbox, "close_stdin_ack", item,
+			    status == 0 || is_over(error) ? NULL : "stdin_unavailable");
 		break;
 	case RESIZE:
 	case SIGNAL:
+	case NO_STDIN:
 	case REFUSE:
 		break; /* nobody waits for an answer */
 	}
@@ -223,6 +241,7 @@ static const char *prepare(const struct coop_inbox *inbox, const struct item *it
 		*ret_args = json_pack("{s:s}", "id", id);
 		return "kill";
 	case CLOSE_STDIN:
+	case NO_STDIN:
 	case REFUSE:
 		break;
 	}
@@ -239,8 +258,12 @@ static void carry_out(struct coop_inbox *inbox)
 	size_t left = item->size - item->done;
 	json_t *args = NULL;
 
-	if (item->kind == REFUSE) {
-		send_error(inbox, "bad_frame", "the message could not be understood");
+	if (item->kind == REFUSE || item->kind == NO_STDIN) {
+		if (item->kind == NO_STDIN)
+			acknowledge(inbox, "stdin_ack", item, "invalid_argument");
+		note(inbox, item->kind == NO_STDIN
+				    ? "input was not delivered: its data is not base64"
+				    : "a message of the client could not be understood");
 		pop(inbox);
 		return;
 	}
@@ -307,7 +330,7 @@ static void add_stdin(struct coop_inbox *inbox, const char *text, size_t length)
 	if (!item)
 		return;
 	if (!text || coop_base64_decode(text, length, item->bytes, &size) < 0) {
-		item->kind = REFUSE;
+		item->kind = NO_STDIN;
 		size = 0;
 	}
 	inbox->bytes -= item->size - size;

@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "doors/http/feed_window.h"
 #include "doors/http/runtime_ask.h"
 #include "doors/http/runtime_cut.h"
 #include "doors/http/target.h"
@@ -58,7 +59,7 @@ static void on_data(struct coop_ask *ask, const struct coop_chunk *chunk)
 
 static const char *type_of(enum coop_stream stream)
 {
-	return stream == COOP_STDOUT ? "stdout" : stream == COOP_STDERR ? "stderr" : "pty";
+	return stream == COOP_STDOUT ? "stdout" : stream == COOP_PTY ? "pty" : "stderr";
 }
 
 static void write_base64(struct coop_jsonw *w, const struct coop_chunk *chunk)
@@ -88,7 +89,7 @@ static uint64_t write_events(struct output *output, struct coop_jsonw *w)
 		coop_jsonw_string(w, "type", type_of(chunk.stream));
 		write_base64(w, &chunk);
 		coop_jsonw_end(w);
-		bytes += chunk.size;
+		bytes += coop_feed_chunk_bytes(&chunk);
 	}
 	coop_jsonw_array_end(w);
 	return bytes;
@@ -188,8 +189,8 @@ static void probe(struct output *output)
 {
 	output->probed = true;
 	coop_ask(&output->ask, "read",
-		 json_pack("{s:s,s:s,s:i,s:i}", "id", output->ask.id, "stream", "combined",
-			   "cursor", 0, "max", 1),
+		 json_pack("{s:s,s:s,s:i,s:i,s:b}", "id", output->ask.id, "stream", "combined",
+			   "cursor", 0, "max", 1, "notes", 1),
 		 on_probed);
 }
 
@@ -231,8 +232,8 @@ static void read_more(struct output *output)
 	uint64_t most = output->mode == FORWARD ? output->limit : PAGE;
 
 	coop_ask(&output->ask, "read",
-		 json_pack("{s:s,s:s,s:I,s:I}", "id", output->ask.id, "stream", "combined",
-			   "cursor", (json_int_t)output->next, "max", (json_int_t)most),
+		 json_pack("{s:s,s:s,s:I,s:I,s:b}", "id", output->ask.id, "stream", "combined",
+			   "cursor", (json_int_t)output->next, "max", (json_int_t)most, "notes", 1),
 		 on_read);
 }
 

@@ -1,10 +1,13 @@
 #include "doors/http/runtime_socket.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "doors/http/feed.h"
 #include "doors/http/gateway.h"
 #include "doors/http/refusal.h"
@@ -19,6 +22,8 @@
 #define CLOSE_AFTER_MS 2000u
 /* Messages other than input. A parser at work stops everybody else. */
 #define PARSED_MAX (4u << 20)
+/* Of a reason that is shown as output, as the keeper's notes. */
+#define NOTE_MAX 512u
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -60,21 +65,11 @@ static void send_json(struct coop_socket *socket, struct coop_buf *text, const s
 	coop_buf_clear(text);
 }
 
-void coop_socket_refuse(struct coop_socket *socket, const char *code, const char *message,
-			unsigned close_code)
+void coop_socket_no_memory(struct coop_socket *socket)
 {
-	struct coop_buf text = {0};
-	struct coop_jsonw w = {.out = &text};
-
 	socket->state = COOP_SOCKET_REFUSED;
-	coop_jsonw_begin(&w, NULL);
-	coop_jsonw_string(&w, "type", "error");
-	coop_jsonw_string(&w, "code", code);
-	coop_jsonw_string(&w, "message", message);
-	coop_jsonw_end(&w);
-	send_json(socket, &text, &w);
 	if (socket->ws)
-		coop_ws_close(socket->ws, close_code, code);
+		coop_ws_close(socket->ws, COOP_WS_INTERNAL, "out of memory");
 }
 
 /* Without a number: it is no event, and clients would count it. */
@@ -124,32 +119,74 @@ void coop_socket_started(struct coop_socket *socket, const struct coop_process_v
 	connect_process(socket, view, since, hold);
 }
 
-void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view)
+/* The reason as output of coop's own, as the keeper's notes are. */
+static void say_reason(struct coop_socket *socket, const struct coop_process_view *view)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+	char line[NOTE_MAX + 1], data[NOTE_MAX * 2];
+	int size = snprintf(line, sizeof line, "coop: %s", view->error);
+
+	if (size >= (int)NOTE_MAX)
+		size = (int)(NOTE_MAX - 1 -
+			     coop_utf8_unfinished((const uint8_t *)line + NOTE_MAX - 5, 4));
+	/* It may be shown on a terminal, and it is one line. */
+	for (char *at = line; at < line + size; at++) {
+		if ((uint8_t)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	}
+	line[size++] = '\n';
+	coop_base64_encode(line, (size_t)size, data);
+	data[coop_base64_length((size_t)size)] = 0;
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", "stderr");
+	coop_jsonw_uint(&w, "cursor", 0);
+	coop_jsonw_string(&w, "pid", view->name);
+	coop_jsonw_string(&w, "data", data);
+	coop_jsonw_end(&w);
+	send_json(socket, &text, &w);
+}
+
+void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view,
+			const char *code)
 {
 	struct coop_buf text = {0};
 	struct coop_jsonw w = {.out = &text};
 
 	socket->state = COOP_SOCKET_REFUSED;
 	say_started(socket, view);
+	say_reason(socket, view);
 	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_string(&w, "type", "exit");
 	coop_jsonw_string(&w, "pid", view->name);
 	coop_jsonw_uint(&w, "cursor", view->exit_cursor);
 	coop_process_view_write_end(view, &w);
+	coop_jsonw_string(&w, "code", code);
 	coop_jsonw_end(&w);
 	send_json(socket, &text, &w);
 	if (socket->ws)
 		coop_ws_close_after(socket->ws, CLOSE_AFTER_MS, COOP_WS_NORMAL, "");
 }
 
+/* What breaks the protocol itself. */
 static void refuse_message(struct coop_socket *socket, const char *message)
 {
-	coop_socket_refuse(socket, "bad_frame", message, COOP_WS_POLICY);
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text};
+
+	socket->state = COOP_SOCKET_REFUSED;
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", "error");
+	coop_jsonw_string(&w, "code", "bad_frame");
+	coop_jsonw_string(&w, "message", message);
+	coop_jsonw_end(&w);
+	send_json(socket, &text, &w);
+	if (socket->ws)
+		coop_ws_close(socket->ws, COOP_WS_POLICY, "bad_frame");
 }
 
 static void take_first(struct coop_socket *socket, const char *type, const json_t *message)
 {
-	(void)uv_timer_stop(&socket->timer);
 	if (!type || strcmp(type, "start") != 0)
 		refuse_message(socket, "the first message must be a start message");
 	else
@@ -169,14 +206,14 @@ static void take_further(struct coop_socket *socket, const char *type, const jso
 
 static void take_message(struct coop_socket *socket, const char *data, size_t size)
 {
+	(void)uv_timer_stop(&socket->timer); /* of a first message */
 	json_t *message = size <= PARSED_MAX ? json_loadb(data, size, JSON_ALLOW_NUL, NULL) : NULL;
 	const char *type = json_string_value(json_object_get(message, "type"));
 
 	if (socket->state != COOP_SOCKET_EMPTY)
 		take_further(socket, type, message);
 	else if (size > PARSED_MAX)
-		coop_socket_refuse(socket, "invalid_argument", "the start message is too large",
-				   COOP_WS_POLICY);
+		coop_socket_refuse(socket, "invalid_argument", "the start message is too large");
 	else
 		take_first(socket, type, message);
 	json_decref(message);

@@ -43,11 +43,14 @@ void coop_socket_spawn(struct coop_socket *socket, const json_t *message);
  * of the keeper's. */
 void coop_socket_started(struct coop_socket *socket, const struct coop_process_view *view,
 			 uint64_t since, const json_t *hold);
-/* Says `started` and, at once, that it has ended. */
-void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view);
-/* Says `error`, and closes. */
-void coop_socket_refuse(struct coop_socket *socket, const char *code, const char *message,
-			unsigned close_code);
+/* Says `started` of something that never was, why, and that it has ended, with the refusal's code:
+ * clients show that, while they lose the text of an `error` that comes before `started`. */
+void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view,
+			const char *code);
+/* The same for a start that was refused, of which nobody keeps a record. */
+void coop_socket_refuse(struct coop_socket *socket, const char *code, const char *message);
+/* Closes: there is nothing to say it with. */
+void coop_socket_no_memory(struct coop_socket *socket);
 /* To be put around everything that may send: the client may go at any moment, and the socket only after the end of it. */
 void coop_socket_hold(struct coop_socket *socket);
 void coop_socket_let_go(struct coop_socket *socket);
