@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "keeper/confine.h"
 #include "keeper/keeper.h"
+#include "keeper/launcher_start.h"
 
 #define CELLS_MAX 4u
 #define PATH_BYTES 1056
@@ -54,8 +55,9 @@ static int open_doors(const struct coop_cgroups *host, const struct coop_cgroup 
 	int own = group->fd >= 0 ? coop_cgroups_launcher(host) : -1;
 	if (own >= 0)
 		launcher->doors[count++] = own;
-	launcher->door_count = count;
-	return 0;
+	int r = coop_launcher_raise_fds(launcher->doors, count);
+	launcher->door_count = r < 0 ? 0 : count;
+	return r;
 }
 
 struct coop_launcher *coop_cells_park(struct coop_keeper *keeper, const struct coop_cgroup *group,

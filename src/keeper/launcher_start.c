@@ -72,6 +72,21 @@ int coop_launcher_raise_fd(int fd)
 	return raised < 0 && fd >= 0 ? -EMFILE : raised;
 }
 
+int coop_launcher_raise_fds(int *fds, int count)
+{
+	int r = 0;
+
+	for (int i = 0; i < count; i++) {
+		fds[i] = coop_launcher_raise_fd(fds[i]);
+		r = fds[i] < 0 && r == 0 ? fds[i] : r;
+	}
+	for (int i = 0; r < 0 && i < count; i++) {
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	}
+	return r;
+}
+
 int coop_launcher_start(struct coop_keeper *keeper, struct coop_launcher_start *how, int *ret_fd,
 			pid_t *ret_pid)
 {

@@ -9,6 +9,7 @@
 #include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/launcher.h"
+#include "keeper/launcher_start.h"
 #include "keeper/process.h"
 
 #define PARKS_MAX 64u /* each is a process and a few descriptors */
@@ -146,7 +147,7 @@ static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_cla
 	launcher = park ? coop_launcher_get(keeper, &class) : NULL;
 	int count = launcher ? coop_cgroup_park(&keeper->groups.host, &agent->rest, launcher->doors)
 			     : -1;
-	if (count <= 0) {
+	if (count <= 0 || coop_launcher_raise_fds(launcher->doors, count) < 0) {
 		if (launcher)
 			coop_launcher_retire(launcher);
 		free(park);
@@ -166,7 +167,7 @@ static bool refused(struct coop_keeper *keeper, struct coop_park *park)
 {
 	const struct coop_launcher *launcher = park->launcher;
 
-	if (!launcher->refusal.error || launcher->pid)
+	if ((!launcher->refusal.error && !launcher->useless) || launcher->pid)
 		return false;
 	coop_log(COOP_LOG_WARN, "agents' shares are not held: no launcher in their groups error=%s",
 		 coop_err_errno_name(launcher->refusal.error));

@@ -165,6 +165,17 @@ class ShareTest(GatewayCase):
     own = True
     settings = {"agent_max_connections": 2}
 
+    def test_shares_of_the_machine_are_held_behind_a_gateway(self):
+        """The keeper that serve starts has other descriptors than one that was started by hand: its launchers live."""
+        token = self.gateway.agent_token("main/worker")
+        client = self.gateway.keeper().login(token)
+        record = client.call("spawn", argv=["true"])["process"]
+        groups = self.gateway.keeper().call("doctor")["cgroup"]
+        for name, controller in (("memory_bytes", "memory"), ("max_pids", "pids")):
+            held = record["sandbox"]["agent_limits"][name]
+            self.assertEqual(held["state"], "enforced" if groups[controller]["version"] else "none")
+        self.assertEqual(self.gateway.keeper().call("info")["launcher"]["restarts"], 0)
+
     def test_a_share_that_is_used_up_is_429(self):
         """And not 401, nor 503 for want of a keeper; others are served, and so is the agent when there is room."""
         greedy, other = self.gateway.agent_token("main/greedy"), self.gateway.agent_token("main/other")
