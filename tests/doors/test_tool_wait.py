@@ -410,3 +410,20 @@ class PortTest(WaitCase):
         port = self.free_port()
         id = self.background("exit 1")
         self.dead({"pid": id, "port": port})
+
+
+class FloodTest(WaitCase):
+    def test_r064_a_match_in_a_flood_is_not_missed(self):
+        """One word between two floods of 48 MiB each, which no ring holds: who waits for it finds it."""
+        flood = "head -c 50331648 /dev/zero | tr '\\0' x"
+        for attempt in range(3):
+            name = f"go{attempt}"
+            id = self.background(f"until test -e {name}; do sleep 0.01; done; {flood}; echo; echo NEEDLE; {flood}")
+            waiting = self.begin({"pid": id, "output": "NEEDLE"}, timeout_ms=600000)
+            self.until_followed(id)
+            self.go(name)
+            self.assertEqual(self.end_tool(waiting)[1]["index"], 0)
+            self.call("kill", id=id)
+
+    def until_followed(self, id):
+        procs.wait_until(lambda: self.call("info")["subscribers"] > 0, "somebody follows")

@@ -114,7 +114,10 @@ class Reader:
                     connection.send(text_frame(begin))
                 event = connection.event("started", "error")
                 if event["type"] == "error":
+                    raise Lost(f"{self.name}: {event}")
+                if event["pid"].startswith("refused-"):
                     # Another reader of the same process was faster.
+                    event = connection.event("exit")
                     if event["code"] != "process_exists":
                         raise Lost(f"{self.name}: {event}")
                     return False

@@ -100,7 +100,6 @@ static void send_exit(struct coop_feed_reader *reader)
 	COOP_AUTO_FREE char *told = lost ? exit_with_loss(reader) : NULL;
 
 	reader->over = true;
-	coop_feed_hold_end(reader);
 	if (told)
 		coop_ws_send_text(reader->ws, told, strlen(told));
 	else
@@ -108,6 +107,7 @@ static void send_exit(struct coop_feed_reader *reader)
 				  coop_buf_size(text));
 	if (!reader->gone)
 		coop_ws_close_after(reader->ws, CLOSE_AFTER_MS, COOP_WS_NORMAL, "");
+	coop_feed_hold_end(reader);
 }
 
 /* Keeps an event until the answer says what is missing between them. */

@@ -167,6 +167,11 @@ static json_t *follow_args(const struct coop_condition *one)
 					  json_pack("{s:I}", one->stream, (json_int_t)from));
 	if (one->kind != COOP_CONDITION_SILENT)
 		(void)json_object_set_new(args, "streams", json_pack("[s]", one->stream));
+	/* What is searched for must not be overwritten before it is looked at. Agents above see the
+	 * process, but hold nothing back. */
+	const char *agent = json_string_value(json_object_get(one->record, "agent"));
+	if (one->kind == COOP_CONDITION_OUTPUT && agent && strcmp(agent, "self") == 0)
+		(void)json_object_set_new(args, "hold", json_true());
 	return args;
 }
 

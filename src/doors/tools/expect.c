@@ -119,8 +119,9 @@ static int begin_follow(struct look *look, uint64_t from)
 	coop_buf_consume(&look->pending, coop_buf_size(&look->pending));
 	look->pending_at = look->next = from;
 	return coop_tool_open(look->call, "follow",
-			      json_pack("{s:s, s:[s], s:{s:I}}", "id", look->id, "streams", "pty",
-					"from", "pty", (json_int_t)from),
+			      json_pack("{s:s, s:[s], s:{s:I}, s:b}", "id", look->id, "streams",
+					"pty", "from", "pty", (json_int_t)from, "hold",
+					look->list->hold),
 			      &listener, &look->watch);
 }
 

@@ -29,6 +29,7 @@ struct coop_expect_case {
 struct coop_expect_case_list {
 	struct coop_expect_case *cases;
 	size_t count;
+	bool hold; /* the shell waits for the search rather than lose output: its owner searches */
 };
 
 /* Fields of a case, and the check and compilation of a list of them. `where` names it in errors: "cases", "steps[2].cases". Strings stay

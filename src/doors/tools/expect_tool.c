@@ -167,6 +167,8 @@ int coop_expect_run(struct coop_tool_call *call, struct coop_expect_case_list *l
 	json_t *record = NULL;
 	int r = coop_shell_find(call, &record);
 
+	const char *agent = json_string_value(json_object_get(record, "agent"));
+	list->hold = agent && strcmp(agent, "self") == 0;
 	if (r == 0)
 		r = expect(call, coop_tool_record_id(record), list, tell);
 	json_decref(record);
