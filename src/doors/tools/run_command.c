@@ -213,18 +213,10 @@ static int wait_for(struct coop_tool_call *call, const json_t *record)
 static int explain(struct coop_tool_call *call, int r)
 {
 	struct coop_error *error = &call->error;
-	char code[sizeof error->code];
 
 	/* The envelope of policy says the same five times. */
 	if (strcmp(error->code, "permission_denied") == 0)
 		(void)snprintf(error->details, sizeof error->details, "{}");
-	if (strstr(error->details, "\"field\":\"cwd\"") && strstr(error->message, "outside")) {
-		memcpy(code, error->code, sizeof code);
-		(void)coop_tool_fail(
-			call, code, "cwd",
-			"cwd lies outside of the workspace: leave it out and use cd in a "
-			"shell line");
-	}
 	return r;
 }
 
