@@ -187,6 +187,16 @@ static size_t name_user(struct coop_keeper *keeper, const struct coop_confine *c
 		       : 0;
 }
 
+static void name_process(struct coop_keeper *keeper, struct coop_confine *confine)
+{
+	const struct coop_launcher_class *launcher = &confine->launcher;
+
+	confine->user =
+		coop_users_name(&keeper->users, launcher->other_ids ? launcher->uid : geteuid(),
+				launcher->other_ids ? launcher->gid : getegid(),
+				confine->kind == COOP_CONFINE_NAMESPACES);
+}
+
 /* Where files are held at all, the layout knows what of them is not. */
 static void note_files(struct coop_confine *confine)
 {
@@ -335,6 +345,8 @@ static int decide(struct coop_draft *draft, struct coop_confine *confine)
 				      : 0;
 	}
 	coop_grants_close(&grants);
+	if (r == 0)
+		name_process(draft->agent->keeper, confine);
 	if (r == 0)
 		coop_groups_hold(draft->agent->keeper, draft->agent, confine);
 	if (r == 0)
@@ -496,6 +508,19 @@ const char *coop_confine_profile(const struct coop_process *process)
 	if (!policy || policy->profile < 0)
 		return NULL;
 	return policy->name ? policy->name : coop_profile_name((enum coop_profile)policy->profile);
+}
+
+const char *coop_confine_user(const struct coop_process *process, char *ret)
+{
+	const struct coop_confine *confine = process->confine;
+
+	if (!confine || confine->policy.profile < 0)
+		return NULL;
+	if (confine->user)
+		return confine->user;
+	(void)snprintf(ret, COOP_CONFINE_USER, "%u",
+		       confine->launcher.other_ids ? confine->launcher.uid : geteuid());
+	return ret;
 }
 
 void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w, const char *name)

@@ -52,6 +52,7 @@ struct coop_confine {
 	bool parked; /* started by a launcher in its agent's group, and so in that: parks.h */
 	bool frozen, freezing;
 	struct coop_net *net; /* the session's; NULL: none */
+	const char *user;     /* by which `id` knows it inside; NULL: by its number */
 	char *files; /* folder with the files that it was given; NULL: none, or its view has them */
 	struct coop_cgroup group;
 	struct coop_cgroup freezer; /* that it was frozen in; path NULL: never */
@@ -78,6 +79,10 @@ void coop_confine_free(struct coop_process *process);
 
 /* The name of the profile in force; NULL: it came to none. */
 const char *coop_confine_profile(const struct coop_process *process);
+
+/* Whom it runs as, as `id` tells inside: by name, else by number. `ret` has COOP_CONFINE_USER bytes; NULL: it came to nothing. */
+#define COOP_CONFINE_USER 16u
+const char *coop_confine_user(const struct coop_process *process, char *ret);
 
 /* The record's `sandbox`. */
 void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w, const char *name);

@@ -157,20 +157,23 @@ static int take_cwd(struct coop_draft *draft)
 	return r == 0 && !draft->process->labels.cwd ? coop_err_no_memory(draft->err) : r;
 }
 
-/* Commands are started as one user: whoever names that one says nothing, and nobody else is to be had. */
+/* Commands are started as one user, whom `id` names inside: whoever names that one says nothing, and nobody else is to be had. */
 static int check_user(struct coop_draft *draft)
 {
 	const char *user = coop_arg_string(draft->args, "user", NULL);
-	char number[16];
+	const struct coop_launcher_class *launcher = &draft->process->confine->launcher;
+	char number[16], known[COOP_CONFINE_USER];
+	const char *name = coop_confine_user(draft->process, known);
 
-	(void)snprintf(number, sizeof number, "%u", geteuid());
-	if (!user || !strcmp(user, number) || (*user && !strcmp(user, coop_env_user())))
+	(void)snprintf(number, sizeof number, "%u",
+		       launcher->other_ids ? launcher->uid : geteuid());
+	if (!user || !strcmp(user, number) || !strcmp(user, name))
 		return 0;
 	draft->recordable = true;
 	int r = coop_spawn_failed_at(draft->err, "user", EPERM);
 	(void)snprintf(draft->err->message, sizeof draft->err->message,
 		       "the process could not be started: user: commands are started as %s alone",
-		       *coop_env_user() ? coop_env_user() : number);
+		       name);
 	return r;
 }
 
@@ -319,9 +322,9 @@ int coop_draft_fill(struct coop_draft *draft)
 {
 	/* In this order: what is cheap to say no to comes first. */
 	static int (*const steps[])(struct coop_draft *) = {
-		take_lease,      take_session,      take_reports, take_streams,
-		take_stdin,      check_alias,       take_cwd,     check_user,
-		take_injections, coop_confine_make, take_env,     coop_draft_labels,
+		take_lease,        take_session, take_reports, take_streams,
+		take_stdin,        check_alias,  take_cwd,     take_injections,
+		coop_confine_make, check_user,   take_env,     coop_draft_labels,
 	};
 	bool shell = coop_arg_enum(draft->args, "mode", coop_choices_mode, 0) == 1;
 	struct coop_process *process;

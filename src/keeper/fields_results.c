@@ -27,6 +27,7 @@ const struct coop_field coop_record_fields[] = {
 	ALWAYS("argv_truncated", BOOL),
 	ALWAYS("mode", STRING),
 	ALWAYS("cwd", STRING),
+	MAYBE_NULL("user", STRING),
 	ALWAYS("kind", STRING),
 	ALWAYS("lease", STRING),
 	ALWAYS("start", STRING),

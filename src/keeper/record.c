@@ -72,6 +72,7 @@ static void write_owner(const struct coop_process *process, const struct coop_ag
 static void write_identity(const struct coop_process *process, struct coop_jsonw *w)
 {
 	const struct coop_labels *labels = &process->labels;
+	char user[COOP_CONFINE_USER];
 
 	coop_jsonw_string(w, "id", process->id);
 	coop_jsonw_string(w, "tag", labels->tag);
@@ -85,6 +86,7 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_bool(w, "argv_truncated", labels->truncated);
 	coop_jsonw_string(w, "mode", labels->shell ? "shell" : "argv");
 	coop_jsonw_string(w, "cwd", labels->cwd);
+	coop_jsonw_string(w, "user", coop_confine_user(process, user));
 	coop_jsonw_string(w, "kind", process->pty ? "pty" : "pipe");
 	coop_jsonw_string(w, "lease", coop_choices_lease[process->lease]);
 	coop_jsonw_string(w, "start",

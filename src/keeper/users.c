@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "keeper/env.h"
 
 #define FILE_BYTES_MAX \
@@ -40,8 +41,8 @@ static int read_whole(const char *path, struct coop_buf *ret, struct stat *ret_s
 	return 0;
 }
 
-/* Whether a line of the list has that number in its third field, or that name in its first. */
-static bool listed(const struct coop_buf *list, const char *name, uint32_t id)
+/* The line of the list that has that number in its third field, or that name in its first; NULL: none has. */
+static const char *listed(const struct coop_buf *list, const char *name, uint32_t id)
 {
 	const char *line = (const char *)coop_buf_front(list), *end = line + coop_buf_size(list);
 	char number[16];
@@ -55,13 +56,36 @@ static bool listed(const struct coop_buf *list, const char *name, uint32_t id)
 		const char *one = memchr(line, ':', size);
 		if (name && one && (size_t)(one - line) == name_size &&
 		    !memcmp(line, name, name_size))
-			return true;
+			return line;
 		const char *two = one ? memchr(one + 1, ':', (size_t)(next - one - 1)) : NULL;
 		if (!name && two && next - two - 1 >= digits &&
 		    !memcmp(two + 1, number, (size_t)digits))
-			return true;
+			return line;
 	}
-	return false;
+	return NULL;
+}
+
+/* The name at the front of a line, kept once for all processes; NULL: there is no line, or no memory. */
+static const char *keep_name(struct coop_users *users, const char *line)
+{
+	size_t size = line ? strcspn(line, ":") : 0;
+
+	for (size_t i = 0; i < users->name_count; i++) {
+		if (!strncmp(users->names[i], line ? line : "", size) && !users->names[i][size])
+			return users->names[i];
+	}
+	char **grown = size ? coop_mem_realloc(users->names,
+					       (users->name_count + 1) * sizeof *users->names)
+			    : NULL;
+	if (!grown)
+		return NULL;
+	users->names = grown;
+	char *name = coop_mem_alloc(size + 1);
+	if (!name)
+		return NULL;
+	memcpy(name, line, size);
+	name[size] = 0;
+	return users->names[users->name_count++] = name;
 }
 
 /* As a service of the host knows him, which is out of reach inside; else a name of ours that nobody has. */
@@ -106,12 +130,22 @@ static bool same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void make(struct coop_users_file *file, int which, uint32_t id, uint32_t gid)
+static void make(struct coop_users *users, int which, uint32_t id, uint32_t gid)
 {
+	struct coop_users_file *file = &users->files[which];
+	const char *line = NULL;
+
 	coop_buf_clear(&file->text);
 	*file = (struct coop_users_file){.read = true, .id = id};
-	if (read_whole(places[which], &file->text, &file->seen) < 0 ||
-	    listed(&file->text, NULL, id) || add_line(which, id, gid, &file->text) < 0)
+	int r = read_whole(places[which], &file->text, &file->seen);
+	if (r == 0)
+		line = listed(&file->text, NULL, id);
+	if (r == 0 && !line)
+		r = add_line(which, id, gid, &file->text);
+	bool known = line;
+	if (r == 0)
+		file->name = keep_name(users, known ? line : listed(&file->text, NULL, id));
+	if (r < 0 || known)
 		coop_buf_clear(&file->text);
 }
 
@@ -127,7 +161,7 @@ size_t coop_users_files(struct coop_users *users, uint32_t uid, uint32_t gid,
 		if (stat(places[i], &now) < 0)
 			continue;
 		if (!file->read || file->id != id || !same(&file->seen, &now))
-			make(file, i, id, gid);
+			make(users, i, id, gid);
 		if (coop_buf_size(&file->text))
 			ret[count++] = (struct coop_injection){.path = places[i],
 							       .bytes = coop_buf_front(&file->text),
@@ -136,8 +170,25 @@ size_t coop_users_files(struct coop_users *users, uint32_t uid, uint32_t gid,
 	return count;
 }
 
+const char *coop_users_name(struct coop_users *users, uint32_t uid, uint32_t gid, bool view)
+{
+	struct coop_injection unused[COOP_USERS_FILES];
+	const struct coop_users_file *file = &users->files[PASSWD];
+
+	if (!view && uid == geteuid())
+		return *coop_env_user() ? coop_env_user() : NULL;
+	/* For a view they have just been made. */
+	if (!view || file->id != uid)
+		(void)coop_users_files(users, uid, gid, unused);
+	/* Without the view's file only the host's says it. */
+	return file->id == uid && (view || !coop_buf_size(&file->text)) ? file->name : NULL;
+}
+
 void coop_users_clear(struct coop_users *users)
 {
+	for (size_t i = 0; i < users->name_count; i++)
+		free(users->names[i]);
+	free(users->names);
 	for (size_t i = 0; i < COOP_USERS_FILES; i++)
 		coop_buf_clear(&users->files[i].text);
 }

@@ -55,6 +55,17 @@ class FailedStartTest(SdkCase):
         self.assertEqual((end["exit_code"], end["status"], end["cursor"]), (126, "failed", 1))
         self.assertTrue(end["error"])
 
+    def test_user_is_whom_id_names(self):
+        """In the list and alone; who asks for that one by name or number gets it."""
+        socket = self.sh("id -un; id -u")
+        socket.until_exit()
+        name, number = socket.output("stdout").decode().split()
+        for user in (None, name, number):
+            socket = self.sh("exec sleep 300", **({"user": user} if user else {}))
+            self.assertEqual(self.status(socket.pid)["user"], name)
+            self.assertIn(name, [row["user"] for row in self.get("/runtime/v1/process")["processes"] if row["id"] == socket.pid])
+            self.kill(socket.pid)
+
     def test_unknown_user_is_126(self):
         end = self.start("true", user="no-such-user").until_exit()
         self.assertEqual((end["exit_code"], end["status"]), (126, "failed"))

@@ -198,7 +198,7 @@ void coop_process_view_write(const struct coop_process_view *view, struct coop_j
 	coop_jsonw_string(w, "cwd", text_of(record, "cwd"));
 	coop_jsonw_raw(w, "envs", "{}"); /* values may be secrets */
 	coop_jsonw_string(w, "tag", text_of(record, "tag"));
-	coop_jsonw_null(w, "user");
+	coop_jsonw_string(w, "user", text_of(record, "user"));
 	coop_jsonw_bool(w, "pty", is(text_of(record, "kind"), "pty"));
 	coop_process_view_write_end(view, w);
 	coop_jsonw_string(w, "started_at", text_of(record, "started_at"));
