@@ -5,6 +5,7 @@
 #include "base/schema.h"
 
 extern const struct coop_field coop_fields_none[];
+extern const struct coop_field coop_fields_doctor[];
 
 extern const struct coop_field coop_fields_spawn[], coop_fields_list[], coop_fields_status[],
 	coop_fields_wait[], coop_fields_read[], coop_fields_follow[], coop_fields_write_stdin[],

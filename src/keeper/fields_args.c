@@ -51,6 +51,10 @@
 
 const struct coop_field coop_fields_none[] = {END};
 
+const struct coop_field coop_fields_doctor[] = {
+	BOOL("credentials", "also which credentials are in the homes, and whether they are hidden"),
+	END};
+
 const struct coop_field coop_fields_id[] = {ID, END};
 
 /* `check` takes all that `spawn` does. */

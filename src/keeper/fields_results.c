@@ -323,6 +323,10 @@ static const struct coop_field ceiling_fields[] = {
 	END,
 };
 
+static const struct coop_field credential_fields[] = {
+	ALWAYS("path", STRING), ALWAYS("hidden", BOOL), ALWAYS("reason", STRING),
+	ALWAYS("hard_links", INT), END};
+
 const struct coop_field coop_results_doctor[] = {
 	ALWAYS("protections", OBJECT),
 	ALWAYS("host", OBJECT),
@@ -332,6 +336,7 @@ const struct coop_field coop_results_doctor[] = {
 	OF("slots", OBJECT, slots_fields),
 	OF("at_most", OBJECT, ceiling_fields),
 	ALWAYS("keeper", STRING),
+	{.name = "credentials", .type = COOP_FIELD_OBJECTS, .fields = credential_fields},
 	END,
 };
 

@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 #include "keeper/confine_private.h"
+#include "keeper/connection.h"
+#include "keeper/credentials.h"
 #include "keeper/groups.h"
 #include "keeper/keeper.h"
 #include "keeper/remedies.h"
@@ -183,15 +185,27 @@ void coop_doctor_write_states(struct coop_keeper *keeper, struct coop_jsonw *w, 
 
 void coop_op_doctor(struct coop_request *request)
 {
+	struct coop_keeper *keeper = request->keeper;
+	bool credentials = coop_arg_bool(request->args, "credentials", false);
 	struct coop_err err;
-	struct coop_confine *confine = examine(request->keeper, &err);
 	struct coop_jsonw w;
 
+	/* What the user has in his home is nobody else's to know. */
+	if (credentials && request->conn->agent != keeper->main) {
+		(void)coop_err_field(
+			&err, COOP_PERMISSION_DENIED, "credentials",
+			"credentials: only the user himself may ask what is in his home");
+		coop_request_fail(request, &err);
+		return;
+	}
+	struct coop_confine *confine = examine(keeper, &err);
 	if (!confine) {
 		coop_request_fail(request, &err);
 	} else {
 		coop_request_result(request, &w);
-		write_all(request->keeper, confine, &w);
+		write_all(keeper, confine, &w);
+		if (credentials)
+			coop_credentials_write(keeper, confine, &w);
 		coop_request_end(request, &w);
 	}
 	coop_confine_discard(confine);

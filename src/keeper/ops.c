@@ -121,7 +121,7 @@ static const struct coop_op table[] = {
 	{"reload", "read coop.conf again", COOP_RIGHT_MANAGE, false, 0, coop_fields_none,
 	 coop_results_reload, coop_op_reload},
 	{"doctor", "what the sandbox can hold on this host", COOP_RIGHT_LOOK, false, 0,
-	 coop_fields_none, coop_results_doctor, coop_op_doctor},
+	 coop_fields_doctor, coop_results_doctor, coop_op_doctor},
 	{"metrics", "what happened since the keeper started", COOP_RIGHT_LOOK, false, 0,
 	 coop_fields_none, coop_results_metrics, coop_op_metrics},
 	{"info", "the keeper itself", COOP_RIGHT_LOOK, false, 0, coop_fields_none,

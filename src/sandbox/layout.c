@@ -257,6 +257,57 @@ void coop_layout_insist(struct coop_layout *layout)
 	}
 }
 
+static bool masked(const char *name, uint32_t count, const char *path)
+{
+	for (; count--; name += strlen(name) + 1) {
+		size_t size = strlen(name);
+		if (!strncmp(path, name, size) && (!path[size] || path[size] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* Without mounts there are rules: what is allowed is named, with all below it. */
+static const char *hidden_by_rules(const struct coop_layout *layout, const char *path)
+{
+	const struct coop_plan_rule *rules = (const void *)coop_buf_front(&layout->rules);
+	const char *text = (const char *)coop_buf_front(&layout->text);
+
+	for (size_t i = 0; i < coop_buf_size(&layout->rules) / sizeof *rules; i++) {
+		if (coop_path_below(path, text + rules[i].path))
+			return NULL;
+	}
+	return "not allowed by the file rules";
+}
+
+const char *coop_layout_hides(const struct coop_layout *layout, const char *path)
+{
+	const struct coop_plan_op *ops = (const void *)coop_buf_front(&layout->ops);
+	const char *text = (const char *)coop_buf_front(&layout->text), *how = NULL;
+
+	if (!op_count(layout))
+		return hidden_by_rules(layout, path);
+	/* The last operation that has to do with it counts. */
+	for (uint32_t i = 0; i < op_count(layout); i++) {
+		const char *at = text + ops[i].path;
+		bool concerned = ops[i].path && coop_path_below(path, at);
+		if (ops[i].kind == COOP_OP_ROOT_EMPTY)
+			how = "not in the minimal root";
+		else if (concerned && ops[i].kind == COOP_OP_TMPFS)
+			how = "in a folder that is replaced by a private one";
+		else if (concerned && ops[i].kind == COOP_OP_COVER)
+			how = "covered";
+		else if (concerned && ops[i].kind == COOP_OP_TREE)
+			how = NULL;
+		else if (concerned && ops[i].kind == COOP_OP_LAYER)
+			how = path[strlen(at)] && masked(text + ops[i].data, ops[i].count,
+							 path + strlen(at) + 1)
+				      ? "taken out of the home's layer"
+				      : NULL;
+	}
+	return how;
+}
+
 void coop_layout_clear(struct coop_layout *layout)
 {
 	coop_buf_clear(&layout->ops);

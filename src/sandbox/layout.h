@@ -92,6 +92,9 @@ bool coop_layout_is_credential(const char *home, const char *path);
 /* Whether path, resolved, lies in what a minimal root shows of every host, or is it. */
 bool coop_layout_is_system(const char *path);
 
+/* Whether a view that was built so shows nothing at path, resolved or a link, and why not, in words; NULL: it is seen. */
+const char *coop_layout_hides(const struct coop_layout *layout, const char *path);
+
 /* After coop_ghosts_take: a placeholder that is held must be found, so what stands on it is no longer optional. */
 void coop_layout_insist(struct coop_layout *layout);
 

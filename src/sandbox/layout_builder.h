@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "sandbox/credentials.h"
 #include "sandbox/layout.h"
 #include "sandbox/layout_path.h"
 #include "sandbox/mountinfo.h"
@@ -62,6 +63,8 @@ struct coop_builder {
 	struct coop_buf seals; /* struct coop_seal */
 	struct coop_buf masks; /* names hidden in the home, relative to it, each with its NUL */
 	uint32_t mask_count;
+	struct coop_found credentials[COOP_CREDENTIALS_MAX]; /* in the home, once looked for */
+	bool looked;
 	struct coop_mountinfo mounts;
 	size_t ghost_room;
 };

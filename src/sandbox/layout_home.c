@@ -3,61 +3,13 @@
 #include <string.h>
 
 #include "base/glob.h"
+#include "sandbox/credentials.h"
 #include "sandbox/layout_builder.h"
 
 #define LAYER_BYTES (512u << 20)
 #define LAYER_INODES 131072u
 #define HIDDEN_BYTES (128u << 20)
 #define HIDDEN_INODES 16384u
-
-static const char *const credentials[] = {
-	".ssh",
-	".aws",
-	".azure",
-	".gnupg",
-	".netrc",
-	".docker",
-	".kube",
-	".git-credentials",
-	".config/git/credentials",
-	".pypirc",
-	".npmrc",
-	".config/gcloud",
-	".config/gh",
-	".config/hub",
-	".config/op",
-	".config/rclone",
-	".config/github-copilot",
-	".cargo/credentials",
-	".cargo/credentials.toml",
-	".gem/credentials",
-	".terraform.d/credentials.tfrc.json",
-	".vault-token",
-	".pgpass",
-	".my.cnf",
-	".s3cfg",
-	".boto",
-	".claude/.credentials.json",
-	".codex/auth.json",
-	".bash_history",
-	".zsh_history",
-	".python_history",
-	".psql_history",
-	".mysql_history",
-	".password-store",
-	".local/share/keyrings",
-	".mozilla",
-	".thunderbird",
-	".config/google-chrome",
-	".config/chromium",
-	".config/BraveSoftware",
-	".config/microsoft-edge",
-	".config/opera",
-	".config/vivaldi",
-	".var/app/org.mozilla.firefox",
-	"snap/firefox",
-	"snap/chromium",
-};
 
 static bool name_below(const char *name, const char *folder)
 {
@@ -106,6 +58,19 @@ static void add_mask(struct coop_builder *b, const char *name)
 		coop_builder_no_memory(b);
 	else
 		b->mask_count++;
+}
+
+/* As add_mask, for names that come in their order: only the last one can hold the next. */
+static void add_row(struct coop_builder *b, const char *name, size_t size, const char **last)
+{
+	if (b->failed || (*last && !strncmp(*last, name, size) && !(*last)[size]))
+		return;
+	if (coop_buf_append(&b->masks, name, size) < 0 || coop_buf_append(&b->masks, "", 1) < 0) {
+		coop_builder_no_memory(b);
+		return;
+	}
+	b->mask_count++;
+	*last = (const char *)coop_buf_front(&b->masks) + coop_buf_size(&b->masks) - size - 1;
 }
 
 enum found { PLAIN, MISSING, LINKED };
@@ -177,12 +142,36 @@ static void mask_denied(struct coop_builder *b, const char *denied)
 		mask_path(b, real);
 }
 
+/* The user's own home is looked through once for a layout. */
+static const struct coop_found *rows_of(struct coop_builder *b, const char *home,
+					struct coop_found *room)
+{
+	bool own = home == b->input->home;
+	struct coop_found *rows = own ? b->credentials : room;
+
+	if (!own || !b->looked)
+		coop_credentials_look(home, rows);
+	b->looked |= own;
+	return rows;
+}
+
 static void collect_masks(struct coop_builder *b)
 {
+	const struct coop_found *rows = rows_of(b, b->input->home, NULL);
 	char path[COOP_PATH_SIZE];
+	const char *last = NULL;
 
-	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
-		if (coop_path_join(b->input->home, credentials[i], path) == 0)
+	for (uint32_t i = 0; i < coop_credentials_count; i++) {
+		const char *name = coop_credentials[i];
+		if (rows[i].state != COOP_FOUND_LINKED)
+			add_row(b, name,
+				rows[i].state == COOP_FOUND_PLAIN ? strlen(name) : rows[i].known,
+				&last);
+	}
+	/* What links lead to may hold, or lie in, any of the others. */
+	for (uint32_t i = 0; i < coop_credentials_count; i++) {
+		if (rows[i].state == COOP_FOUND_LINKED &&
+		    coop_path_join(b->input->home, coop_credentials[i], path) == 0)
 			mask_path(b, path);
 	}
 	for (const char *const *p = b->input->hidden; p && *p; p++) {
@@ -288,17 +277,15 @@ void coop_layout_home(struct coop_builder *b)
 
 /* Where the home has no layer, or a tree or a link shows them all the same, credentials are covered as other denied paths are. Those that
  * are missing matter only where they could be made, in the home itself: others may lie in a folder for work. */
-static void cover_credential(struct coop_builder *b, const char *home, const char *path)
+static void cover_credential(struct coop_builder *b, const char *home, const char *path,
+			     enum coop_found_state state)
 {
 	char real[COOP_PATH_SIZE];
 	const char *top;
+	bool exists = state == COOP_FOUND_PLAIN;
 
 	(void)snprintf(real, sizeof real, "%s", path);
-	enum found found = look_in_home(home, real);
-	bool exists = found == PLAIN;
-	if (found == MISSING)
-		(void)snprintf(real, sizeof real, "%s", path);
-	if (found == LINKED && coop_path_resolve(path, real, &exists) < 0)
+	if (state == COOP_FOUND_LINKED && coop_path_resolve(path, real, &exists) < 0)
 		return;
 	enum coop_zone zone = coop_builder_zone(b, real, &top);
 	bool brought = zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE;
@@ -311,16 +298,17 @@ static void cover_credential(struct coop_builder *b, const char *home, const cha
 
 bool coop_layout_is_credential(const char *home, const char *path)
 {
+	struct coop_found rows[COOP_CREDENTIALS_MAX];
 	char at[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
 	bool exists;
 
-	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
-		if (coop_path_join(home, credentials[i], at) < 0)
+	coop_credentials_look(home, rows);
+	for (uint32_t i = 0; i < coop_credentials_count; i++) {
+		if (coop_path_join(home, coop_credentials[i], at) < 0)
 			continue;
 		if (coop_path_below(path, at))
 			return true;
-		(void)snprintf(real, sizeof real, "%s", at);
-		if (look_in_home(home, real) == LINKED &&
+		if (rows[i].state == COOP_FOUND_LINKED &&
 		    coop_path_resolve(at, real, &exists) == 0 && coop_path_below(path, real))
 			return true;
 	}
@@ -329,19 +317,28 @@ bool coop_layout_is_credential(const char *home, const char *path)
 
 static void cover_in(struct coop_builder *b, const char *home)
 {
+	const struct coop_layout_input *input = b->input;
+	struct coop_found room[COOP_CREDENTIALS_MAX];
 	char path[COOP_PATH_SIZE];
-	bool brings_back = false;
+	bool brings_back = false, writes = false;
 
 	/* A link in the home may lead into a folder that is seen. */
-	for (size_t i = 0; i < b->input->writable_count; i++)
-		brings_back |= coop_path_below(b->input->writable[i].path, home);
-	for (size_t i = 0; i < b->input->readable_count; i++)
-		brings_back |= coop_path_below(b->input->readable[i].path, home);
-	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++) {
-		/* What lies in a private home, and in no folder that was brought back, is not there at all. */
-		if (coop_path_join(home, credentials[i], path) == 0 &&
-		    (brings_back || coop_builder_zone(b, path, NULL) != COOP_ZONE_PRIVATE))
-			cover_credential(b, home, path);
+	for (size_t i = 0; i < input->writable_count; i++) {
+		brings_back |= coop_path_below(input->writable[i].path, home);
+		writes |= coop_path_below(home, input->writable[i].path);
+	}
+	writes |= brings_back;
+	for (size_t i = 0; i < input->readable_count; i++)
+		brings_back |= coop_path_below(input->readable[i].path, home);
+	/* What lies in a private home, and in no folder that was brought back, is not there at all; what its links lead to may be. */
+	bool hidden = !brings_back && coop_builder_zone(b, home, NULL) == COOP_ZONE_PRIVATE;
+	const struct coop_found *rows = rows_of(b, home, room);
+	for (uint32_t i = 0; i < coop_credentials_count; i++) {
+		enum coop_found_state state = rows[i].state;
+		bool matters = state == COOP_FOUND_LINKED ||
+			       (!hidden && (state == COOP_FOUND_PLAIN || writes));
+		if (matters && coop_path_join(home, coop_credentials[i], path) == 0)
+			cover_credential(b, home, path, state);
 	}
 }
 

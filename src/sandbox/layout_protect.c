@@ -1,5 +1,4 @@
 /* What stays read-only inside writable roots. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,28 +30,27 @@ static void protect_in(struct coop_builder *b, const char *root, const char *nam
 		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, missing);
 }
 
-static void protect_row(struct coop_builder *b, const char *root, const struct coop_protected *row)
+static void protect_row(struct coop_builder *b, const char *root, const struct coop_protected *row,
+			const struct coop_found *found)
 {
 	struct coop_stand_in missing = {.folder = row->folder,
 					.flat = strncmp(row->name, ".git/", 5) != 0,
 					.content = row->content};
-	char path[COOP_PATH_SIZE];
-	struct stat st;
 
-	if (row->held || (coop_path_join(root, row->name, path) == 0 &&
-			  coop_builder_look(b, path, &st) != -ENOENT))
+	if (row->held || found->state != COOP_FOUND_MISSING)
 		protect_in(b, root, row->name, missing);
 }
 
 static void protect_root(struct coop_builder *b, const char *root)
 {
 	const struct coop_sandbox_policy *policy = b->input->policy;
+	struct coop_found found[COOP_PROTECTED_MAX];
 	size_t count;
-	const struct coop_protected *rows = coop_protected_rows(&count);
 
 	if (!policy->protect_replaces) {
+		const struct coop_protected *rows = coop_protected_look(root, found, &count);
 		for (size_t i = 0; i < count; i++)
-			protect_row(b, root, &rows[i]);
+			protect_row(b, root, &rows[i], &found[i]);
 		coop_layout_git(b, root);
 	}
 	for (char *const *p = policy->protect; p && *p; p++) {

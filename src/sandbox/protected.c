@@ -4,97 +4,103 @@
 
 #include "sandbox/layout_path.h"
 
-/* What git needs beside these (`.git` that leads elsewhere, modules, work trees, repositories without a `.git`) is in layout_git.c.
+/* Sorted as found.h wants it. Why they are here:
+ * git: hooks are run; of a `.git` that is there layout_git.c knows the rest. An empty folder stands for one that is missing, as git may
+ * stumble over anything else.
+ * Mercurial, Sapling (.sl), Jujutsu (.jj): settings name hooks, pagers and extensions; requirements and sharedpath lead to further
+ * settings; Jujutsu's `repo` may be a file that leads elsewhere, and holds a repository of git's.
+ * Shells, where the folder is somebody's home; direnv and mise at the prompt, of which mise trusts by the path, whatever is in the file.
+ * Agents: servers, hooks, permissions, commands and plug-ins that they start with.
+ * Editors: tasks, programs that they start for a language, settings that are code. Some ask before they take new ones.
+ *
  * Not here, as nothing in them is run by itself: .svn, .tool-versions, .editorconfig, .gitattributes, which only chooses among what the
  * settings define. */
 static const struct coop_protected rows[] = {
-	/* git: hooks are run; of a `.git` that is there layout_git.c knows the rest. An empty folder stands for one that is missing, as
-	 * git may stumble over anything else. */
+	{".aider.conf.yml"},
+	{".amazonq"},
+	{".amp"},
+	{".bash_login", .held = true},
+	{".bash_logout", .held = true},
+	{".bash_profile", .held = true},
+	{".bashrc", .held = true},
+	{".claude", .held = true},
+	{".codex", .held = true},
+	{".config/fish"},
+	{".config/mise"},
+	{".config/mise.toml"},
+	{".continue"},
+	{".crush"},
+	{".crush.json"},
+	{".cshrc"},
+	{".cursor", .held = true},
+	{".devcontainer"},
+	{".devcontainer.json"},
+	{".dir-locals-2.el"},
+	{".dir-locals.el"},
+	{".envrc", .held = true},
+	{".exrc", .held = true},
+	{".factory"},
+	{".fleet"},
+	{".gemini", .held = true},
 	{".git/hooks", .held = true, .folder = true},
-	{".gitmodules", .held = true},
 	{".gitconfig", .held = true},
-	/* Mercurial and Sapling: settings name hooks, pagers and extensions; requirements and sharedpath lead to further settings. */
+	{".github/hooks"},
+	{".gitmodules", .held = true},
+	{".helix"},
 	{".hg/hgrc", .held = true, .content = ""},
 	{".hg/hgrc-not-shared", .held = true, .content = ""},
 	{".hg/requires", .held = true, .content = ""},
 	{".hg/sharedpath"},
+	{".idea", .held = true},
+	{".inputrc"},
+	{".jj/repo/config.toml", .held = true, .content = ""},
+	{".jj/repo/store/git/config"},
+	{".jj/repo/store/git/hooks"},
+	{".jj/repo/store/git_target"},
+	{".jj/workspace-config.toml", .held = true, .content = ""},
+	{".junie"},
+	{".kiro"},
+	{".kshrc"},
+	{".login"},
+	{".lvimrc"},
+	{".mcp.json", .held = true},
+	{".mise"},
+	{".mise.toml"},
+	{".nvim.lua"},
+	{".nvimrc"},
+	{".opencode", .held = true},
+	{".profile", .held = true},
+	{".qwen"},
+	{".roo"},
 	{".sl/config"},
 	{".sl/requires"},
 	{".sl/sharedpath"},
-	/* Jujutsu: settings name pagers and tools; `repo` may be a file that leads elsewhere, and holds a repository of git's. */
-	{".jj/repo/config.toml", .held = true, .content = ""},
-	{".jj/workspace-config.toml", .held = true, .content = ""},
-	{".jj/repo/store/git_target"},
-	{".jj/repo/store/git/config"},
-	{".jj/repo/store/git/hooks"},
-	/* Shells, where the folder is somebody's home. */
-	{".bashrc", .held = true},
-	{".bash_profile", .held = true},
-	{".bash_login", .held = true},
-	{".bash_logout", .held = true},
-	{".profile", .held = true},
-	{".zshenv", .held = true},
-	{".zshrc", .held = true},
-	{".zprofile", .held = true},
+	{".tcshrc"},
+	{".trae"},
+	{".vimrc", .held = true},
+	{".vscode", .held = true, .folder = true},
+	{".windsurf"},
+	{".zed", .held = true},
 	{".zlogin", .held = true},
 	{".zlogout", .held = true},
-	{".kshrc"},
-	{".cshrc"},
-	{".tcshrc"},
-	{".login"},
-	{".inputrc"},
-	{".config/fish"},
-	/* At the prompt: direnv; mise trusts by the path, whatever is in the file. */
-	{".envrc", .held = true},
-	{"mise.toml"},
+	{".zprofile", .held = true},
+	{".zshenv", .held = true},
+	{".zshrc", .held = true},
+	{"crush.json"},
 	{"mise.local.toml"},
-	{".mise.toml"},
-	{".mise"},
-	{".config/mise.toml"},
-	{".config/mise"},
-	/* Agents: servers, hooks, permissions, commands and plug-ins that they start with. */
-	{".mcp.json", .held = true},
-	{".claude", .held = true},
-	{".codex", .held = true},
-	{".cursor", .held = true},
-	{".gemini", .held = true},
-	{".kiro"},
-	{".opencode", .held = true},
-	{".windsurf"},
+	{"mise.toml"},
 	{"opencode.json"},
 	{"opencode.jsonc"},
-	{"crush.json"},
-	{".crush.json"},
-	{".crush"},
-	{".qwen"},
-	{".factory"},
-	{".roo"},
-	{".continue"},
-	{".junie"},
-	{".amazonq"},
-	{".amp"},
-	{".trae"},
-	{".aider.conf.yml"},
-	{".github/hooks"},
-	/* Editors: tasks, programs that they start for a language, settings that are code. Some ask before they take new ones. */
-	{".vscode", .held = true, .folder = true},
-	{".idea", .held = true},
-	{".zed", .held = true},
-	{".helix"},
-	{".exrc", .held = true},
-	{".vimrc", .held = true},
-	{".nvim.lua"},
-	{".dir-locals.el"},
-	{".nvimrc"},
-	{".lvimrc"},
-	{".dir-locals-2.el"},
-	{".fleet"},
-	{".devcontainer"},
-	{".devcontainer.json"},
 };
 
-const struct coop_protected *coop_protected_rows(size_t *ret_count)
+_Static_assert(sizeof rows / sizeof rows[0] <= COOP_PROTECTED_MAX, "room");
+
+const struct coop_protected *coop_protected_look(const char *root, struct coop_found *ret,
+						 size_t *ret_count)
 {
+	static const struct coop_rows table = {rows, sizeof rows[0], sizeof rows / sizeof rows[0]};
+
+	coop_found_look(root, &table, ret);
 	*ret_count = sizeof rows / sizeof rows[0];
 	return rows;
 }

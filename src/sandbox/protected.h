@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sandbox/found.h"
+
 struct coop_protected {
 	const char *name; /* relative to the root */
 	/* What is missing is held by a placeholder: it cannot be made either. Else the row counts where the file is there, as its program
@@ -15,8 +17,11 @@ struct coop_protected {
 	const char *content; /* of the plain file that must stand there; NULL: a socket does */
 };
 
-/* All rows; *ret_count how many. */
-const struct coop_protected *coop_protected_rows(size_t *ret_count);
+#define COOP_PROTECTED_MAX 128u
+
+/* All rows, *ret_count how many, and which of them are in that folder. `ret` has COOP_PROTECTED_MAX members. */
+const struct coop_protected *coop_protected_look(const char *root, struct coop_found *ret,
+						 size_t *ret_count);
 
 /* Whether `path` is what a row names in `root`, or lies in it, or in a folder there that version control keeps for itself. */
 bool coop_protected_within(const char *root, const char *path);

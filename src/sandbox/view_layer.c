@@ -32,31 +32,80 @@ static int step_down(int upper, int lower, const char *name, int *ret_upper, int
 	return r;
 }
 
-/* The name is absent from now on, whatever comes to be below: an overlay takes a device 0:0 in the upper layer for that, which anybody
- * may make. Most names lie in the folder itself, and need one call each. */
-static int hide(int upper, int lower, const char *name)
-{
-	const char *end = strchrnul(name, '/');
-	size_t size = (size_t)(end - name);
-	char component[COMPONENT_MAX];
-	int at, below;
+/* What takes names away. All are one file with many names, as a link costs less than a file; and most lie side by side. */
+struct whiteout {
+	int upper, lower;
+	char first[COMPONENT_MAX]; /* the first one's name, in the layer's own top; "": none yet */
+	const char
+		*folder; /* path of the folder that the last one lay in, up to `size`; NULL: none */
+	size_t size;
+	int at, below; /* that folder above and below; `at` -1: below there is none, so nothing needs to be hidden in it */
+};
 
-	if (!size || size >= sizeof component)
-		return -EINVAL;
-	memcpy(component, name, size);
-	component[size] = 0;
-	if (!*end)
-		return mknodat(upper, component, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
-			       ? -errno
-			       : 0;
-	int r = step_down(upper, lower, component, &at, &below);
-	if (r <= 0)
+/* The name is absent from now on, whatever comes to be below: an overlay takes a device 0:0 in the upper layer for that, which anybody
+ * may make. */
+static int put_whiteout(struct whiteout *whiteout, int folder, const char *name)
+{
+	if (*whiteout->first && linkat(whiteout->upper, whiteout->first, folder, name, 0) == 0)
+		return 0;
+	if (mknodat(folder, name, S_IFCHR, makedev(0, 0)) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	if (!*whiteout->first && folder == whiteout->upper && strlen(name) < COMPONENT_MAX)
+		memcpy(whiteout->first, name, strlen(name) + 1);
+	return 0;
+}
+
+static void leave(struct whiteout *whiteout)
+{
+	if (whiteout->at >= 0)
+		(void)close(whiteout->at);
+	if (whiteout->below >= 0)
+		(void)close(whiteout->below);
+	whiteout->at = whiteout->below = -1;
+}
+
+/* Goes to the folder that the name lies in, `size` bytes of it. 0 or -errno. */
+static int enter(struct whiteout *whiteout, const char *name, size_t size)
+{
+	char component[COMPONENT_MAX];
+	int r = 1;
+
+	leave(whiteout);
+	whiteout->folder = name;
+	whiteout->size = size;
+	for (const char *end; r > 0 && size; name = end + 1) {
+		int at, below;
+		end = memchr(name, '/', size);
+		size_t length = end ? (size_t)(end - name) : size;
+		if (!length || length >= sizeof component)
+			return -EINVAL;
+		memcpy(component, name, length);
+		component[length] = 0;
+		bool top = whiteout->at < 0;
+		r = step_down(top ? whiteout->upper : whiteout->at,
+			      top ? whiteout->lower : whiteout->below, component, &at, &below);
+		leave(whiteout);
+		whiteout->at = r > 0 ? at : -1;
+		whiteout->below = r > 0 ? below : -1;
+		size -= end ? length + 1 : length;
+		end = name + length;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int hide(struct whiteout *whiteout, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	size_t size = slash ? (size_t)(slash - name) : 0;
+	int r = 0;
+
+	if (!slash)
+		return put_whiteout(whiteout, whiteout->upper, name);
+	if (!whiteout->folder || whiteout->size != size || memcmp(whiteout->folder, name, size))
+		r = enter(whiteout, name, size);
+	if (r < 0 || whiteout->at < 0)
 		return r;
-	r = hide(at, below, end + 1);
-	(void)close(at);
-	if (below >= 0)
-		(void)close(below);
-	return r;
+	return put_whiteout(whiteout, whiteout->at, slash + 1);
 }
 
 static int stack(const struct coop_view *view, int lower, int layer, const char *path)
@@ -98,10 +147,12 @@ int coop_view_layer(struct coop_view *view, const struct coop_plan_op *op)
 		       mkdirat(layer, "work", 0700) < 0))
 		r = -errno;
 	int upper = r < 0 ? -1 : coop_look(layer, "upper");
+	struct whiteout whiteout = {.upper = upper, .lower = lower, .at = -1, .below = -1};
 	for (uint32_t i = 0; r == 0 && i < op->count; i++) {
-		r = hide(upper, lower, name);
+		r = hide(&whiteout, name);
 		name += strlen(name) + 1;
 	}
+	leave(&whiteout);
 	if (r == 0)
 		r = stack(view, lower, layer, path);
 	for (int i = 0; i < 3; i++) {

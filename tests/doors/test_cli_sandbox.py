@@ -353,6 +353,22 @@ class AnswerTest(FakeCase):
         value = json.loads(self.coop("doctor", "--json", code=1)[0])
         self.assertEqual((value["ok"], value["sandbox"]), (False, answer))
 
+    def test_doctor_of_credentials(self):
+        """One line for each, with the reason; a name that is seen is a failure, and other names of a file are told."""
+        entries = [{"path": "/home/u/.ssh", "hidden": True, "reason": "taken out of the home's layer", "hard_links": 2}]
+        asked = []
+        self.answers["doctor"] = lambda args: asked.append(args) or {"result": {"credentials": entries}}
+        text = self.coop("doctor", "--credentials")[0].decode()
+        self.assertRegex(text, r"(?m)^hidden +/home/u/\.ssh +taken out of the home's layer\n +-> 2 other names")
+        self.assertIn("1 in the home, 0 of them seen", text)
+        entries.append({"path": "/home/u/.aws\x1b[2J", "hidden": False, "reason": "it can be seen", "hard_links": 0})
+        text = self.coop("doctor", "--credentials", code=1)[0].decode()
+        self.assertRegex(text, r"(?m)^SEEN +/home/u/\.aws.* +it can be seen$")
+        self.assertNotIn("\x1b", text)
+        value = json.loads(self.coop("doctor", "--credentials", "--json", code=1)[0])
+        self.assertEqual((value["ok"], len(value["credentials"])), (False, 2))
+        self.assertEqual(asked, [{"credentials": True}] * 3)
+
     def test_doctor_of_a_keeper_that_cannot_tell(self):
         """An older one has no such operation: a warning, and null."""
         self.assertRegex(self.coop("doctor", code=None)[0].decode(), r"(?m)^warn +sandbox +not looked at")

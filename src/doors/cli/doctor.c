@@ -34,8 +34,15 @@ static bool tell(const struct cli *cli, const char *name, struct cli_finding *fi
 	return finding->verdict != CLI_BAD;
 }
 
+struct settings {
+	bool credentials;
+};
+
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
+	const struct settings *s = settings;
+	if (s->credentials)
+		return cli_doctor_credentials(cli);
 	json_t *all = json_array();
 	bool good = true;
 	for (const struct cli_check *check = cli_checks; check->name; check++) {
@@ -59,16 +66,27 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	return good ? CLI_OK : cli->verb->failure;
 }
 
+static const struct cli_option options[] = {
+	{"credentials", 0, CLI_FLAG, offsetof(struct settings, credentials), NULL, NULL,
+	 "list what holds secrets in the home, and whether commands see it"},
+	{0},
+};
+
 const struct cli_verb cli_verb_doctor = {
 	.name = "doctor",
-	.synopsis = "",
+	.synopsis = "[--credentials]",
 	.summary = "Check what coop needs from this host, and say what to change",
 	.text = "Every line is something that was tried just now. The exit code is 1 if one of "
 		"them failed; a warning names\n"
 		"something that works less well. The sandbox is looked at by the keeper, which is "
 		"started for it if need be: for each\n"
 		"protection and limit whether it is enforced, by what, why it is not more, and "
-		"what to change to get it.",
+		"what to change to get it.\n"
+		"With --credentials only what holds secrets in the home is listed, with whether a "
+		"command that says nothing sees it,\n"
+		"and why; the exit code is 1 if it sees any.",
+	.options = options,
+	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,
 	.usage = CLI_USAGE,
 	.run = run,

@@ -26,4 +26,7 @@ json_t *cli_doctor_sandbox(struct cli *cli, struct cli_finding *finding);
 /* The answer as lines for people, one for each protection, with what to change. NULL: none. */
 void cli_doctor_print(const json_t *answer);
 
+/* Only what holds secrets in the home, and whether commands see it. The exit code: a failure if they see any. */
+int cli_doctor_credentials(struct cli *cli);
+
 #endif

@@ -1,0 +1,28 @@
+/* Many names in a folder, looked for at once: each folder that may hold some is read once, and what lies in folders that are not there is
+ * not looked for. */
+#ifndef COOP_SANDBOX_FOUND_H
+#define COOP_SANDBOX_FOUND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a name is there. LINKED: one on the way, or the last, is a symbolic link. */
+enum coop_found_state { COOP_FOUND_MISSING, COOP_FOUND_PLAIN, COOP_FOUND_LINKED };
+
+struct coop_found {
+	enum coop_found_state state;
+	uint32_t
+		known; /* MISSING: up to the end of the first name that is missing; LINKED: of the link */
+};
+
+/* A table whose rows begin with a pointer to their name, relative; sorted name by name, a slash before all else, and none lies in another. */
+struct coop_rows {
+	const void *first;
+	size_t stride;
+	uint32_t count;
+};
+
+/* `ret` has as many members as there are rows. In a folder that may be neither read nor searched all are missing. */
+void coop_found_look(const char *folder, const struct coop_rows *rows, struct coop_found *ret);
+
+#endif
