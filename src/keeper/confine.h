@@ -17,7 +17,7 @@ struct coop_draft;
 struct coop_net;
 struct coop_process;
 
-#define COOP_CONFINE_LIMITS_MAX 8
+#define COOP_CONFINE_LIMITS_MAX 10
 
 enum coop_confine_kind { COOP_CONFINE_NONE, COOP_CONFINE_LANDLOCK, COOP_CONFINE_NAMESPACES };
 

@@ -200,6 +200,24 @@ static void add_limit(struct coop_confine *confine, int resource, uint64_t soft,
 		.resource = (uint32_t)resource, .soft = soft, .hard = hard};
 }
 
+/* What the kernel counts for a user, with all its namespaces, one sandbox must not use up: signals that wait, which timers
+ * need, and message queues. In a user namespace of its own the limit is of that alone. */
+static void limit_shared(struct coop_confine *confine)
+{
+	static const struct {
+		int resource;
+		uint64_t part;
+	} rows[] = {{RLIMIT_SIGPENDING, 4}, {RLIMIT_MSGQUEUE, 2}};
+	struct rlimit now;
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		if (getrlimit((__rlimit_resource_t)rows[i].resource, &now) == 0 &&
+		    now.rlim_cur != RLIM_INFINITY)
+			add_limit(confine, rows[i].resource, now.rlim_cur / rows[i].part,
+				  now.rlim_cur / rows[i].part);
+	}
+}
+
 /* Commands get the limit that the user had, not the one that the keeper raised for itself. The kernel counts descriptors that are sent
  * and not received per user, against the limit of who sends: one who may have fewer cannot keep keeper and launchers from sending. */
 static void limit_files(const struct coop_keeper *keeper, struct coop_confine *confine)
@@ -225,6 +243,8 @@ static void choose_limits(const struct coop_keeper *keeper, struct coop_confine 
 		add_limit(confine, RLIMIT_CORE, 0, 0);
 		add_limit(confine, RLIMIT_MEMLOCK, 0, 0);
 	}
+	if (counted)
+		limit_shared(confine);
 	if (limits->max_cpu_secs) {
 		add_limit(confine, RLIMIT_CPU, (uint64_t)limits->max_cpu_secs,
 			  (uint64_t)limits->max_cpu_secs + 1);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sandbox/identity.h"
+#include "sandbox/namespaces.h"
 
 int coop_enter_parse(char *const *argv, struct coop_enter *ret)
 {
@@ -68,5 +69,14 @@ int coop_enter_namespaces(const struct coop_enter *enter)
 		return setns(COOP_LAUNCHER_FD_USERNS, CLONE_NEWUSER) < 0 ? -errno : 0;
 	if (unshare(CLONE_NEWUSER) < 0)
 		r = -errno;
-	return r < 0 ? r : coop_identity_map(uid, uid, gid, gid);
+	if (r == 0)
+		r = coop_identity_map(uid, uid, gid, gid);
+	/* All sandboxes together leave a quarter to what else the user runs. */
+	struct coop_user_counts counts;
+	coop_namespaces_counts(&counts);
+	counts.instances -= counts.instances / 4;
+	counts.watches -= counts.watches / 4;
+	if (r == 0)
+		coop_namespaces_bound(&counts, false);
+	return r;
 }

@@ -23,6 +23,7 @@
 #include "sandbox/kernel.h"
 
 static struct coop_filters filters;
+static struct coop_user_counts counts; /* of each sandbox */
 
 /* What every child is to begin with is set once, here: default dispositions, an empty mask. */
 static void reset_signals(void)
@@ -81,7 +82,7 @@ static long clone_child(const struct coop_plan *plan, const char *body, const in
 	if (pid == 0) {
 		/* Held open here, it would keep the plans alive that a dead launcher never read. */
 		(void)close(COOP_LAUNCHER_FD_SOCKET);
-		coop_apply(plan, body, fds, &filters);
+		coop_apply(plan, body, fds, &filters, &counts);
 	}
 	return pid;
 }
@@ -126,6 +127,14 @@ static void hello(enum coop_launcher_kind kind, int error, enum coop_plan_step s
 		_exit(1);
 }
 
+/* One sandbox must not use up what all of its user share: programs need an instance or two, and many watches. */
+static void share_counts(void)
+{
+	coop_namespaces_counts(&counts);
+	counts.instances = (counts.instances + 3) / 4;
+	counts.watches = (counts.watches + 1) / 2;
+}
+
 static void prepare(char **argv)
 {
 	struct coop_enter enter;
@@ -147,6 +156,7 @@ static void prepare(char **argv)
 		r = coop_enter_namespaces(&enter);
 	if (r < 0)
 		hello(enter.kind, -r, COOP_STEP_IDENTITY);
+	share_counts();
 	if (enter.kind == COOP_LAUNCHER_BOX)
 		r = coop_network_init();
 	if (r < 0)

@@ -46,7 +46,7 @@ static void find_cwd(struct coop_payload *payload, const struct coop_view *view,
 }
 
 _Noreturn void coop_apply(const struct coop_plan *plan, const char *body, const int *fds,
-			  const struct coop_filters *filters)
+			  const struct coop_filters *filters, const struct coop_user_counts *counts)
 {
 	int channel = fds[COOP_PLAN_FD_CHANNEL];
 	struct coop_plan_status cloned = {.event = COOP_PLAN_CLONED};
@@ -63,6 +63,8 @@ _Noreturn void coop_apply(const struct coop_plan *plan, const char *body, const 
 		r = coop_identity_map(plan->uid, plan->outer_uid, plan->gid, plan->outer_gid);
 	if (r < 0)
 		fail(channel, COOP_STEP_IDENTITY, -r);
+	if (plan->flags & COOP_PLAN_MAP_SELF)
+		coop_namespaces_bound(counts, true);
 	coop_channel_die_with_keeper(channel);
 	/* Before it leaves the keeper's session, so that it is known at every moment. */
 	coop_rlimits_mark(plan->mark);
