@@ -8,6 +8,7 @@ from pathlib import Path
 from lib import procs
 from lib.client import KeeperError
 from lib.confined import ROOT, USER, ConfinedCase, lines_of, without
+from lib.keeper import NO_SHARES
 from lib.expected import Expected
 
 # (the call that fails, steps that may be named for it, protections). None: the step is about no protection of its own.
@@ -83,7 +84,7 @@ class SetupFailureTest(ConfinedCase):
         self.flag.parent.mkdir()
         self.flag.parent.chmod(0o777)
         rules = without(*[rule for rule, _, _ in STEPS], when=self.flag)
-        self.keeper = self.confined_keeper(self.around, self.uid, "[sandbox]\nslots = 0\n", wrap=rules)
+        self.keeper = self.confined_keeper(self.around, self.uid, "[sandbox]\nslots = 0\n" + NO_SHARES, wrap=rules)
         self.client = self.keeper.clients[0]
 
     def request(self, root, kind):
