@@ -9,6 +9,10 @@
 #include "base/mem.h"
 
 #define GHOST_ROOM 48
+/* A layout is built in the keeper's loop, from what an earlier command may have left: it is refused
+ * as soon as it is too much, and not only when it is written. Of seals many are the same. */
+#define GHOSTS_MAX 2048u
+#define SEALS_MAX (4 * COOP_PLAN_OPS_MAX)
 
 static struct coop_zone_entry *zones(const struct coop_builder *b, size_t *ret_count)
 {
@@ -139,9 +143,16 @@ bool coop_builder_holds_tree(const struct coop_builder *b, const char *path)
 void coop_builder_seal(struct coop_builder *b, const char *path, enum coop_seal_kind kind,
 		       uint32_t flags)
 {
+	if (b->failed)
+		return;
+	if (coop_buf_size(&b->seals) / sizeof(struct coop_seal) >= SEALS_MAX) {
+		coop_builder_fail(b, coop_err_set(b->err, COOP_TOO_LARGE,
+						  "the sandbox would protect more than %u paths",
+						  SEALS_MAX));
+		return;
+	}
 	struct coop_seal seal = {
 		.path = coop_mem_strdup(path), .kind = kind, .flags = flags, .shallow = b->shallow};
-
 	if (!seal.path || coop_buf_append(&b->seals, &seal, sizeof seal) < 0) {
 		free(seal.path);
 		coop_builder_no_memory(b);
@@ -229,6 +240,13 @@ struct coop_ghost *coop_builder_ghost(struct coop_builder *b, const char *path, 
 	if (known) {
 		known->folder |= folder;
 		return known;
+	}
+	if (out->ghost_count == GHOSTS_MAX) {
+		coop_builder_fail(b,
+				  coop_err_set(b->err, COOP_TOO_LARGE,
+					       "the sandbox would need more than %u placeholders",
+					       GHOSTS_MAX));
+		return NULL;
 	}
 	if (out->ghost_count == b->ghost_room) {
 		size_t room = b->ghost_room ? 2 * b->ghost_room : GHOST_ROOM;

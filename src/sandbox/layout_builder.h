@@ -67,6 +67,8 @@ struct coop_builder {
 	bool looked;
 	struct coop_mountinfo mounts;
 	size_t ghost_room;
+	size_t included;      /* files that settings of git name */
+	size_t settings_read; /* bytes of such settings */
 };
 
 void coop_builder_clear(struct coop_builder *b);

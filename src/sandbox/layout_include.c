@@ -12,6 +12,9 @@
 #define FILE_MAX (256u << 10)
 #define DEPTH_MAX 10 /* git goes no deeper */
 #define INCLUDES_MAX 64u
+/* In all of a layout, which may have thousands of modules. */
+#define ALL_INCLUDES_MAX 256u
+#define ALL_BYTES_MAX (16u << 20)
 
 struct reading {
 	struct coop_builder *b;
@@ -74,11 +77,12 @@ static void seal_include(struct reading *reading, const char *file, const char *
 
 	if (!include_path(reading->b, file, value, path))
 		return;
-	if (!reading->budget) {
+	if (!reading->budget || reading->b->included == ALL_INCLUDES_MAX) {
 		coop_builder_note(reading->b, "too many files are included by %.80s", file);
 		return;
 	}
 	reading->budget--;
+	reading->b->included++;
 	coop_layout_seal_in(reading->b, "/", path, COOP_SEAL_READONLY,
 			    (struct coop_stand_in){.content = ""});
 	if (depth < DEPTH_MAX)
@@ -147,8 +151,14 @@ static void read_settings(struct reading *reading, const char *file, int depth)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
+	if (reading->b->settings_read >= ALL_BYTES_MAX) {
+		coop_builder_note(reading->b, "too many settings of git to look through: %.80s",
+				  file);
+		return;
+	}
 	if ((size = read(fd, reading->text, FILE_MAX)) <= 0)
 		return;
+	reading->b->settings_read += (size_t)size;
 	reading->text[size] = 0;
 	/* Most include nothing. */
 	if (!strcasestr(reading->text, "[include"))

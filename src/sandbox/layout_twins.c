@@ -11,6 +11,7 @@
 #include "sandbox/layout_builder.h"
 
 #define SEALED_ENTRIES_MAX 4096u
+#define ALL_SEALED_ENTRIES_MAX 65536u
 #define ROOT_ENTRIES_MAX 200000u
 #define DEPTH_MAX 128
 #define NAME_SIZE 96
@@ -176,17 +177,20 @@ static void find(struct twins *twins, const char *root, const char *path, const 
 static void collect_sealed(struct twins *twins)
 {
 	const struct coop_buf *seals = &twins->b->seals;
-	size_t count = coop_buf_size(seals) / sizeof(struct coop_seal);
+	size_t count = coop_buf_size(seals) / sizeof(struct coop_seal),
+	       left = ALL_SEALED_ENTRIES_MAX;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !twins->b->failed; i++) {
 		const struct coop_seal *seal =
 			&((const struct coop_seal *)(const void *)coop_buf_front(seals))[i];
 		if (seal->kind == COOP_SEAL_PIN || coop_builder_missing(twins->b, seal->path))
 			continue;
-		twins->budget = SEALED_ENTRIES_MAX;
+		size_t most = left < SEALED_ENTRIES_MAX ? left : SEALED_ENTRIES_MAX;
+		twins->budget = most;
 		twins->complete = true;
 		walk(twins, NULL, seal->path, seal->kind, collect, seal->shallow ? DEPTH_MAX : 0);
-		if (!twins->complete && seal->kind == COOP_SEAL_COVER && !seal->shallow)
+		left -= most - twins->budget;
+		if (!twins->complete && !seal->shallow && (!left || seal->kind == COOP_SEAL_COVER))
 			coop_builder_note(twins->b,
 					  "hard links of what is in %.80s were not looked for",
 					  seal->path);

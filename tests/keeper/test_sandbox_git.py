@@ -52,6 +52,31 @@ class GitTest(BothKeepersCase):
         procs.wait_until(lambda: not (self.ws / ".git/commondir").exists(), "no commondir")
         self.assertFalse((self.ws / ".git/config.worktree").exists())
 
+    def planted(self, count, settings=""):
+        """A repository with so many modules, as a command could leave it."""
+        for i in range(count):
+            module = self.ws / f".git/modules/m{i}"
+            module.mkdir(parents=True)
+            (module / "HEAD").touch()
+            (module / "config").write_text(settings)
+        self.give_all()
+
+    def test_b109_more_modules_than_can_be_held(self):
+        """They are refused as soon as they are too many: nobody else waits while all that was planted is looked through."""
+        self.planted(1100)
+        error = self.refusal(sandbox={"workspace": str(self.ws)})
+        self.assertEqual((error.code, error.message), ("too_large", "the sandbox would need more than 2048 placeholders"))
+
+    def test_b109_more_includes_than_can_be_looked_through(self):
+        """The bound is for all modules together."""
+        (self.ws / "real").mkdir()
+        for i in range(64):
+            (self.ws / f"real/x{i}").touch()
+        self.planted(10, "".join(f"[include]\n\tpath = ../../../real/x{i}\n" for i in range(60)))
+        error = self.refusal(sandbox={"workspace": str(self.ws)})
+        self.assertEqual(error.code, "sandbox_unavailable", error)
+        self.assertIn("too many files are included", error.message)
+
     def test_b109_git_works_while_placeholders_stand(self):
         """Outside and inside: status, commit, branches. Nothing of the placeholders is added."""
         self.repository()
