@@ -315,6 +315,9 @@ static int check_set(struct coop_change *change, struct coop_err *err)
 	int r = still_there(mine, err);
 
 	if (r == 0)
+		r = coop_ceiling_check_change(change->job.request->conn, agent,
+					      change->job.request->args, err);
+	if (r == 0)
 		r = coop_agent_settings_read(change->job.request->args, &agent->settings,
 					     agent->path, &agent->keeper->conf.profiles,
 					     &mine->settings, err);

@@ -195,11 +195,45 @@ int coop_ceiling_check_gift(const struct coop_conn *conn,
 	return r;
 }
 
+/* An agent's own settings, and those above it, say no more than the ceiling. */
+static int check_settings(const struct coop_conn *conn, const struct coop_agent *agent,
+			  struct coop_err *err)
+{
+	struct coop_err why;
+
+	for (; agent && agent != conn->agent && agent != agent->keeper->main;
+	     agent = agent->parent) {
+		if (coop_sandbox_policy_narrow(&agent->settings.sandbox, &conn->ceiling->policy,
+					       COOP_PERMISSION_DENIED, &why) < 0)
+			return coop_err_field(err, COOP_PERMISSION_DENIED, "agent",
+					      "agent: %.300s was given more than is allowed "
+					      "through this door: %.300s",
+					      agent->path, why.message);
+	}
+	return 0;
+}
+
+int coop_ceiling_check_change(const struct coop_conn *conn, const struct coop_agent *agent,
+			      const json_t *args, struct coop_err *err)
+{
+	static const char *const matters[] = {"env", "policy", "restricted", "sandbox",
+					      "workspace"};
+
+	for (size_t i = 0; conn->ceiling && i < sizeof matters / sizeof matters[0]; i++) {
+		if (json_object_get(args, matters[i]))
+			return check_settings(conn, agent, err);
+	}
+	return 0;
+}
+
 int coop_ceiling_check_token(const struct coop_conn *conn, const struct coop_agent *agent,
 			     struct coop_err *err)
 {
-	if (!conn->ceiling || agent == conn->agent || coop_agent_folder(agent))
+	if (!conn->ceiling || agent == conn->agent)
 		return 0;
+	int r = check_settings(conn, agent, err);
+	if (r < 0 || coop_agent_folder(agent))
+		return r;
 	for (char *const *root = coop_agent_workspace(agent); root && *root; root++) {
 		if (!coop_policy_lets_write(&conn->ceiling->policy, *root))
 			return coop_err_field(err, COOP_PERMISSION_DENIED, "agent",

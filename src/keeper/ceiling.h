@@ -43,7 +43,11 @@ void coop_ceiling_apply(const struct coop_conn *conn, struct coop_sandbox_policy
 int coop_ceiling_check_gift(const struct coop_conn *conn,
 			    const struct coop_agent_settings *settings, const json_t *args,
 			    struct coop_err *err);
-/* Nobody gets a token for an agent whose folders lie outside of his ceiling. */
+/* Nobody changes what the commands of an agent begin with, or are held to, through a door that lets
+ * less than that agent was given elsewhere: they would do for him what he may not. */
+int coop_ceiling_check_change(const struct coop_conn *conn, const struct coop_agent *agent,
+			      const json_t *args, struct coop_err *err);
+/* Nobody gets a token for an agent whose folders or settings lie outside of his ceiling. */
 int coop_ceiling_check_token(const struct coop_conn *conn, const struct coop_agent *agent,
 			     struct coop_err *err);
 /* What runs with more than the ceiling allows takes no input through this connection. */

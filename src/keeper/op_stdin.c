@@ -104,9 +104,15 @@ void coop_op_write_stdin(struct coop_request *request)
 void coop_op_close_stdin(struct coop_request *request)
 {
 	struct coop_process *process = coop_ops_process(request);
+	struct coop_err err;
 
 	if (!process)
 		return;
+	/* The end of input is input: programs go on at it. */
+	if (process->input.open && coop_ceiling_check_input(request->conn, process, &err) < 0) {
+		coop_request_fail(request, &err);
+		return;
+	}
 	if (!process->input.open) {
 		answer_close(request, false);
 		return;

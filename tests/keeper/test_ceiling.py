@@ -75,3 +75,25 @@ class CeilingTest(KeeperCase):
     def test_full_is_bound_to_no_folder(self):
         client = self.bound(sandbox={"profile": "full", "workspace": str(self.keeper.place.work)})
         self.assertEqual(client.call("spawn", argv=["true"], sandbox={"profile": "full"})["process"]["sandbox"]["profile"], "full")
+
+    def test_agents_that_were_given_more_are_left_alone(self):
+        """Neither a token nor variables: their commands would do outside of the ceiling what the door may not."""
+        work = str(self.keeper.place.work)
+        for name, sandbox in (("wide", {"profile": "full"}), ("net", {"network": "host"}), ("same", {"network": "none"})):
+            self.client.call("agent_add", agent=f"main/{name}", workspace=[work], sandbox=sandbox)
+        self.client.call("agent_add", agent="main/wide/below")
+        client = self.bound(sandbox={"profile": "workspace-write", "workspace": work, "network": "loopback"})
+        for name in ("wide", "net", "wide/below"):
+            for op, args in (("token_new", {}), ("agent_set", {"env": {"LD_PRELOAD": "/x"}}), ("agent_set", {"sandbox": None})):
+                error = self.refused(client, "permission_denied", op, agent=f"main/{name}", **args)
+                self.assertEqual(error["details"]["field"], "agent", error)
+            client.call("agent_set", agent=f"main/{name}", expires_in_ms=3600000, metadata={"a": "b"})
+        client.call("agent_set", agent="main/same", env={"A": "b"})
+        self.assertTrue(client.call("token_new", agent="main/same")["token"])
+
+    def test_the_end_of_input_is_input(self):
+        process = self.client.call("spawn", argv=["cat"], stdin="pipe", sandbox={"profile": "full"})["process"]["id"]
+        client = self.bound(sandbox={"profile": "read-only"})
+        self.assertEqual(self.refused(client, "permission_denied", "close_stdin", id=process)["details"]["field"], "id")
+        self.client.call("close_stdin", id=process)
+        self.assertEqual(self.ended(process)["exit"]["code"], 0)
