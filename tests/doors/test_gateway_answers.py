@@ -90,7 +90,7 @@ class AnswersTest(ControlCase):
         missing.send(type="start", cmd="/nothing/here", args=[])
         while self.message("ServerMessage", missing.message())["type"] != "exit":
             pass
-        attached = self.upgraded("/runtime/v1/process/driven/connect?since=0")
+        attached = self.upgraded("/runtime/v1/process/driven/connect?since=0&lossless=true")
         while self.message("ServerMessage", attached.message())["type"] != "exit":
             pass
         running = self.sh("exec sleep 300").pid
@@ -138,7 +138,7 @@ class AnswersTest(ControlCase):
         self.op("check", mode="shell", command="rm -rf /", agent=None)
         self.op("write_stdin", id=cat, data_base64="eHl6")
         for name, args in (
-            ("hold", {"id": cat}), ("reader", {"id": cat, "reader": "me", "cursor": 0}), ("resize", {"id": "alias:pty", "cols": 90, "rows": 30}),
+            ("hold", {"id": cat}), ("note", {"id": cat, "text": "said"}), ("note", {"id": cat, "text": "said", "once": True}), ("reader", {"id": cat, "reader": "me", "cursor": 0}), ("resize", {"id": "alias:pty", "cols": 90, "rows": 30}),
             ("wait_port", {"id": "alias:server", "port": 7999, "timeout_ms": 20000}), ("freeze", {"id": "alias:pty"}), ("thaw", {"id": "alias:pty"}),
             ("signal", {"id": "alias:pty", "signal": "CONT"}), ("keep", {"id": cat, "completion": True}), ("close_stdin", {"id": cat}),
             ("wait", {"id": cat, "output_bytes": 100}), ("read", {"id": cat, "stream": "combined"}), ("read", {"id": cat, "stream": "combined", "times": True}), ("read", {"id": cat, "tail": 2}),
