@@ -5,11 +5,12 @@ import threading
 import unittest
 
 from lib.gateway import GatewayCase
+from lib.http_client import Ended
 from lib.place import moment
 from lib.procs import wait_until
 from lib.sdk_case import SdkCase
 from lib.sdk_old_rust import OldRust, Rust
-from lib.websocket import Refused
+from lib.websocket import Closed, Refused
 
 MIB = 1 << 20
 HOUR = 3600 * 1000
@@ -259,6 +260,25 @@ class ImpatientTest(LosslessCase):
                 socket.event()
             pause.wait(moment(50) / 1000)
         self.whole(socket, 16 * MIB)
+
+
+class DeathTest(LosslessCase):
+    own = True
+
+    def test_r064_gateway_that_dies_holds_nothing(self):
+        """Its holders go with its connections to the keeper: what they held runs on at once, and can be attached to."""
+        socket = self.start("sh", "-c", FLOOD, socket={"receive_buffer": 4096})
+        self.stands_still(socket.pid)
+        self.gateway.kill_gateway()
+        watcher = wait_until(lambda: self.come_back(socket.pid), "the next one serves")
+        self.assertEqual(watcher.until_exit()["exit_code"], 0)
+        self.assertEqual(self.total(socket.pid), SIZE)
+
+    def come_back(self, pid):
+        try:
+            return self.attach(pid, FAR)
+        except (OSError, Closed, Refused, Ended):
+            return None
 
 
 class SdkTest(SdkCase):
