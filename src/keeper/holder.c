@@ -295,11 +295,10 @@ struct coop_holder *coop_holder_new(struct coop_process *process, struct coop_co
 
 void coop_holder_pass(struct coop_holder *holder, uint64_t cursor)
 {
-	struct coop_process *process = holder->process;
-	const struct coop_index *index = &process->index;
-
 	if (!holder->in_process.next)
 		return;
+	struct coop_process *process = holder->process;
+	const struct coop_index *index = &process->index;
 	if (holder->cursor < index->first)
 		holder->cursor = index->first;
 	holder->moved = coop_clock_now();
@@ -397,10 +396,10 @@ static void begin(struct coop_request *request, struct coop_process *process)
 void coop_op_hold(struct coop_request *request)
 {
 	struct coop_process *process = coop_ops_process(request);
-	uint64_t number = (uint64_t)coop_arg_int(request->args, "hold", 0);
 
 	if (!process)
-		return;
+		return; /* and the request is gone */
+	uint64_t number = (uint64_t)coop_arg_int(request->args, "hold", 0);
 	if (!coop_arg(request->args, "hold")) {
 		if (coop_arg_bool(request->args, "end", false)) {
 			struct coop_err err = {0};

@@ -134,7 +134,8 @@ struct coop_process {
 	pid_t pid; /* the program's; 0 before it has been executed; stays in the record after the end */
 	/* Our own child: the program itself, or the first process of its namespace. 0 before clone; stays. */
 	pid_t root_pid;
-	bool root_gone; /* reaped: with a namespace, all of it */
+	bool root_gone;   /* reaped: with a namespace, all of it */
+	bool drain_waits; /* it has ended, and a holder keeps its last output in the pipe */
 	int64_t started_at;
 	uint64_t started;
 	int64_t last_output_at; /* by the wall clock; 0: none yet */
@@ -185,13 +186,12 @@ struct coop_process {
 	struct coop_kill *kill;     /* while being stopped or killed */
 	struct coop_link waiters;   /* requests of `wait` */
 	struct coop_link followers; /* struct coop_follow */
-	struct coop_link
-		holders; /* struct coop_holder: for whom it waits rather than lose output */
-	unsigned holder_count;
+	/* For whom it waits rather than lose output: struct coop_holder. */
+	struct coop_link holders;
 	uint64_t last_hold;  /* number of the latest */
-	bool drain_waits;    /* it has ended, and a holder keeps its last output in the pipe … */
-	uint64_t drain_left; /* … which is waited for so much longer, once that is read */
-	unsigned readers;    /* followers, and waits that bring the output: it is kept for them */
+	uint64_t drain_left; /* while drain_waits: the end waits so much longer for its output */
+	unsigned holder_count;
+	unsigned readers; /* followers, and waits that bring the output: it is kept for them */
 	struct coop_link in_lease; /* ephemeral: ends with the connection that started it */
 
 	uv_timer_t timer;
