@@ -93,4 +93,4 @@ class Anywhere(GatewayCase):
         record = gateway.request("POST", "/v1/ops/spawn", {"helper": "files"}).json()["process"]
         self.assertEqual((record["argv"], record["sandbox"]["profile"]), (["coop-files"], "workspace-write"))
         waited = gateway.request("POST", "/v1/ops/wait", {"id": record["id"]}).json()["process"]
-        self.assertEqual(waited["exit"]["code"], 0)
+        self.assertEqual(waited["end_cause"], "self_exit")
