@@ -110,6 +110,14 @@ void coop_layout_aliases(struct coop_builder *b, const char *real,
 		coop_mountinfo_aliases(&b->mounts, real, tell, context);
 }
 
+static void deny_aliases(struct coop_builder *b, const char *path)
+{
+	struct alias_context known = {.b = b};
+
+	if (coop_path_normal(path) && path[1] && lstat(path, &known.st) == 0)
+		coop_layout_aliases(b, path, deny_alias, &known);
+}
+
 void coop_layout_deny_real(struct coop_builder *b, const char *real)
 {
 	struct alias_context known = {.b = b};
@@ -254,6 +262,9 @@ static void deny_keeper(struct coop_builder *b)
 		    (b->degraded || zone == COOP_ZONE_READABLE || zone == COOP_ZONE_WRITABLE ||
 		     coop_builder_holds_tree(b, *p)))
 			cover(b, *p, access(*p, F_OK) == 0);
+		/* What is shown by name may hold another mount of the same folder. */
+		if (b->input->readable_count && !b->degraded)
+			deny_aliases(b, *p);
 	}
 	const char *emptied = b->input->emptied;
 	if (!emptied || !coop_path_normal(emptied) || access(emptied, F_OK) < 0)

@@ -254,6 +254,27 @@ class LinkedPlaceTest(ReadsCase):
                 self.assertEqual(error.details["field"], "sandbox.allow_read[0]", (path, error))
 
 
+class OtherMountTest(ReadsCase):
+    """The keeper's place is mounted a second time, in what an agent may read."""
+
+    user = USER
+
+    def settle(self, place):
+        self.folder("shown/mount")
+
+    def keeper_wrap(self, place):
+        script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", str(place.dir), str(self.base / "shown" / "mount")]
+
+    def test_s117_state_under_another_mount(self):
+        client = self.keeper.agent("main/a", workspace=None, sandbox={"allow_read": [str(self.base / "shown")]})
+        for who in (client, self.client):
+            out = self.says(f"ls {self.base}/shown/mount; grep -rs {SECRET} {self.base}/shown; echo end", {"root": "minimal", "profile": "read-only", "allow_read": [str(self.base / "shown")]},
+                            client=who, cwd="/")  # fmt: skip
+            self.assertIn("coop.conf", out, "the mount is there")
+            self.assertNotIn(SECRET, out)
+
+
 class ReadsWithoutMountsTest(ReadsCase):
     """With Landlock alone nothing of it is shown by naming it either."""
 

@@ -40,8 +40,12 @@ class BothKeepersCase(KeeperCase):
         if self.lacks:
             program, *words = without(*self.lacks)
             wrap += [place_program(place, program), *words]
-        options["wrap"] = wrap
+        options["wrap"] = [*self.keeper_wrap(place), *wrap]
         return super().start_keeper(settings, ready, before_exec=plain_limits, **options)
+
+    def keeper_wrap(self, place):
+        """What the keeper is started with, as root: words before its own."""
+        return []
 
     def folder(self, name):
         path = self.base / name
