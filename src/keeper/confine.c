@@ -287,6 +287,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		return r;
 	confine->home = confine->start->layout.home;
 	(void)snprintf(confine->globs, sizeof confine->globs, "%s", confine->start->layout.globs);
+	(void)snprintf(confine->links, sizeof confine->links, "%s", confine->start->layout.links);
 	note_files(confine);
 	return 0;
 }
@@ -558,5 +559,7 @@ void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w
 	coop_parks_write(process, w, "agent_limits");
 	if (*confine->globs)
 		coop_jsonw_string(w, "globs", confine->globs);
+	if (*confine->links)
+		coop_jsonw_string(w, "hard_links", confine->links);
 	coop_jsonw_end(w);
 }

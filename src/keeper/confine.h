@@ -43,6 +43,7 @@ struct coop_confine {
 	uint32_t flags; /* of the plan */
 	uint32_t filter, landlock, scopes;
 	int home;                  /* enum coop_home as achieved */
+	char links[160];           /* of which credential hard links may be seen; "": of none */
 	char globs[96];            /* how many matches globs had; "": there were none */
 	struct coop_ghost *ghosts; /* placeholders that it holds */
 	size_t ghost_count;

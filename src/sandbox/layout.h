@@ -78,6 +78,8 @@ struct coop_layout {
 	int home;        /* enum coop_home as achieved */
 	bool cwd_hidden; /* the view has nothing of the host's at the working directory: it is covered, masked, or not shown */
 	char note[160];  /* why files are only partly protected; empty: they are */
+	char links
+		[160]; /* for the report: a credential has names elsewhere, which may be seen; empty: none is known to */
 	char globs
 		[96]; /* for the report: how many matches globs had at the start; empty: no globs */
 };

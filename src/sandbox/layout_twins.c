@@ -13,6 +13,8 @@
 #define SEALED_ENTRIES_MAX 4096u
 #define ALL_SEALED_ENTRIES_MAX 65536u
 #define ROOT_ENTRIES_MAX 200000u
+#define MASKED_ENTRIES_MAX \
+	64u /* of all credentials together: they are looked at for every process */
 #define DEPTH_MAX 128
 #define NAME_SIZE 96
 #define INODE_BITS 65536u
@@ -22,6 +24,7 @@ struct twin {
 	ino_t ino;
 	nlink_t names, known;
 	enum coop_seal_kind kind;
+	bool credential;      /* a name of it elsewhere is told, and no reason to refuse anything */
 	uint64_t path;        /* hash of the name: what is sealed twice is one name */
 	char name[NAME_SIZE]; /* one of them, perhaps cut, for people */
 };
@@ -31,6 +34,7 @@ struct twins {
 	struct coop_buf list; /* struct twin */
 	size_t budget;
 	bool complete;
+	bool credentials;               /* what is collected now are */
 	bool by_inode;                  /* folders tell the inode of a file as lstat does */
 	uint8_t inodes[INODE_BITS / 8]; /* which are worth a look; by their last bits */
 };
@@ -122,6 +126,7 @@ static void collect(struct twins *twins, const char *root, const char *path, con
 			    .names = st->st_nlink,
 			    .known = coop_builder_zone(twins->b, path, NULL) != COOP_ZONE_WRITABLE,
 			    .kind = kind,
+			    .credential = twins->credentials,
 			    .path = hash(path)};
 
 	(void)root;
@@ -143,6 +148,7 @@ static void unite(struct twins *twins)
 			if (list[kept].path != list[i].path)
 				list[kept].known += list[i].known;
 			list[kept].path = list[i].path;
+			list[kept].credential &= list[i].credential;
 			if (list[i].kind > list[kept].kind)
 				list[kept].kind = list[i].kind;
 		} else {
@@ -188,12 +194,33 @@ static void collect_sealed(struct twins *twins)
 		size_t most = left < SEALED_ENTRIES_MAX ? left : SEALED_ENTRIES_MAX;
 		twins->budget = most;
 		twins->complete = true;
+		twins->credentials = seal->shallow;
 		walk(twins, NULL, seal->path, seal->kind, collect, seal->shallow ? DEPTH_MAX : 0);
 		left -= most - twins->budget;
 		if (!twins->complete && !seal->shallow && (!left || seal->kind == COOP_SEAL_COVER))
 			coop_builder_note(twins->b,
 					  "hard links of what is in %.80s were not looked for",
 					  seal->path);
+	}
+}
+
+/* Credentials that the home's layer has not, or that lie in a hidden home: files, and those that lie in a folder itself. */
+static void collect_masked(struct twins *twins)
+{
+	const struct coop_builder *b = twins->b;
+	char path[COOP_PATH_SIZE];
+
+	if (!b->looked)
+		return;
+	enum coop_zone zone = coop_builder_zone(b, b->input->home, NULL);
+	if (zone != COOP_ZONE_LAYER && zone != COOP_ZONE_PRIVATE)
+		return;
+	twins->budget = MASKED_ENTRIES_MAX;
+	twins->credentials = true;
+	for (uint32_t i = 0; i < coop_credentials_count; i++) {
+		if (b->credentials[i].state == COOP_FOUND_PLAIN &&
+		    coop_path_join(b->input->home, coop_credentials[i], path) == 0)
+			walk(twins, NULL, path, COOP_SEAL_COVER, collect, DEPTH_MAX - 1);
 	}
 }
 
@@ -213,6 +240,26 @@ static bool tells_inodes(const char *path)
 	return false;
 }
 
+/* Whether it is searched with another of the roots. */
+static bool inner(const struct coop_layout_root *roots, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(roots[i].path, path) != 0 && coop_path_below(path, roots[i].path))
+			return true;
+	}
+	return false;
+}
+
+static void search_root(struct twins *twins, const char *path, enum coop_zone zone)
+{
+	const char *top;
+
+	if (coop_builder_zone(twins->b, path, &top) != zone || strcmp(top, path) != 0)
+		return;
+	twins->by_inode = tells_inodes(path);
+	walk(twins, path, path, COOP_SEAL_PIN, find, 0);
+}
+
 static void search_roots(struct twins *twins)
 {
 	const struct coop_layout_input *input = twins->b->input;
@@ -220,19 +267,14 @@ static void search_roots(struct twins *twins)
 	twins->budget = ROOT_ENTRIES_MAX;
 	twins->complete = true;
 	for (size_t i = 0; i < input->writable_count; i++) {
-		const char *path = input->writable[i].path, *top;
-		/* Those inside another are searched with it. */
-		if (coop_builder_zone(twins->b, path, &top) != COOP_ZONE_WRITABLE ||
-		    strcmp(top, path) != 0)
-			continue;
-		bool inner = false;
-		for (size_t j = 0; j < input->writable_count; j++)
-			inner |= j != i && strcmp(input->writable[j].path, path) != 0 &&
-				 coop_path_below(path, input->writable[j].path);
-		if (inner)
-			continue;
-		twins->by_inode = tells_inodes(path);
-		walk(twins, path, path, COOP_SEAL_PIN, find, 0);
+		if (!inner(input->writable, input->writable_count, input->writable[i].path))
+			search_root(twins, input->writable[i].path, COOP_ZONE_WRITABLE);
+	}
+	for (size_t i = 0; i < input->readable_count; i++) {
+		const char *path = input->readable[i].path;
+		if (!inner(input->readable, input->readable_count, path) &&
+		    !inner(input->writable, input->writable_count, path))
+			search_root(twins, path, COOP_ZONE_READABLE);
 	}
 }
 
@@ -244,14 +286,19 @@ void coop_layout_twins(struct coop_builder *b)
 	if (b->failed || b->degraded)
 		return;
 	collect_sealed(&twins);
+	collect_masked(&twins);
 	if (coop_buf_size(&twins.list) && !b->failed) {
 		unite(&twins);
 		search_roots(&twins);
 		const struct twin *list = list_of(&twins, &count);
 		for (size_t i = 0; i < count; i++) {
 			/* Names outside are read-only, so it is only reading that they may allow. */
-			if (list[i].known < list[i].names &&
-			    (list[i].kind == COOP_SEAL_COVER || !twins.complete))
+			if (list[i].known < list[i].names && list[i].credential)
+				(void)snprintf(b->out->links, sizeof b->out->links,
+					       "hard links of %s may show it elsewhere",
+					       list[i].name);
+			else if (list[i].known < list[i].names &&
+				 (list[i].kind == COOP_SEAL_COVER || !twins.complete))
 				coop_builder_note(b, "hard links of %s may show it elsewhere",
 						  list[i].name);
 		}

@@ -135,6 +135,23 @@ class CredentialsTest(BothKeepersCase):
         self.assertEqual(out, "plain" * 5 + "id")
         self.assertFalse((self.home / ".config/new").exists())
 
+    def test_s100_hard_links(self):
+        """Another name in a folder that the command has is hidden with it; one elsewhere is told, and refuses nothing."""
+        self.plant([".netrc", ".ssh"])
+        (self.home / ".aws").mkdir()
+        (self.home / ".aws/credentials").write_text(SECRET)
+        os.link(self.home / ".netrc", self.ws / "one")
+        os.link(self.home / ".aws/credentials", self.ws / "two")
+        os.chmod(self.ws, 0o777)
+        sandbox = {"workspace": str(self.ws)}
+        record, out, _ = self.inside("cat one two; ls", sandbox, env={"HOME": str(self.home)})
+        self.assertNotIn(SECRET, out)
+        self.assertNotIn("hard_links", record["sandbox"])
+        os.link(self.home / ".netrc", self.base / "away")
+        record, out, _ = self.inside("echo runs", sandbox, env={"HOME": str(self.home)})
+        self.assertEqual(out, "runs\n")
+        self.assertIn(".netrc may show it elsewhere", record["sandbox"]["hard_links"])
+
     def listed(self, client=None):
         return {entry.pop("path"): entry for entry in (client or self.client).call("doctor", credentials=True)["credentials"]}
 
