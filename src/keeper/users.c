@@ -65,10 +65,11 @@ static const char *listed(const struct coop_buf *list, const char *name, uint32_
 	return NULL;
 }
 
-/* The name at the front of a line, kept once for all processes; NULL: there is no line, or no memory. */
+/* The name at the front of a line, kept once for all processes; NULL: there is no line, or no memory. A line that `listed` has found
+ * has its colon; behind its end nothing is certain. */
 static const char *keep_name(struct coop_users *users, const char *line)
 {
-	size_t size = line ? strcspn(line, ":") : 0;
+	size_t size = line ? (size_t)((const char *)rawmemchr(line, ':') - line) : 0;
 
 	for (size_t i = 0; i < users->name_count; i++) {
 		if (!strncmp(users->names[i], line ? line : "", size) && !users->names[i][size])

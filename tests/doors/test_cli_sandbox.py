@@ -491,7 +491,7 @@ class HoldsTest(CliCase):
             note %= b": what the command writes in it vanishes with it (--workspace DIR makes one writable)"
         self.assertEqual(err, note)
         # What the note advises.
-        self.assertEqual(self.coop("run", "--workspace", "sub", "--", "ls", cwd=home, env=env), (b"seen\n", b""))
+        self.assertEqual(self.coop("run", "--workspace", "sub", "--", "ls", "seen", cwd=home, env=env), (b"seen\n", b""))
         self.assertEqual(self.coop("run", "--profile", "full", "--", "ls", cwd=home, env=env), (b"file\nsub\n", b""))
 
     def test_b109_denied(self):
