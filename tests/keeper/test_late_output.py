@@ -17,6 +17,7 @@ from lib.keeper import KeeperCase
 
 class OutputTest(KeeperCase):
     FULL = {"overflow": "backpressure", "ring_bytes": 4096}
+    shares = False  # descriptors are counted: no launcher comes up in a group meanwhile
 
     def full(self):
         """A process that has ended while its ring was full and the rest is still in the pipe."""

@@ -101,8 +101,10 @@ class World:
         return [t for t in seen if t.states() <= wanted], [t for t in seen if t.states() & wanted]
 
     def by_tag(self, agent, tag):
-        """The process that a tag means to an agent, or a list of several; only for a round that changes none of them."""
+        """The process that a tag means to an agent, or a list of several; only for a round that changes none of them. One's own, live
+        or ended, come before those of agents below."""
         seen = [p for p in self.processes if p.tag == tag and p.now != NONE and agent.covers(p.owner)]
+        seen = [p for p in seen if p.owner is agent] or seen
         live = [p for p in seen if p.now == LIVE]
         if len(live) > 1:
             return live

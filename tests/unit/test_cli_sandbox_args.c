@@ -145,7 +145,7 @@ static void paths(void **state)
 	assert_int_equal(chdir(folder), 0);
 	(void)snprintf(wanted, sizeof(wanted),
 		       "{\"sandbox\":{\"allow_read\":[\"%s/real\"],\"allow_write\":[\"%s/real\",\"/"
-		       "\"],\"workspace\":\"%s/real\"}}",
+		       "\"],\"names\":\"resolved\",\"workspace\":\"%s/real\"}}",
 		       folder, folder, folder);
 	assert_made(WORDS("--workspace", "link", "--write", "./link/../real/", "--write", "/",
 			  "--read", "real"),

@@ -75,7 +75,8 @@ static void granted(void **state)
 {
 	char wanted[256];
 	const struct cli_sandbox none = {0}, own = {.profile = "build"};
-	(void)snprintf(wanted, sizeof(wanted), "{\"sandbox\":{\"workspace\":\"%s/work\"}}", folder);
+	(void)snprintf(wanted, sizeof(wanted),
+		       "{\"sandbox\":{\"names\":\"resolved\",\"workspace\":\"%s/work\"}}", folder);
 	assert_string_equal(sent(&none, folder_path("work"), NULL), wanted);
 	assert_string_equal(sent(&own, folder_path("work"), NULL), wanted);
 	assert_string_equal(sent(&none, folder_path("home/../work/"), NULL), wanted);

@@ -558,7 +558,7 @@ static void example(void **state)
 	coop_settings_defaults(&standard);
 	standard.given = conf.settings.given;
 	assert_memory_equal(&conf.settings, &standard, sizeof standard);
-	assert_int_equal(conf.settings.given, (1ULL << 23) - 1);
+	assert_int_equal(conf.settings.given, (1ULL << 27) - 1);
 	assert_true(conf.env.inherit.count && conf.env.deny.count && conf.env.set.count);
 	assert_int_equal(conf.profiles.own_count, 2);
 	assert_int_equal(conf.profiles.slots, COOP_SANDBOX_SLOTS);

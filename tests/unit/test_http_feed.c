@@ -34,8 +34,6 @@ void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, cons
 #define INDEX_MAX 1000u
 #define RING (64u << 10)
 
-/* ---- the keeper ---- */
-
 static struct {
 	uint16_t size[EVENTS_MAX];
 	uint8_t stream[EVENTS_MAX];
@@ -269,8 +267,6 @@ static void keeper_turn(bool failing)
 			read_some(call);
 	}
 }
-
-/* ---- the clients ---- */
 
 struct coop_ws {
 	struct coop_buf queue;

@@ -46,6 +46,7 @@ static void assert_start(const char *text, const char *expected)
 	assert_non_null(wanted);
 	(void)json_object_set_new(wanted, "lease", json_string("awaited"));
 	(void)json_object_set_new(wanted, "record_failure", json_true());
+	(void)json_object_set_new(wanted, "hold", json_true());
 	if (!json_equal(args, wanted))
 		fail_msg("%s became %s", text, json_dumps(args, 0));
 	json_decref(args);

@@ -51,6 +51,8 @@ static void merges(const struct coop_profiles *profiles, const struct merged *ro
 					"'seccomp','kill']";
 	(void)snprintf(expected, sizeof expected, "{'sandbox':{%s%s},'limits':%s}", row->sandbox,
 		       require, row->limits ? row->limits : "null");
+	/* What nobody said is looked at by itself: builtin(). */
+	coop_sandbox_limits_keep(&merged.limits, ~merged.limits_builtin);
 	written(&merged, expected);
 	coop_sandbox_policy_clear(&merged);
 }
@@ -249,7 +251,7 @@ static void refused(void **state)
 		 COOP_INVALID_INPUT,
 		 "sandbox.require"},
 		{{0},
-		 "{'sandbox':{'require':['max_pids']}}",
+		 "{'sandbox':{'require':['memory_bytes']}}",
 		 COOP_INVALID_INPUT,
 		 "sandbox.require"},
 	};
@@ -469,6 +471,39 @@ static void operators_ceilings_of_full(void **state)
 	coop_profiles_clear(&profiles);
 }
 
+/* A confined process has a number of processes that nobody had to ask for; whoever says something is heard. */
+static void builtin(void **state)
+{
+	static const struct {
+		const char *above, *asked;
+		int64_t pids;
+		bool own; /* nobody said it */
+	} table[] = {
+		{NULL, "{}", 4096, true},
+		{NULL, "{'sandbox':{'profile':'read-only'}}", 4096, true},
+		{NULL, "{'sandbox':{'profile':'full'}}", 0, false},
+		{NULL, "{'limits':{'max_pids':5000}}", 5000, false},
+		{NULL, "{'limits':{'max_pids':5}}", 5, false},
+		{"{'limits':{'max_pids':77}}", "{}", 77, false},
+		{"{'limits':{'max_pids':9999}}", "{}", 4096, true},
+	};
+	struct coop_profiles profiles;
+	struct coop_sandbox_policy merged;
+	struct coop_err err;
+
+	(void)state;
+	coop_profiles_init(&profiles);
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		const char *const above[CEILINGS_MAX] = {table[i].above};
+		assert_int_equal(try_merge(&profiles, above, table[i].asked, &merged, &err), 0);
+		assert_int_equal(merged.limits.max_pids, table[i].pids);
+		assert_int_equal(merged.limits_builtin,
+				 table[i].own ? COOP_PROTECT_BIT(COOP_PROTECT_PIDS) : 0);
+		coop_sandbox_policy_clear(&merged);
+	}
+	coop_profiles_clear(&profiles);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +515,7 @@ int main(void)
 		cmocka_unit_test(at_most),
 		cmocka_unit_test(operators_ceilings),
 		cmocka_unit_test(operators_ceilings_of_full),
+		cmocka_unit_test(builtin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
