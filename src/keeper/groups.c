@@ -317,12 +317,12 @@ bool coop_groups_rest(struct coop_agent *agent)
 {
 	static const struct coop_sandbox_limits none;
 	const struct coop_cgroups *host = coop_groups_host(agent->keeper);
-	char path[PATH_BYTES];
+	char parent[PATH_BYTES - 8], path[PATH_BYTES];
 	struct coop_err err;
 
-	if (make_agents(host, agent, &err) < 0 || agent_path(agent, path, sizeof path - 8) < 0)
+	if (make_agents(host, agent, &err) < 0 || agent_path(agent, parent, sizeof parent) < 0)
 		return false;
-	(void)strcat(path, "/rest");
+	(void)snprintf(path, sizeof path, "%s/rest", parent);
 	if (agent->rest.path && !strcmp(agent->rest.path, path))
 		return true;
 	if (agent->rest.path)

@@ -101,7 +101,8 @@ static int hide(struct whiteout *whiteout, const char *name)
 
 	if (!slash)
 		return put_whiteout(whiteout, whiteout->upper, name);
-	if (!whiteout->folder || whiteout->size != size || memcmp(whiteout->folder, name, size))
+	if (!whiteout->folder || whiteout->size != size ||
+	    memcmp(whiteout->folder, name, size) != 0)
 		r = enter(whiteout, name, size);
 	if (r < 0 || whiteout->at < 0)
 		return r;

@@ -4,6 +4,7 @@ import hashlib
 import threading
 import unittest
 
+from lib import procs
 from lib.gateway import GatewayCase
 from lib.http_client import Ended
 from lib.place import moment
@@ -148,6 +149,8 @@ class StartTest(LosslessCase):
     def test_r064_timeout_of_a_held_process(self):
         socket = self.start("sh", "-c", FLOOD, timeout_ms=moment(1500), socket={"receive_buffer": 4096})
         self.stands_still(socket.pid)
+        # Nothing is read before it is over: a fast reader would let the process end by itself.
+        wait_until(lambda: not procs.alive(socket.record["os_pid"]), "it has been killed")
         self.assertEqual(socket.until_exit()["status"], "timed_out")
         self.assertEqual((socket.gaps, socket.exit["exit_code"]), ([], 124))
         self.assertEqual(len(socket.output("stdout")), self.total(socket.pid))

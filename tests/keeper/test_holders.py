@@ -73,6 +73,8 @@ class FollowTest(HolderCase):
         process, number = self.held(ring_bytes=65536)
         client = self.connect()
         request = client.submit("follow", {"id": process, "hold": True})
+        # Two connections have no order: the second holder is there before the first one goes.
+        self.assertEqual(client.item(request)["event"], "attached")
         self.client.call("hold", id=process, hold=number, end=True)
         # The rest of the way is bounded: what is on its way to the client, and the ring. Unheld it would end meanwhile.
         for _ in range(100):
@@ -255,6 +257,7 @@ class ImpatientTest(HolderCase):
         client = self.connect()
         process, number = self.held()
         request = client.submit("follow", {"id": process, "hold": True})
+        self.assertEqual(client.item(request)["event"], "attached")
         self.client.call("hold", id=process, hold=number, end=True)
         self.ended(process)
         data, gaps, _ = collect(client, request)

@@ -127,7 +127,7 @@ static bool take_lifecycle(struct coop_http_exchange *exchange, const json_t *va
 		coop_http_refuse(exchange, 400, "invalid_argument",
 				 "lifecycle must be an object with on_timeout and auto_resume");
 	else if (end && !json_is_null(end) &&
-		 (!how || (strcmp(how, "kill") && strcmp(how, "pause"))))
+		 (!how || (strcmp(how, "kill") != 0 && strcmp(how, "pause") != 0)))
 		coop_http_refuse(exchange, 400, "invalid_argument",
 				 "lifecycle.on_timeout must be kill or pause");
 	else if (again && !json_is_null(again) && !json_is_boolean(again))
