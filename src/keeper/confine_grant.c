@@ -297,6 +297,7 @@ int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 	const struct coop_keeper *keeper = draft->agent->keeper;
 
 	coop_homes_find(draft->args, &keeper->conf.env, draft->agent == keeper->main, &ret->homes);
+	ret->homes.memory = &draft->agent->keeper->credentials;
 	int r = open_writable(draft, confine, ret);
 	return r < 0 ? r
 		     : add_list(draft, "allow_read", confine->policy.allow_read, add_readable, ret);

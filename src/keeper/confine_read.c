@@ -108,7 +108,7 @@ static bool is_credential(const void *context, const char *path)
 	const struct coop_homes *homes = context;
 
 	for (size_t i = 0; i < homes->count; i++) {
-		if (coop_layout_is_credential(homes->list[i], path))
+		if (coop_layout_is_credential(homes->list[i], i ? NULL : homes->memory, path))
 			return true;
 	}
 	return false;
@@ -139,7 +139,7 @@ static bool called_so(const struct coop_homes *homes, const char *data, const ch
 		const char *home = homes->list[i];
 		if ((rest = coop_paths_behind(home, name)) && *rest &&
 		    coop_path_join(home, rest + 1, place) == 0 &&
-		    coop_layout_is_credential(home, place))
+		    coop_layout_is_credential(home, i ? NULL : homes->memory, place))
 			return true;
 	}
 	return false;

@@ -71,7 +71,7 @@ static void write_home(const struct looking *looking, const char *home)
 	char path[COOP_PATH_SIZE];
 	const char *how;
 
-	coop_credentials_look(home, rows);
+	coop_credentials_look(home, NULL, rows);
 	for (uint32_t i = 0; i < coop_credentials_count; i++) {
 		if (rows[i].state == COOP_FOUND_MISSING ||
 		    coop_path_join(home, coop_credentials[i], path) < 0 || access(path, F_OK) < 0)

@@ -93,6 +93,7 @@ void coop_homes_find(const json_t *args, const struct coop_env_rules *rules, boo
 	bool starts = real_folder(getenv("HOME"), started);
 
 	ret->count = 0;
+	ret->memory = NULL;
 	if (asks &&
 	    (trusted || !strcmp(asked, coop_homes_own()) || (starts && !strcmp(asked, started))))
 		add(ret, asked);

@@ -14,11 +14,15 @@
 
 #define COOP_HOMES_MAX 3u
 
+struct coop_found_memory;
+
 struct coop_homes {
 	char list
 		[COOP_HOMES_MAX]
 		[COOP_PATH_SIZE]; /* resolved, each once; the first is what `~` means and gets the private layer */
 	size_t count; /* 0: there is none */
+	/* Of the last look for credentials in the first (sandbox/found.h); NULL: nothing is remembered. */
+	struct coop_found_memory **memory;
 	size_t known; /* of them: the rest is so called by words that are not the user's own */
 };
 

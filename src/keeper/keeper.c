@@ -1,4 +1,5 @@
 #include "keeper/keeper.h"
+#include "sandbox/found.h"
 #include "sandbox/ghosts.h"
 
 #include <errno.h>
@@ -459,6 +460,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_helpers_close(&keeper->helpers);
 	coop_idmaps_clear(&keeper->idmaps);
 	coop_users_clear(&keeper->users);
+	coop_found_forget(keeper->credentials);
 	coop_host_sockets_clear(&keeper->sockets);
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);

@@ -54,6 +54,8 @@ struct coop_keeper {
 	struct coop_idmaps idmaps;
 	struct coop_ghosts *ghosts;
 	struct coop_users users;
+	struct coop_found_memory
+		*credentials; /* of the last look through the home: sandbox/found.h */
 	struct coop_host_sockets sockets;
 	struct coop_slots slots;
 	struct coop_groups groups;

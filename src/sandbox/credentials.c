@@ -228,10 +228,14 @@ const uint32_t coop_credentials_count = sizeof coop_credentials / sizeof coop_cr
 _Static_assert(sizeof coop_credentials / sizeof coop_credentials[0] <= COOP_CREDENTIALS_MAX,
 	       "room");
 
-void coop_credentials_look(const char *home, struct coop_found *ret)
+void coop_credentials_look(const char *home, struct coop_found_memory **memory,
+			   struct coop_found *ret)
 {
 	static const struct coop_rows rows = {coop_credentials, sizeof coop_credentials[0],
 					      sizeof coop_credentials / sizeof coop_credentials[0]};
 
-	coop_found_look(home, &rows, ret);
+	if (memory)
+		coop_found_look_again(home, &rows, memory, ret);
+	else
+		coop_found_look(home, &rows, ret);
 }

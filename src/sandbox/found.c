@@ -4,13 +4,36 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 #define ENTRIES_MAX 4096u /* of a folder; in a larger one each name is looked for */
+#define PLACES_MAX 64u /* folders that a memory knows; where there are more nothing is remembered */
+/* A change this soon after another may leave a folder with the same times: the kernel's clock for them goes by ticks. */
+#define TICK_NS INT64_C(20000000)
+#define SECOND_NS INT64_C(1000000000)
+
+/* A folder as it was looked at: the first `size` bytes of a row's name lead to it. */
+struct place {
+	uint32_t row, size;
+	uint64_t dev, ino;
+	int64_t changed, modified; /* nanoseconds */
+};
+
+struct coop_found_memory {
+	char *folder;
+	int64_t looked; /* when the look began, by the clock of file systems */
+	bool whole;     /* all places are known */
+	uint32_t place_count, row_count;
+	struct place places[PLACES_MAX];
+	struct coop_found rows[];
+};
 
 /* Rows that lie in one folder, from first to before end; their names in it begin at offset. */
 struct group {
@@ -18,6 +41,7 @@ struct group {
 	int folder;
 	uint32_t first, end, offset;
 	struct coop_found *ret;
+	struct coop_found_memory *memory; /* NULL: nothing is remembered */
 };
 
 static void look_in(const struct group *group);
@@ -84,7 +108,7 @@ static void found(const struct group *group, uint32_t first, uint32_t end, unsig
 	COOP_AUTO_FD int folder =
 		openat(group->folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	look_in(&(struct group){group->rows, folder, first, end, group->offset + (uint32_t)size + 1,
-				group->ret});
+				group->ret, group->memory});
 }
 
 static unsigned char type_of(int folder, const char *name)
@@ -135,6 +159,39 @@ static bool read_entries(const struct group *group, DIR *dir)
 	return true;
 }
 
+static int64_t nanoseconds(const struct timespec *time)
+{
+	return time->tv_sec * SECOND_NS + time->tv_nsec;
+}
+
+static struct place place_of(const struct stat *st)
+{
+	return (struct place){.dev = st->st_dev,
+			      .ino = st->st_ino,
+			      .changed = nanoseconds(&st->st_ctim),
+			      .modified = nanoseconds(&st->st_mtim)};
+}
+
+/* Before the folder is read: what changes meanwhile makes the memory worthless, as it should. */
+static void remember(const struct group *group)
+{
+	struct coop_found_memory *memory = group->memory;
+	struct stat st;
+
+	if (!memory || !memory->whole)
+		return;
+	if (memory->place_count == PLACES_MAX || fstat(group->folder, &st) < 0) {
+		memory->whole = false;
+		return;
+	}
+	struct place *place = &memory->places[memory->place_count++];
+	*place = place_of(&st);
+	place->row = group->first;
+	place->size = group->offset ? group->offset - 1 : 0;
+	memory->whole = place->changed + TICK_NS < memory->looked &&
+			place->modified + TICK_NS < memory->looked;
+}
+
 static void look_in(const struct group *group)
 {
 	for (uint32_t i = group->first; i < group->end; i++) {
@@ -143,8 +200,12 @@ static void look_in(const struct group *group)
 			(struct coop_found){.state = COOP_FOUND_MISSING,
 					    .known = group->offset + (uint32_t)strcspn(row, "/")};
 	}
-	if (group->folder < 0)
+	if (group->folder < 0) {
+		if (group->memory)
+			group->memory->whole = false;
 		return;
+	}
+	remember(group);
 	int copy = openat(group->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	if (!dir && copy >= 0)
@@ -155,9 +216,82 @@ static void look_in(const struct group *group)
 		(void)closedir(dir);
 }
 
-void coop_found_look(const char *folder, const struct coop_rows *rows, struct coop_found *ret)
+static void look(const char *folder, const struct coop_rows *rows, struct coop_found_memory *memory,
+		 struct coop_found *ret)
 {
 	COOP_AUTO_FD int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	look_in(&(struct group){rows, fd, 0, rows->count, 0, ret});
+	look_in(&(struct group){rows, fd, 0, rows->count, 0, ret, memory});
+}
+
+void coop_found_look(const char *folder, const struct coop_rows *rows, struct coop_found *ret)
+{
+	look(folder, rows, NULL, ret);
+}
+
+static bool is_unchanged(int fd, const struct coop_rows *rows, const struct place *known)
+{
+	const struct group all = {.rows = rows};
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (known->size >= sizeof path)
+		return false;
+	memcpy(path, name_of(&all, known->row), known->size);
+	path[known->size] = 0;
+	if ((known->size ? fstatat(fd, path, &st, AT_SYMLINK_NOFOLLOW) : fstat(fd, &st)) < 0)
+		return false;
+	const struct place now = place_of(&st);
+	return now.dev == known->dev && now.ino == known->ino && now.changed == known->changed &&
+	       now.modified == known->modified;
+}
+
+static bool still_holds(const struct coop_found_memory *memory, const char *folder,
+			const struct coop_rows *rows)
+{
+	if (!memory || !memory->whole || strcmp(memory->folder, folder) != 0)
+		return false;
+	COOP_AUTO_FD int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (uint32_t i = 0; i < memory->place_count; i++) {
+		if (fd < 0 || !is_unchanged(fd, rows, &memory->places[i]))
+			return false;
+	}
+	return true;
+}
+
+/* One for that folder; NULL without memory: then nothing is remembered. */
+static struct coop_found_memory *begin_memory(const char *folder, const struct coop_rows *rows)
+{
+	struct coop_found_memory *memory =
+		coop_mem_zalloc(sizeof *memory + rows->count * sizeof memory->rows[0]);
+	struct timespec now;
+
+	if (!memory)
+		return NULL;
+	memory->folder = coop_mem_strdup(folder);
+	memory->row_count = rows->count;
+	memory->whole = memory->folder && clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0;
+	memory->looked = memory->whole ? nanoseconds(&now) : 0;
+	return memory;
+}
+
+void coop_found_look_again(const char *folder, const struct coop_rows *rows,
+			   struct coop_found_memory **memory, struct coop_found *ret)
+{
+	if (still_holds(*memory, folder, rows)) {
+		memcpy(ret, (*memory)->rows, (*memory)->row_count * sizeof ret[0]);
+		return;
+	}
+	coop_found_forget(*memory);
+	*memory = begin_memory(folder, rows);
+	look(folder, rows, *memory, ret);
+	if (*memory)
+		memcpy((*memory)->rows, ret, rows->count * sizeof ret[0]);
+}
+
+void coop_found_forget(struct coop_found_memory *memory)
+{
+	if (memory)
+		free(memory->folder);
+	free(memory);
 }

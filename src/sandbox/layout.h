@@ -13,6 +13,8 @@
 #include "sandbox/policy.h"
 
 /* A file that the caller gives to the process. */
+struct coop_found_memory;
+
 struct coop_injection {
 	const char *path;
 	const uint8_t *bytes;
@@ -31,6 +33,8 @@ struct coop_layout_input {
 	const struct coop_host *host;
 	bool root_keeper;
 	const char *home; /* of the user whose command it is; canonical; NULL: none */
+	/* Of the last look through that home (found.h); NULL: nothing is remembered. */
+	struct coop_found_memory **credentials;
 	const char *const *
 		other_homes; /* further folders that he calls so: private in the same way, without a layer. NULL-terminated; NULL: none */
 	const char *cwd;     /* canonical */
@@ -89,8 +93,10 @@ int coop_layout_build(const struct coop_layout_input *input, struct coop_layout 
 		      struct coop_err *err);
 void coop_layout_clear(struct coop_layout *layout);
 
-/* Whether path, resolved, is one of the credentials that are hidden in that home, or lies in one. */
-bool coop_layout_is_credential(const char *home, const char *path);
+/* Whether path, resolved, is one of the credentials that are hidden in that home, or lies in one. `memory` as in found.h; NULL: nothing is
+ * remembered. */
+bool coop_layout_is_credential(const char *home, struct coop_found_memory **memory,
+			       const char *path);
 /* Whether path, resolved, lies in what a minimal root shows of every host, or is it. */
 bool coop_layout_is_system(const char *path);
 

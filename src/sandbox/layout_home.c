@@ -150,7 +150,7 @@ static const struct coop_found *rows_of(struct coop_builder *b, const char *home
 	struct coop_found *rows = own ? b->credentials : room;
 
 	if (!own || !b->looked)
-		coop_credentials_look(home, rows);
+		coop_credentials_look(home, own ? b->input->credentials : NULL, rows);
 	b->looked |= own;
 	return rows;
 }
@@ -296,13 +296,14 @@ static void cover_credential(struct coop_builder *b, const char *home, const cha
 		coop_layout_deny_real(b, real);
 }
 
-bool coop_layout_is_credential(const char *home, const char *path)
+bool coop_layout_is_credential(const char *home, struct coop_found_memory **memory,
+			       const char *path)
 {
 	struct coop_found rows[COOP_CREDENTIALS_MAX];
 	char at[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
 	bool exists;
 
-	coop_credentials_look(home, rows);
+	coop_credentials_look(home, memory, rows);
 	for (uint32_t i = 0; i < coop_credentials_count; i++) {
 		if (coop_path_join(home, coop_credentials[i], at) < 0)
 			continue;

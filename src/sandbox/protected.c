@@ -13,6 +13,8 @@
  * Agents: servers, hooks, permissions, commands and plug-ins that they start with.
  * Editors: tasks, programs that they start for a language, settings that are code. Some ask before they take new ones.
  *
+ * Held where they are missing, which costs every start a mount each, is what is run without a question and often enough.
+ *
  * Not here, as nothing in them is run by itself: .svn, .tool-versions, .editorconfig, .gitattributes, which only chooses among what the
  * settings define. */
 static const struct coop_protected rows[] = {
@@ -20,11 +22,11 @@ static const struct coop_protected rows[] = {
 	{".amazonq"},
 	{".amp"},
 	{".bash_login", .held = true},
-	{".bash_logout", .held = true},
+	{".bash_logout"},
 	{".bash_profile", .held = true},
 	{".bashrc", .held = true},
 	{".claude", .held = true},
-	{".codex", .held = true},
+	{".codex"},
 	{".config/fish"},
 	{".config/mise"},
 	{".config/mise.toml"},
@@ -38,7 +40,7 @@ static const struct coop_protected rows[] = {
 	{".dir-locals-2.el"},
 	{".dir-locals.el"},
 	{".envrc", .held = true},
-	{".exrc", .held = true},
+	{".exrc"},
 	{".factory"},
 	{".fleet"},
 	{".gemini", .held = true},
@@ -77,12 +79,12 @@ static const struct coop_protected rows[] = {
 	{".sl/sharedpath"},
 	{".tcshrc"},
 	{".trae"},
-	{".vimrc", .held = true},
+	{".vimrc"},
 	{".vscode", .held = true, .folder = true},
 	{".windsurf"},
-	{".zed", .held = true},
+	{".zed"},
 	{".zlogin", .held = true},
-	{".zlogout", .held = true},
+	{".zlogout"},
 	{".zprofile", .held = true},
 	{".zshenv", .held = true},
 	{".zshrc", .held = true},

@@ -94,6 +94,15 @@ class CredentialsTest(BothKeepersCase):
                     self.assertEqual(self.seen(kind, lambda: self.plant(ROWS, home), home), [])  # noqa: B023
                     subprocess.run(["find", str(home), "-type", "f", "-delete"], check=True)
 
+    def test_s132_what_comes_between_two_starts(self):
+        """The keeper remembers what it found in a home: every change of it counts at once, in folders that are new and in old ones."""
+        rows = [name for name in NAMED if "/" in name][:10] + [name for name in NAMED if "/" not in name][:10]
+        for number, name in enumerate(rows):
+            self.plant([name])
+            self.assertEqual(self.seen("read-only"), [], name)
+            if number % 3 == 0:
+                subprocess.run(["rm", "-rf", str(self.home / name)], check=True)
+
     def test_s132_by_links(self):
         """A name in the home that leads elsewhere in it, or out of it: neither the link nor what it leads to is seen."""
         elsewhere = self.folder("elsewhere")

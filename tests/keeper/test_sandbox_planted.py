@@ -40,9 +40,9 @@ BREAKS = {
     "removed": "rm -rf .git",
 }
 # Names that must not come to be, where they are missing.
-SHELLS = (".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshenv", ".zshrc", ".zprofile", ".zlogin", ".zlogout")
-AGENTS = (".mcp.json", ".claude", ".codex", ".cursor", ".gemini", ".opencode")
-EDITORS = (".vscode", ".idea", ".zed", ".exrc", ".vimrc")
+SHELLS = (".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshenv", ".zshrc", ".zprofile", ".zlogin")
+AGENTS = (".mcp.json", ".claude", ".cursor", ".gemini", ".opencode")
+EDITORS = (".vscode", ".idea")
 OTHERS = (".gitmodules", ".gitconfig", ".hg", ".jj", ".envrc", "commondir", "refs")
 MISSING = SHELLS + AGENTS + EDITORS + OTHERS
 # What is kept where it is there.
