@@ -16,6 +16,7 @@
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/quota.h"
+#include "keeper/tree.h"
 
 int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err)
 {
@@ -174,6 +175,7 @@ int coop_registry_set_root(struct coop_process *process, pid_t pid)
 		return -ENOMEM;
 	}
 	process->root_pid = pid;
+	coop_tree_forget(process->keeper, pid);
 	return 0;
 }
 

@@ -268,6 +268,12 @@ int coop_tree_look_lately(struct coop_keeper *keeper)
 	return coop_tree_look(keeper);
 }
 
+void coop_tree_forget(struct coop_keeper *keeper, pid_t pid)
+{
+	if (coop_tree_find(&keeper->tree, pid))
+		keeper->tree.taken = 0;
+}
+
 void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process *process,
 		    void (*call)(void *user, const struct coop_tree_entry *entry), void *user)
 {

@@ -112,6 +112,30 @@ class HeldChildTest(StartingCase):
         receipt = self.client.call("kill", id="held")
         self.assertEqual((receipt["success"], receipt["killed"]), (True, [pid]), receipt)
 
+    def test_kill_tells_of_no_first_process_that_was_seen_before_it_was_known(self):
+        """The keeper looks at all processes while a start is under way, and kills by that look: the first process of the
+        namespace, which then was nobody's, is not told among those that were killed."""
+        launcher = self.stop_launcher()
+        with self.held_program() as (path, waits):
+            held = self.client.submit("spawn", {"argv": [path], "tag": "held", **self.granted()})
+            self.client.call("info")  # the launcher has been sent it
+            before = set(procs.descendants(self.keeper.pid))
+            os.kill(self.keeper.pid, signal.SIGSTOP)
+            try:
+                time.sleep(0.1)  # looks that are closer together are one
+                look = self.client.submit("info")
+                os.kill(launcher, signal.SIGCONT)
+                procs.wait_until(waits, "it is about to execute")
+                fresh = set(procs.descendants(self.keeper.pid)) - before
+                os.kill(launcher, signal.SIGKILL)
+                procs.wait_until(lambda: any(procs.stat(one)[1] == self.keeper.pid for one in fresh), "it is the keeper's child")
+            finally:
+                os.kill(self.keeper.pid, signal.SIGCONT)
+            self.client.finish(look)
+        record = self.client.finish(held, 20).result["process"]
+        receipt = self.client.call("kill", id="held")
+        self.assertEqual((receipt["success"], receipt["killed"]), (True, [record["pid"]]), receipt)
+
 
 class LauncherDescriptorsTest(StartingCase):
     def descriptors(self):
