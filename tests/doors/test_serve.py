@@ -20,6 +20,7 @@ from lib.http_client import HttpConnection
 from lib.keeper import Keeper
 from lib.place import BUILD, COOP, Place, patience
 from lib.procs import wait_until
+from lib.tls import EC, certificate
 
 
 def free_port():
@@ -412,13 +413,8 @@ class FoundKeeperTest(GatewayCase):
 class TlsTest(GatewayCase):
     own = True
 
-    def certificate(self, kind=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")):
-        folder = self.gateway.place.dir
-        cert, key = folder / "cert.pem", folder / "key.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes",
-                        "-keyout", key, "-out", cert, "-subj", "/CN=localhost", "-days", "2", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
-        return cert, key
+    def certificate(self, kind=EC):
+        return certificate(self.gateway.place.dir, kind)
 
     def secure(self, gateway, cert):
         context = ssl.create_default_context(cafile=str(cert))

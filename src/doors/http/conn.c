@@ -48,6 +48,7 @@ void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls, const struct
 		conn->next->link = &conn->next;
 	gateway->conns = conn;
 	gateway->counts.connections++;
+	coop_strangers_add(conn);
 	conn->phase = tls ? COOP_CONN_HANDSHAKE : COOP_CONN_HEAD;
 	if (tls) {
 		conn->tls = coop_tls_accept(gateway->tls, fd);
@@ -92,6 +93,7 @@ void coop_conn_drop(struct coop_conn *conn)
 	if (conn->next)
 		conn->next->link = conn->link;
 	gateway->counts.connections--;
+	coop_strangers_remove(conn);
 	uv_close((uv_handle_t *)&conn->poll, on_handle_closed);
 	uv_close((uv_handle_t *)&conn->timer, on_handle_closed);
 	(void)close(conn->fd);

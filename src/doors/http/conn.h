@@ -47,7 +47,9 @@ enum coop_conn_phase {
 
 struct coop_conn {
 	struct coop_gateway *gateway;
-	struct coop_conn *next, **link; /* in the gateway's list */
+	struct coop_conn *next, **link;    /* in the gateway's list */
+	bool stranger;                     /* it has shown no token yet */
+	struct coop_conn *earlier, *later; /* of the strangers */
 	int fd;
 	struct coop_tls_conn *tls; /* NULL: plain */
 	uv_poll_t poll;

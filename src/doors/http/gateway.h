@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "doors/http/forwarded.h"
+#include "doors/http/strangers.h"
 
 #define COOP_GATEWAY_LISTENERS_MAX 16
 #define COOP_GATEWAY_NAMES_MAX 34
@@ -45,6 +46,7 @@ struct coop_gateway_counts {
 	uint64_t output_bytes;  /* of processes, before encoding, counted for each subscriber */
 	uint64_t gaps;          /* told to subscribers */
 	uint64_t auth_failures; /* tokens that were not valid */
+	uint64_t crowded_out;   /* connections without a token that had to make room */
 	unsigned connections, websockets, subscribers, feeds; /* now */
 };
 
@@ -58,6 +60,7 @@ struct coop_gateway {
 	struct coop_listener *listeners[COOP_GATEWAY_LISTENERS_MAX];
 	unsigned listener_count;
 	struct coop_conn *conns; /* all of them, newest first */
+	struct coop_strangers strangers;
 	struct coop_broker *broker;
 	struct coop_users *users;
 	struct coop_failures *failures;

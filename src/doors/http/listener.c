@@ -87,7 +87,8 @@ static bool accept_one(struct coop_listener *listener)
 	}
 	if (fd < 0)
 		return false;
-	if (gateway->counts.connections >= gateway->options.max_connections) {
+	if (gateway->counts.connections >= gateway->options.max_connections &&
+	    !coop_strangers_make_room(gateway)) {
 		turn_away(fd, listener->tls);
 		return true;
 	}

@@ -314,6 +314,7 @@ int coop_user_enter(struct coop_user *user, struct coop_conn *conn)
 	coop_user_leave(conn->user);
 	user->connections++;
 	conn->user = coop_user_ref(user);
+	coop_strangers_remove(conn);
 	return 0;
 }
 
