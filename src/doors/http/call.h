@@ -5,12 +5,14 @@
 #include <uv.h>
 
 #include "base/map.h"
+#include "doors/http/share.h"
 #include "doors/http/user_private.h"
 
 struct coop_users {
 	struct coop_gateway *gateway;
 	struct coop_map by_digest;
 	struct coop_user *first;
+	struct coop_shares shares;
 	unsigned count; /* of those in the table */
 	bool closing;
 	uv_timer_t sweep;   /* runs while there are idle ones */
@@ -21,12 +23,12 @@ struct coop_users {
 struct coop_user {
 	struct coop_users *users;
 	struct coop_user *next, **link;
-	unsigned refs, connections;
-	size_t held; /* bytes of unfinished bodies and messages */
-	bool known;  /* in the table */
+	unsigned refs;
+	bool known; /* in the table */
 	uint8_t digest[COOP_USER_DIGEST];
 	char *token, *agent; /* agent NULL: it never was valid */
-	bool own;            /* main of the keeper's own user */
+	struct coop_share
+		*share; /* that its connections count against; there is one with an agent */
 	struct coop_link *links[COOP_USER_LINKS_MAX];
 	unsigned link_count;
 	struct coop_user_waiter *waiters;

@@ -36,7 +36,8 @@ struct coop_gateway_options {
 	int ports[COOP_GATEWAY_LISTENERS_MAX];       /* of the listeners that have one */
 	unsigned port_count;
 	unsigned max_connections;
-	unsigned max_per_token; /* connections that one token may have open */
+	unsigned max_per_agent; /* of those, of one agent's tokens with all below it */
+	unsigned max_of_agents; /* of all agents but main of the keeper's own user */
 };
 
 /* Since the start. For /metrics. */

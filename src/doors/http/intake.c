@@ -145,7 +145,7 @@ static void on_checked(struct coop_conn *conn, struct coop_user *user, int statu
 	}
 	if (coop_user_enter(user, conn) < 0) {
 		coop_http_refuse(exchange, 429, "quota_exceeded",
-				 "this token has as many connections as it may");
+				 "this token's agent has as many connections as it may");
 		return;
 	}
 	exchange->user = coop_user_ref(user);
@@ -223,7 +223,7 @@ static void on_body(void *context, const char *data, size_t size)
 			coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
 		else if (!coop_user_hold(conn, coop_buf_size(&conn->body)))
 			coop_http_refuse(exchange, 429, "quota_exceeded",
-					 "this token sends too much at a time");
+					 "this token's agent sends too much at a time");
 	}
 }
 

@@ -195,7 +195,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments,
 	return optind == argc && arguments->broker > 0 && arguments->listen_count > 0;
 }
 
-/* A tenth of the descriptors stays for links to the keeper, and a quarter of the connections for other tokens than the busiest. */
+/* A tenth of the descriptors stays for links to the keeper, a quarter of the connections for others than the busiest
+ * agent, and an eighth for the owner. */
 static void set_limits(struct coop_gateway_options *options)
 {
 	struct rlimit limit = {0};
@@ -208,7 +209,8 @@ static void set_limits(struct coop_gateway_options *options)
 	}
 	rlim_t most = limit.rlim_cur / 10 * 9;
 	options->max_connections = most < CONNECTIONS_MAX ? (unsigned)most : CONNECTIONS_MAX;
-	options->max_per_token = options->max_connections / 4 * 3;
+	options->max_per_agent = options->max_connections / 4 * 3;
+	options->max_of_agents = options->max_connections / 8 * 7;
 }
 
 static void on_signal(uv_signal_t *handle, int number)

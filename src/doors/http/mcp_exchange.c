@@ -325,7 +325,7 @@ static void on_body(struct coop_http_exchange *exchange, const void *data, size_
 		no_memory(work);
 	else if (!coop_user_hold(exchange->conn, coop_buf_size(&work->body)))
 		coop_http_refuse(exchange, 429, "quota_exceeded",
-				 "this token sends too much at a time");
+				 "this token's agent sends too much at a time");
 }
 
 static void on_body_end(struct coop_http_exchange *exchange)

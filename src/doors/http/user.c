@@ -99,6 +99,7 @@ static void destroy(struct coop_user *user)
 	OPENSSL_cleanse(user->token, strlen(user->token));
 	free(user->token);
 	free(user->agent);
+	coop_share_unref(user->share);
 	free(user);
 }
 
@@ -308,11 +309,11 @@ int coop_user_enter(struct coop_user *user, struct coop_conn *conn)
 {
 	if (conn->user == user)
 		return 0;
-	if (user->connections >= user->users->gateway->options.max_per_token)
+	if (!user->share ||
+	    !coop_share_enter(&user->users->shares, user->share, &user->users->gateway->options))
 		return -EMFILE;
 	(void)coop_user_hold(conn, 0);
 	coop_user_leave(conn->user);
-	user->connections++;
 	conn->user = coop_user_ref(user);
 	coop_strangers_remove(conn);
 	return 0;
@@ -320,20 +321,20 @@ int coop_user_enter(struct coop_user *user, struct coop_conn *conn)
 
 bool coop_user_hold(struct coop_conn *conn, size_t bytes)
 {
-	struct coop_user *user = conn->user;
+	struct coop_share *share = conn->user ? conn->user->share : NULL;
 
-	if (!user)
+	if (!share)
 		return true;
-	user->held = user->held - conn->held + bytes;
+	share->held = share->held - conn->held + bytes;
 	conn->held = bytes;
-	return user->held <= COOP_USER_HELD_MAX;
+	return share->held <= COOP_SHARE_HELD_MAX;
 }
 
 void coop_user_leave(struct coop_user *user)
 {
 	if (!user)
 		return;
-	user->connections--;
+	coop_share_leave(&user->users->shares, user->share);
 	coop_user_unref(user);
 }
 
@@ -344,7 +345,7 @@ const char *coop_user_agent(const struct coop_user *user)
 
 bool coop_user_is_own(const struct coop_user *user)
 {
-	return user->own;
+	return user->share && user->share->own;
 }
 
 const char *coop_user_token(const struct coop_user *user)
@@ -366,10 +367,9 @@ void coop_user_named(struct coop_user *user, const char *principal, const char *
 {
 	if (user->agent)
 		return;
-	/* uid:1000; the names of others have no colon. */
-	user->own = principal && strncmp(principal, "uid:", 4) == 0 && agent &&
-		    strcmp(agent, "main") == 0;
-	user->agent = coop_mem_strdup(agent ? agent : "");
+	user->share =
+		coop_share_of(&user->users->shares, principal ? principal : "", agent ? agent : "");
+	user->agent = user->share ? coop_mem_strdup(agent ? agent : "") : NULL;
 }
 
 void *coop_user_get(const struct coop_user *user, enum coop_user_slot slot)
