@@ -81,6 +81,17 @@ static size_t plain_run(const uint8_t *bytes, size_t size)
 	return run;
 }
 
+/* Whether all of a short text is plain: the last eight bytes at once, some of them for the second time. */
+static bool is_all_plain(const uint8_t *bytes, size_t size)
+{
+	if (size < sizeof(uint64_t))
+		return plain_run(bytes, size) == size;
+	size_t last = size - sizeof(uint64_t), run = 0;
+	while (run < last && are_plain(bytes + run))
+		run += sizeof(uint64_t);
+	return run >= last && are_plain(bytes + last);
+}
+
 static void put_quoted(struct coop_jsonw *w, const char *text, size_t left)
 {
 	const uint8_t *p = (const uint8_t *)text;
@@ -128,7 +139,7 @@ static void open_member(struct coop_jsonw *w, const char *name)
 	if (w->failed)
 		return;
 	char *begin = at;
-	bool plain = !name || plain_run((const uint8_t *)name, size) == size;
+	bool plain = !name || is_all_plain((const uint8_t *)name, size);
 	if (w->comma)
 		*at++ = ',';
 	w->comma = true;

@@ -1,8 +1,10 @@
 #include "sandbox/found.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "base/mem.h"
 
 #define ENTRIES_MAX 4096u /* of a folder; in a larger one each name is looked for */
+#define READ_BYTES 16384u /* of a folder's entries at a time */
 #define PLACES_MAX 64u /* folders that a memory knows; where there are more nothing is remembered */
 /* A change this soon after another may leave a folder with the same times: the kernel's clock for them goes by ticks. */
 #define TICK_NS INT64_C(20000000)
@@ -45,6 +48,16 @@ struct group {
 };
 
 static void look_in(const struct group *group);
+
+/* To be read, or only to be searched where no more is allowed: then to read it fails. */
+static int open_folder(int at, const char *path, int flags)
+{
+	int fd = openat(at, path, O_RDONLY | O_NONBLOCK | O_DIRECTORY | O_CLOEXEC | flags);
+
+	return fd >= 0 || errno != EACCES
+		       ? fd
+		       : openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
+}
 
 /* What the row is called from this folder on. */
 static const char *name_of(const struct group *group, uint32_t row)
@@ -105,8 +118,7 @@ static void found(const struct group *group, uint32_t first, uint32_t end, unsig
 		return;
 	memcpy(name, row, size);
 	name[size] = 0;
-	COOP_AUTO_FD int folder =
-		openat(group->folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	COOP_AUTO_FD int folder = open_folder(group->folder, name, O_NOFOLLOW);
 	look_in(&(struct group){group->rows, folder, first, end, group->offset + (uint32_t)size + 1,
 				group->ret, group->memory});
 }
@@ -140,23 +152,36 @@ static void look_for_each(const struct group *group)
 	}
 }
 
-/* False: it has too many entries. */
-static bool read_entries(const struct group *group, DIR *dir)
+static void meet(const struct group *group, const struct dirent64 *entry)
 {
-	size_t left = ENTRIES_MAX;
+	uint32_t end, first = find_name(group, entry->d_name, &end);
+	unsigned char type = entry->d_type;
 
-	for (const struct dirent *entry; (entry = readdir(dir));) {
-		uint32_t end, first = find_name(group, entry->d_name, &end);
-		unsigned char type = entry->d_type;
-		if (left-- == 0)
-			return false;
-		if (first == end)
-			continue;
-		if (type == DT_UNKNOWN)
-			type = type_of(group->folder, entry->d_name);
-		found(group, first, end, type);
+	if (first == end)
+		return;
+	if (type == DT_UNKNOWN)
+		type = type_of(group->folder, entry->d_name);
+	found(group, first, end, type);
+}
+
+/* False: it may not be read, or has too many entries. Without the C library's stream, which asks for memory and more calls: nearly every
+ * start reads a folder. */
+static bool read_entries(const struct group *group)
+{
+	alignas(struct dirent64) char room[READ_BYTES];
+	size_t left = ENTRIES_MAX;
+	ssize_t size;
+
+	while ((size = getdents64(group->folder, room, sizeof room)) > 0) {
+		const struct dirent64 *entry;
+		for (ssize_t at = 0; at < size; at += entry->d_reclen) {
+			entry = (const void *)(room + at);
+			if (left-- == 0)
+				return false;
+			meet(group, entry);
+		}
 	}
-	return true;
+	return size == 0;
 }
 
 static int64_t nanoseconds(const struct timespec *time)
@@ -192,6 +217,16 @@ static void remember(const struct group *group)
 			place->modified + TICK_NS < memory->looked;
 }
 
+/* The folder was read: what is missing here is not there. */
+static void make_sure(const struct group *group)
+{
+	for (uint32_t i = group->first; i < group->end; i++) {
+		struct coop_found *one = &group->ret[i];
+		size_t size = strcspn(name_of(group, i), "/");
+		one->sure |= one->state == COOP_FOUND_MISSING && one->known == group->offset + size;
+	}
+}
+
 static void look_in(const struct group *group)
 {
 	for (uint32_t i = group->first; i < group->end; i++) {
@@ -206,20 +241,16 @@ static void look_in(const struct group *group)
 		return;
 	}
 	remember(group);
-	int copy = openat(group->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	if (!dir && copy >= 0)
-		(void)close(copy);
-	if (!dir || !read_entries(group, dir))
+	if (read_entries(group))
+		make_sure(group);
+	else
 		look_for_each(group);
-	if (dir)
-		(void)closedir(dir);
 }
 
 static void look(const char *folder, const struct coop_rows *rows, struct coop_found_memory *memory,
 		 struct coop_found *ret)
 {
-	COOP_AUTO_FD int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	COOP_AUTO_FD int fd = open_folder(AT_FDCWD, folder, 0);
 
 	look_in(&(struct group){rows, fd, 0, rows->count, 0, ret, memory});
 }

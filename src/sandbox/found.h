@@ -3,6 +3,7 @@
 #ifndef COOP_SANDBOX_FOUND_H
 #define COOP_SANDBOX_FOUND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,8 @@ enum coop_found_state { COOP_FOUND_MISSING, COOP_FOUND_PLAIN, COOP_FOUND_LINKED 
 
 struct coop_found {
 	enum coop_found_state state;
+	/* MISSING: the folder where it ends was read and does not have it; else it may be there and not be seen. */
+	bool sure;
 	uint32_t
 		known; /* MISSING: up to the end of the first name that is missing; LINKED: of the link */
 };

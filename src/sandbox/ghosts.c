@@ -24,8 +24,9 @@ struct entry {
 struct coop_ghosts {
 	struct entry *buckets[BUCKETS];
 	size_t count;
-	bool changed;                         /* since the list was written */
-	int list;                             /* fd of the list; -1: none is kept */
+	bool changed; /* since the list was written */
+	int list;     /* fd of the list; -1: none is kept */
+	struct coop_ghost_stock stock;
 	struct coop_ghost_parent parent;      /* open only within a call */
 	int removed[COOP_GHOSTS_REMOVED_MAX]; /* folders that nobody has freed yet */
 	size_t removed_count;
@@ -47,6 +48,7 @@ static struct entry **find(struct coop_ghosts *ghosts, const char *path)
 static void write_list(struct coop_ghosts *ghosts)
 {
 	struct coop_buf text = {0};
+	struct coop_ghost_front front = {0};
 	int r = 0;
 
 	if (!ghosts->changed)
@@ -57,7 +59,7 @@ static void write_list(struct coop_ghosts *ghosts)
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (const struct entry *entry = ghosts->buckets[i]; entry && r == 0;
 		     entry = entry->next)
-			r = coop_ghost_list_add(&text, entry->path, &entry->mark);
+			r = coop_ghost_list_add(&front, &text, entry->path, &entry->mark);
 	}
 	if (r == 0)
 		r = coop_ghost_list_write(ghosts->list, &text);
@@ -83,8 +85,11 @@ struct coop_ghosts *coop_ghosts_new(const char *state)
 		return NULL;
 	ghosts->list = -1;
 	ghosts->parent = COOP_GHOST_PARENT;
+	ghosts->stock = COOP_GHOST_STOCK;
+	ghosts->parent.stock = &ghosts->stock;
 	if (!state)
 		return ghosts;
+	(void)coop_ghost_stock_open(&ghosts->stock, state); /* it only saves time */
 	int n = snprintf(path, sizeof path, "%s/ghosts", state);
 	if (n > 0 && (size_t)n < sizeof path)
 		ghosts->list = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -140,6 +145,7 @@ void coop_ghosts_free(struct coop_ghosts *ghosts)
 	finish(ghosts);
 	if (ghosts->list >= 0)
 		(void)close(ghosts->list);
+	coop_ghost_stock_close(&ghosts->stock);
 	for (size_t i = 0; i < ghosts->removed_count; i++)
 		(void)close(ghosts->removed[i]);
 	free(ghosts);

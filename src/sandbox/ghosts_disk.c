@@ -14,6 +14,7 @@
 #include "base/paths.h"
 
 #define PATH_BYTES 4096
+#define STOCK_NAME "placeholder"
 
 void coop_ghost_parent_close(struct coop_ghost_parent *parent)
 {
@@ -22,6 +23,16 @@ void coop_ghost_parent_close(struct coop_ghost_parent *parent)
 	if (parent->socket >= 0)
 		(void)close(parent->socket);
 	parent->fd = parent->socket = -1;
+}
+
+/* Whether further names of the stock may stand in the folder: root's keeper gives each placeholder to the folder's owner. */
+static bool serves(const struct coop_ghost_stock *stock, int folder)
+{
+	struct stat st;
+
+	return stock && stock->folder >= 0 && fstat(folder, &st) == 0 &&
+	       st.st_dev == stock->mark.dev &&
+	       (geteuid() != 0 || (st.st_uid == stock->uid && st.st_gid == stock->gid));
 }
 
 /* The folder that the path lies in; *ret_name is the rest. An fd, which stays the parent's, or -errno. */
@@ -43,7 +54,10 @@ static int open_parent(struct coop_ghost_parent *parent, const char *path, const
 	parent->size = size;
 	parent->fd =
 		(int)syscall(SYS_openat2, AT_FDCWD, size ? parent->path : "/", &how, sizeof how);
-	return parent->fd < 0 ? -errno : parent->fd;
+	if (parent->fd < 0)
+		return -errno;
+	parent->strange = !serves(parent->stock, parent->fd);
+	return parent->fd;
 }
 
 /* 0, -errno if it cannot be seen, -ESTALE if it is another. */
@@ -189,14 +203,31 @@ static int make_one(int parent, const struct coop_ghost *ghost, const char *name
 	return mkdirat(parent, name, 0755) < 0 ? -errno : open_made(parent, name, S_IFDIR | 0755);
 }
 
+static int link_stock(struct coop_ghost_parent *parent, const char *name,
+		      struct coop_ghost_mark *ret_mark)
+{
+	if (parent->strange)
+		return -EXDEV;
+	if (linkat(parent->stock->folder, STOCK_NAME, parent->fd, name, 0) == 0) {
+		*ret_mark = parent->stock->mark;
+		return 0;
+	}
+	int r = -errno;
+	/* Another mount of the same file system, or no more names. */
+	parent->strange = r != -EEXIST;
+	return r;
+}
+
 /* All sockets of a folder are one with many names: file systems take their time to find and to free an inode. 0; -errno: it did not
  * work, or the name is taken. */
-static int link_socket(const struct coop_ghost_parent *parent, const char *name)
+static int link_socket(const struct coop_ghost_parent *parent, const char *name,
+		       struct coop_ghost_mark *ret_mark)
 {
 	char path[48];
 
 	if (parent->socket < 0)
 		return -ENOENT;
+	*ret_mark = parent->socket_mark;
 	if (linkat(parent->socket, "", parent->fd, name, AT_EMPTY_PATH) == 0)
 		return 0;
 	if (errno != ENOENT && errno != EPERM)
@@ -204,6 +235,32 @@ static int link_socket(const struct coop_ghost_parent *parent, const char *name)
 	/* Kernels before 6.10 let only root link a descriptor, but anybody what /proc shows it as. */
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", parent->socket);
 	return linkat(AT_FDCWD, path, parent->fd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+int coop_ghost_stock_open(struct coop_ghost_stock *stock, const char *folder)
+{
+	COOP_AUTO_FD int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || (unlinkat(fd, STOCK_NAME, 0) < 0 && errno != ENOENT) ||
+	    mknodat(fd, STOCK_NAME, S_IFSOCK | 0444, 0) < 0 ||
+	    fstatat(fd, STOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*stock = (struct coop_ghost_stock){
+		.folder = COOP_TAKE_FD(fd),
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.mark = {.dev = st.st_dev, .ino = st.st_ino, .type = S_IFSOCK}};
+	return 0;
+}
+
+void coop_ghost_stock_close(struct coop_ghost_stock *stock)
+{
+	if (stock->folder < 0)
+		return;
+	(void)unlinkat(stock->folder, STOCK_NAME, 0);
+	(void)close(stock->folder);
+	*stock = COOP_GHOST_STOCK;
 }
 
 /* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. A folder with something in it is one
@@ -247,10 +304,9 @@ int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *g
 
 	if (fd < 0)
 		return fd;
-	if (!ghost->folder && !ghost->content && link_socket(parent, name) == 0) {
-		*ret_mark = parent->socket_mark;
+	if (!ghost->folder && !ghost->content &&
+	    (link_stock(parent, name, ret_mark) == 0 || link_socket(parent, name, ret_mark) == 0))
 		return 0;
-	}
 	COOP_AUTO_FD int own = make_one(fd, ghost, name);
 	int r = own < 0 ? own : identify(fd, own, ret_mark);
 	if (r < 0)
@@ -262,12 +318,22 @@ int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *g
 	return 0;
 }
 
-int coop_ghost_list_add(struct coop_buf *text, const char *path, const struct coop_ghost_mark *mark)
+static bool is_same(const struct coop_ghost_mark *one, const struct coop_ghost_mark *other)
 {
-	char front[96];
-	int size = snprintf(front, sizeof front, "%ju %ju %ju %ju ", (uintmax_t)mark->type,
-			    (uintmax_t)mark->dev, (uintmax_t)mark->ino, (uintmax_t)mark->size);
-	int r = coop_buf_append(text, front, (size_t)size);
+	return one->ino == other->ino && one->dev == other->dev && one->type == other->type &&
+	       one->size == other->size;
+}
+
+int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, const char *path,
+			const struct coop_ghost_mark *mark)
+{
+	if (!front->size || !is_same(&front->mark, mark)) {
+		front->mark = *mark;
+		front->size = (size_t)snprintf(front->text, sizeof front->text, "%ju %ju %ju %ju ",
+					       (uintmax_t)mark->type, (uintmax_t)mark->dev,
+					       (uintmax_t)mark->ino, (uintmax_t)mark->size);
+	}
+	int r = coop_buf_append(text, front->text, front->size);
 
 	return r < 0 ? r : coop_buf_append(text, path, strlen(path) + 1);
 }

@@ -18,9 +18,24 @@ struct coop_ghost_mark {
 	off_t size;  /* of a plain file */
 };
 
+/* A socket that stays: in folders on the same file system placeholders are further names of it. To make and to free an inode costs more
+ * than ten names. */
+struct coop_ghost_stock {
+	int folder; /* where it lies, which nobody else writes to; -1: there is none */
+	uid_t uid;
+	gid_t gid;
+	struct coop_ghost_mark mark;
+};
+#define COOP_GHOST_STOCK ((struct coop_ghost_stock){.folder = -1})
+/* In that folder, in place of what an earlier keeper had there. 0 or -errno: then placeholders are made without it. */
+int coop_ghost_stock_open(struct coop_ghost_stock *stock, const char *folder);
+void coop_ghost_stock_close(struct coop_ghost_stock *stock);
+
 /* The folder that the last one lay in: most lie side by side. Begins as COOP_GHOST_PARENT, must be closed in the end. */
 struct coop_ghost_parent {
+	const struct coop_ghost_stock *stock; /* NULL: none */
 	int fd;
+	bool strange;                       /* the stock does not serve in it */
 	int socket;                         /* one that was made in it, -1: none yet */
 	struct coop_ghost_mark socket_mark; /* of that one */
 	size_t size;                        /* of its path */
@@ -42,8 +57,14 @@ bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 int coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
 		      const struct coop_ghost_mark *mark);
 
+/* The numbers of a mark as text, from one line to the next: most lines have those of the last. Begins with all zeroes. */
+struct coop_ghost_front {
+	struct coop_ghost_mark mark;
+	size_t size; /* 0: none yet */
+	char text[96];
+};
 /* A list is a run of "TYPE DEVICE INODE SIZE /path", numbers, each with its NUL; an empty one ends it. 0 or -errno. */
-int coop_ghost_list_add(struct coop_buf *text, const char *path,
+int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, const char *path,
 			const struct coop_ghost_mark *mark);
 /* Replaces what the file holds; ends the text. */
 int coop_ghost_list_write(int fd, struct coop_buf *text);

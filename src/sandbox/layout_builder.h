@@ -138,6 +138,9 @@ void coop_layout_includes(struct coop_builder *b, const char *file);
  * the way becomes pinned, what is missing there is held by a placeholder. */
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
 			 enum coop_seal_kind kind, struct coop_stand_in missing);
+/* The same for root/name, read-only, where the root is known not to have its first name. */
+void coop_layout_hold(struct coop_builder *b, const char *root, const char *name,
+		      struct coop_stand_in missing);
 
 /* layout_deny.c: deny_read, the keeper's own, sockets. */
 void coop_layout_deny(struct coop_builder *b);

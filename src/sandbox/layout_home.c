@@ -304,13 +304,15 @@ bool coop_layout_is_credential(const char *home, struct coop_found_memory **memo
 	bool exists;
 
 	coop_credentials_look(home, memory, rows);
+	bool at_home = coop_path_below(path, home);
 	for (uint32_t i = 0; i < coop_credentials_count; i++) {
-		if (coop_path_join(home, coop_credentials[i], at) < 0)
+		bool linked = rows[i].state == COOP_FOUND_LINKED;
+		if ((!at_home && !linked) || coop_path_join(home, coop_credentials[i], at) < 0)
 			continue;
 		if (coop_path_below(path, at))
 			return true;
-		if (rows[i].state == COOP_FOUND_LINKED &&
-		    coop_path_resolve(at, real, &exists) == 0 && coop_path_below(path, real))
+		if (linked && coop_path_resolve(at, real, &exists) == 0 &&
+		    coop_path_below(path, real))
 			return true;
 	}
 	return false;

@@ -30,6 +30,21 @@ static void protect_in(struct coop_builder *b, const char *root, const char *nam
 		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, missing);
 }
 
+/* A name of the root itself that was looked for and is not there needs no second look. False: something else decides. */
+static bool hold_in(struct coop_builder *b, const char *root, const char *name,
+		    const struct coop_found *found, struct coop_stand_in missing)
+{
+	char path[COOP_PATH_SIZE];
+	const char *top;
+
+	if (found->state != COOP_FOUND_MISSING || !found->sure ||
+	    found->known != strcspn(name, "/") || coop_path_join(root, name, path) < 0 ||
+	    coop_builder_zone(b, path, &top) != COOP_ZONE_WRITABLE || strcmp(top, root) != 0)
+		return false;
+	coop_layout_hold(b, root, name, missing);
+	return true;
+}
+
 static void protect_row(struct coop_builder *b, const char *root, const struct coop_protected *row,
 			const struct coop_found *found)
 {
@@ -37,7 +52,9 @@ static void protect_row(struct coop_builder *b, const char *root, const struct c
 					.flat = strncmp(row->name, ".git/", 5) != 0,
 					.content = row->content};
 
-	if (row->held || found->state != COOP_FOUND_MISSING)
+	if (!row->held && found->state == COOP_FOUND_MISSING)
+		return;
+	if (!hold_in(b, root, row->name, found, missing))
 		protect_in(b, root, row->name, missing);
 }
 

@@ -121,6 +121,23 @@ static bool step(struct way *way, const char *name)
 	return S_ISDIR(st.st_mode);
 }
 
+void coop_layout_hold(struct coop_builder *b, const char *root, const char *name,
+		      struct coop_stand_in missing)
+{
+	const char *rest = name + strcspn(name, "/");
+	struct way way;
+	char path[COOP_PATH_SIZE];
+
+	if (b->failed || coop_path_join(root, name, path) < 0)
+		return;
+	way.b = b;
+	way.kind = COOP_SEAL_READONLY;
+	way.missing = missing;
+	(void)snprintf(way.rest, sizeof way.rest, "%s", rest + (*rest == '/'));
+	path[strlen(path) - strlen(rest)] = 0;
+	hold_missing(&way, path);
+}
+
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
 			 enum coop_seal_kind kind, struct coop_stand_in missing)
 {

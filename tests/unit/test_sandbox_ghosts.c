@@ -107,6 +107,49 @@ static void test_sockets_share_an_inode(void **state)
 	coop_ghosts_free(ghosts);
 }
 
+/* With a state folder on the same file system one inode serves all folders; in a stranger's it is one of its own, given to him. What
+ * somebody put where that inode's name belongs is no reason to fail. */
+static void test_sockets_share_the_stock(void **state)
+{
+	char other[256], three[300], place[300];
+	struct coop_ghost list[] = {{.path = two}, {.path = three}};
+	struct stat first, second;
+
+	(void)state;
+	(void)snprintf(other, sizeof other, "%s/other", folder);
+	(void)snprintf(three, sizeof three, "%s/.bashrc", other);
+	(void)snprintf(place, sizeof place, "%s/placeholder", folder);
+	assert_int_equal(mkdir(other, 0755), 0);
+	struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+	assert_int_equal(lstat(two, &first), 0);
+	assert_int_equal(lstat(three, &second), 0);
+	assert_int_equal(first.st_ino, second.st_ino);
+	assert_int_equal(first.st_nlink, 3);
+	coop_ghosts_drop(ghosts, list, 2);
+	assert_int_equal(kind_of(two) | kind_of(three), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(other, 61234, 61234), 0);
+		assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+		assert_int_equal(lstat(three, &second), 0);
+		assert_int_equal(second.st_uid, 61234);
+		assert_int_equal(lstat(two, &first), 0);
+		assert_int_equal(first.st_uid, 0);
+		coop_ghosts_drop(ghosts, list, 2);
+	}
+	coop_ghosts_free(ghosts);
+	assert_int_equal(kind_of(place), 0);
+
+	assert_int_equal(mkdir(place, 0755), 0);
+	ghosts = coop_ghosts_new(folder);
+	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+	assert_int_equal(kind_of(three), S_IFSOCK);
+	coop_ghosts_free(ghosts);
+	assert_int_equal(kind_of(two) | kind_of(three), 0);
+	assert_int_equal(kind_of(place), S_IFDIR);
+}
+
 static void test_what_others_made_stays(void **state)
 {
 	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
@@ -302,6 +345,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_made_and_removed, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_shared, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_sockets_share_an_inode, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_sockets_share_the_stock, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_what_others_made_stays, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_removed_meanwhile, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_links_are_not_followed, begin, folder_remove),
