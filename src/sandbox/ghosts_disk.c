@@ -152,6 +152,13 @@ static int put_name(int parent, const char *from, const char *name)
 	return r;
 }
 
+static int create(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* Nobody outside must see it half written. An fd of it, or -errno. */
 static int make_plain(int parent, const char *name, const char *content)
 {
@@ -161,11 +168,12 @@ static int make_plain(int parent, const char *name, const char *content)
 
 	if (n < 0 || (size_t)n >= sizeof other)
 		return -ENAMETOOLONG;
+	if (!size)
+		return create(parent, name);
 	(void)unlinkat(parent, other, 0);
-	COOP_AUTO_FD int fd =
-		openat(parent, other, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
+	COOP_AUTO_FD int fd = create(parent, other);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (write(fd, content, size) != (ssize_t)size) {
 		(void)unlinkat(parent, other, 0);
 		return -ENOSPC;

@@ -10,12 +10,16 @@
 
 #define GITFILE_MAX 4200
 #define DEPTH_MAX 8
-#define FOLDERS_MAX 2048u
+/* So many work trees and modules can be worked in, which costs each of them names that are held. */
+#define FOLDERS_MAX 128u
+#define LOOKED_MAX 2048u
 
 struct search {
 	struct coop_builder *b;
 	const char *root;
-	size_t budget; /* folders that may still be looked at */
+	size_t budget; /* folders that may still be worked in */
+	size_t looked;
+	bool whole; /* nothing can be written where it looks: only what settings include matters */
 };
 
 static void seal_nested(struct search *search, const char *folder, int depth);
@@ -74,17 +78,22 @@ static void seal_ways(const struct search *search, const char *folder)
 	seal_part(search, folder, "config.worktree", an_empty_file);
 }
 
-static void seal_settings(const struct search *search, const char *folder)
+static void seal_included(const struct search *search, const char *folder)
 {
 	static const char *const files[] = {"config", "config.worktree"};
 	char path[COOP_PATH_SIZE];
 
-	seal_part(search, folder, "hooks", a_folder);
-	seal_part(search, folder, "config", a_socket);
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		if (coop_path_join(folder, files[i], path) == 0)
 			coop_layout_includes(search->b, path);
 	}
+}
+
+static void seal_settings(const struct search *search, const char *folder)
+{
+	seal_part(search, folder, "hooks", a_folder);
+	seal_part(search, folder, "config", a_socket);
+	seal_included(search, folder);
 }
 
 /* Where `commondir` says that hooks and settings are. A placeholder says nothing. */
@@ -115,42 +124,107 @@ static void seal_repository(struct search *search, const char *folder, int depth
 	}
 }
 
-static bool is_repository(const char *folder)
+static bool there(const struct coop_builder *b, const char *folder, const char *name)
 {
 	char path[COOP_PATH_SIZE];
 	struct stat st;
 
-	return coop_path_join(folder, "HEAD", path) == 0 && lstat(path, &st) == 0;
+	return coop_path_join(folder, name, path) == 0 && coop_builder_look(b, path, &st) == 0;
 }
 
+static bool is_repository(const struct coop_builder *b, const char *folder)
+{
+	return there(b, folder, "HEAD");
+}
+
+/* As git makes them. Nobody works in what is only the beginning of one, but somebody could complete it. */
+static bool is_complete(const struct coop_builder *b, const char *folder, bool worktree)
+{
+	return worktree ? there(b, folder, "commondir")
+			: there(b, folder, "config") && there(b, folder, "objects") &&
+				  there(b, folder, "refs");
+}
+
+/* All of a folder that is there: that takes one mount, and no names are held. */
+static void seal_whole(const struct search *search, const char *folder)
+{
+	coop_layout_seal_in(search->b, coop_path_below(folder, search->root) ? search->root : "/",
+			    folder, COOP_SEAL_READONLY, a_folder);
+}
+
+static bool may_be_folder(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+	       (entry->d_type == DT_DIR || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN);
+}
+
+static bool has_too_many(const struct search *search, DIR *dir)
+{
+	size_t count = 0;
+
+	for (const struct dirent *entry; count <= search->budget && (entry = readdir(dir));)
+		count += may_be_folder(entry);
+	rewinddir(dir);
+	return count > search->budget;
+}
+
+static void seal_all_in(struct search *search, const char *folder, bool worktrees, int depth);
+
 /* Names of modules may have slashes: a folder that is no repository may hold some. */
-static void seal_all_in(struct search *search, const char *folder, bool worktrees, int depth)
+static void seal_one(struct search *search, const char *path, bool worktree, int depth)
+{
+	if (!worktree && !is_repository(search->b, path)) {
+		seal_all_in(search, path, false, depth + 1);
+	} else if (search->whole) {
+		seal_included(search, path);
+		seal_nested(search, path, depth + 1);
+	} else if (!is_complete(search->b, path, worktree)) {
+		seal_whole(search, path);
+	} else if (worktree) {
+		seal_ways(search, path);
+		seal_included(search, path);
+	} else {
+		seal_repository(search, path, depth + 1);
+	}
+}
+
+static void seal_each(struct search *search, const char *folder, DIR *dir, bool worktrees,
+		      int depth)
 {
 	struct coop_builder *b = search->b;
 	char path[COOP_PATH_SIZE];
-	DIR *dir = depth < DEPTH_MAX ? opendir(folder) : NULL;
+
+	for (const struct dirent *entry; !b->failed && (entry = readdir(dir));) {
+		if (!may_be_folder(entry) || coop_path_join(folder, entry->d_name, path) < 0)
+			continue;
+		if (search->looked++ == LOOKED_MAX) {
+			coop_builder_fail(
+				b, coop_err_set(b->err, COOP_TOO_LARGE,
+						"more than %u repositories are kept in %.300s",
+						LOOKED_MAX, folder));
+			return;
+		}
+		if (!search->whole && search->budget == 0)
+			return; /* it has come since they were counted */
+		search->budget -= !search->whole;
+		seal_one(search, path, worktrees, depth);
+	}
+}
+
+/* Where there are too many, or they lie too deep, nothing can be changed at all. */
+static void seal_all_in(struct search *search, const char *folder, bool worktrees, int depth)
+{
+	DIR *dir = depth <= DEPTH_MAX ? opendir(folder) : NULL;
+	bool outer = search->whole;
 
 	if (!dir)
 		return;
-	for (const struct dirent *entry; !b->failed && (entry = readdir(dir));) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-		    (entry->d_type != DT_DIR && entry->d_type != DT_LNK &&
-		     entry->d_type != DT_UNKNOWN) ||
-		    coop_path_join(folder, entry->d_name, path) < 0)
-			continue;
-		if (search->budget == 0) {
-			coop_builder_note(b, "too many repositories in %.80s", folder);
-			break;
-		}
-		search->budget--;
-		if (worktrees) {
-			seal_ways(search, path);
-		} else if (is_repository(path)) {
-			seal_repository(search, path, depth + 1);
-		} else {
-			seal_all_in(search, path, false, depth + 1);
-		}
+	if (!outer && (depth == DEPTH_MAX || has_too_many(search, dir))) {
+		seal_whole(search, folder);
+		search->whole = true;
 	}
+	seal_each(search, folder, dir, worktrees, depth);
+	search->whole = outer;
 	(void)closedir(dir);
 }
 
@@ -170,14 +244,6 @@ static void seal_nested(struct search *search, const char *folder, int depth)
 		seal_all_in(search, path, false, depth);
 }
 
-static bool there(const struct coop_builder *b, const char *folder, const char *name)
-{
-	char path[COOP_PATH_SIZE];
-	struct stat st;
-
-	return coop_path_join(folder, name, path) == 0 && coop_builder_look(b, path, &st) == 0;
-}
-
 /* The folder itself is a repository without a `.git`, or could be made one: git takes any folder for one that has HEAD, objects and
  * refs, the latter two perhaps where `commondir` says, and runs what its settings name. Nothing but one of those needs to be missing for
  * good. HEAD will not do: while a file of that name stands there git takes the word for ambiguous and refuses `git diff HEAD`. Of the
@@ -190,7 +256,7 @@ static void seal_bare(struct search *search, const char *root)
 	if (coop_builder_zone(b, root, NULL) != COOP_ZONE_WRITABLE)
 		return;
 	bool refs = there(b, root, "refs");
-	if (refs && there(b, root, "objects") && is_repository(root)) {
+	if (refs && there(b, root, "objects") && is_repository(b, root)) {
 		seal_repository(search, root, 0);
 		return;
 	}

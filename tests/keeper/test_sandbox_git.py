@@ -52,20 +52,46 @@ class GitTest(BothKeepersCase):
         procs.wait_until(lambda: not (self.ws / ".git/commondir").exists(), "no commondir")
         self.assertFalse((self.ws / ".git/config.worktree").exists())
 
-    def planted(self, count, settings=""):
+    def planted(self, count, settings="", parts=("objects", "refs")):
         """A repository with so many modules, as a command could leave it."""
         for i in range(count):
             module = self.ws / f".git/modules/m{i}"
             module.mkdir(parents=True)
             (module / "HEAD").touch()
             (module / "config").write_text(settings)
+            for part in parts:
+                (module / part).mkdir()
         self.give_all()
 
-    def test_b109_more_modules_than_can_be_held(self):
+    def test_b109_more_modules_than_can_be_worked_in(self):
+        """All of them are read-only then, but for what their settings include nothing is held for each: nobody else waits for what was
+        planted."""
+        (self.ws / "real").mkdir()
+        self.planted(200, "[include]\n\tpath = ../../../real/x\n")
+        process = self.client.call("spawn", argv=["sleep", "300"], cwd=str(self.ws), sandbox={"workspace": str(self.ws)})["process"]["id"]
+        self.assertLess(self.client.call("info")["sandbox"]["ghosts"], 40)
+        script = """
+            for f in modules/m7/config modules/m7/commondir modules/m7/hooks modules/new; do
+                echo x 2>/dev/null >.git/$f && echo wrote $f; done
+            mv .git/modules .git/m 2>/dev/null && echo moved; rm -rf .git/modules/m9 2>/dev/null && echo removed
+            echo x 2>/dev/null >real/x && echo wrote real/x; echo x >.git/index && echo end"""
+        self.assertEqual(self.says(script), "end")
+        self.client.call("kill", id=process)
+
+    def test_b109_modules_that_were_only_begun(self):
+        """Nobody can complete them, and nothing is held in them."""
+        self.planted(20, parts=())
+        process = self.client.call("spawn", argv=["sleep", "300"], cwd=str(self.ws), sandbox={"workspace": str(self.ws)})["process"]["id"]
+        self.assertLess(self.client.call("info")["sandbox"]["ghosts"], 40)
+        self.assertEqual(self.says("mkdir .git/modules/m7/objects 2>/dev/null && echo made; mkdir .git/modules/new && echo end"), "end")
+        self.client.call("kill", id=process)
+
+    def test_b109_more_modules_than_can_be_looked_at(self):
         """They are refused as soon as they are too many: nobody else waits while all that was planted is looked through."""
-        self.planted(1100)
+        self.planted(2100, parts=())
         error = self.refusal(sandbox={"workspace": str(self.ws)})
-        self.assertEqual((error.code, error.message), ("too_large", "the sandbox would need more than 2048 placeholders"))
+        self.assertEqual(error.code, "too_large")
+        self.assertIn("more than 2048 repositories are kept in ", error.message)
 
     def test_b109_more_includes_than_can_be_looked_through(self):
         """The bound is for all modules together."""

@@ -173,15 +173,20 @@ static const char *content_of(const struct coop_layout *layout, const char *name
 	return "none";
 }
 
-/* Modules, also those whose names have slashes, and modules of modules. What is no repository gets nothing. */
+/* Modules, also those whose names have slashes, and modules of modules. What is no repository gets nothing, and the beginning of one is
+ * read-only as a whole. */
 static void test_modules(void **state)
 {
 	static const char *const folders[] = {"/super",
 					      "/super/.git",
 					      "/super/.git/modules",
 					      "/super/.git/modules/a",
+					      "/super/.git/modules/a/objects",
+					      "/super/.git/modules/a/refs",
 					      "/super/.git/modules/a/modules",
 					      "/super/.git/modules/a/modules/in",
+					      "/super/.git/modules/a/modules/in/objects",
+					      "/super/.git/modules/a/modules/in/refs",
 					      "/super/.git/modules/lib",
 					      "/super/.git/modules/lib/b"};
 	struct setting s;
@@ -194,6 +199,7 @@ static void test_modules(void **state)
 	make_file("/super/.git/modules/a/HEAD", "");
 	make_file("/super/.git/modules/a/config", "");
 	make_file("/super/.git/modules/a/modules/in/HEAD", "");
+	make_file("/super/.git/modules/a/modules/in/config", "");
 	make_file("/super/.git/modules/lib/b/HEAD", "");
 	begin(&s);
 	grant(&s, at(&s, "/super"));
@@ -201,7 +207,8 @@ static void test_modules(void **state)
 	assert_true(has(&layout, "READONLY @/super/.git/modules/a/config"));
 	assert_true(has(&layout, "READONLY @/super/.git/modules/a/hooks ?"));
 	assert_true(has(&layout, "READONLY @/super/.git/modules/a/modules/in/commondir ?"));
-	assert_true(has(&layout, "READONLY @/super/.git/modules/lib/b/config.worktree ?"));
+	assert_true(has(&layout, "READONLY @/super/.git/modules/lib/b"));
+	assert_string_equal(content_of(&layout, "/super/.git/modules/lib/b/commondir"), "none");
 	assert_true(has(&layout, "PIN @/super/.git/modules/lib"));
 	assert_string_equal(content_of(&layout, "/super/.git/modules/lib/commondir"), "none");
 	assert_string_equal(content_of(&layout, "/super/.git/commondir"), ".\n");
