@@ -151,8 +151,11 @@ void coop_builder_seal(struct coop_builder *b, const char *path, enum coop_seal_
 						  SEALS_MAX));
 		return;
 	}
-	struct coop_seal seal = {
-		.path = coop_mem_strdup(path), .kind = kind, .flags = flags, .shallow = b->shallow};
+	struct coop_seal seal = {.path = coop_mem_strdup(path),
+				 .kind = kind,
+				 .flags = flags,
+				 .shallow = b->shallow,
+				 .firm = b->firm};
 	if (!seal.path || coop_buf_append(&b->seals, &seal, sizeof seal) < 0) {
 		free(seal.path);
 		coop_builder_no_memory(b);

@@ -39,6 +39,7 @@ struct coop_seal {
 	enum coop_seal_kind kind;
 	uint32_t flags; /* enum coop_plan_op_flag */
 	bool shallow;   /* hard links of what lies in it are not looked for */
+	bool firm;      /* nobody writes there, without mounts neither */
 };
 
 /* What stands on disk for a name that is missing. A socket reads as an empty file inside; of all zeroes it is one for a name at the end,
@@ -57,7 +58,8 @@ struct coop_builder {
 	struct coop_err *err;
 	int failed;
 	bool degraded; /* no mounts: only rules */
-	bool shallow;  /* for the seals that follow */
+	bool shallow;  /* for the seals that follow, as in them */
+	bool firm;     /* the same */
 	bool home_later; /* the home lies in a writable root or in a /tmp that is shared, which come first */
 	struct coop_buf zones; /* struct coop_zone_entry */
 	struct coop_buf seals; /* struct coop_seal */

@@ -119,9 +119,11 @@ static void protect_aliases(struct coop_builder *b)
 		const struct coop_seal *list = (const void *)coop_buf_front(&b->seals);
 		/* The list may move when it grows. */
 		(void)snprintf(path, sizeof path, "%s", list[i].path);
+		b->firm = list[i].firm;
 		if (list[i].kind == COOP_SEAL_READONLY && !(list[i].flags & COOP_OP_OPTIONAL))
 			coop_layout_aliases(b, path, protect_alias, b);
 	}
+	b->firm = false;
 }
 
 void coop_layout_protect(struct coop_builder *b)
@@ -136,9 +138,12 @@ void coop_layout_protect(struct coop_builder *b)
 	}
 	for (char *const *p = policy->deny_write; p && *p; p++)
 		protect_absolute(b, *p);
-	/* Every link on the way counts, also those that lead through a writable folder and out of it. */
+	/* Every link on the way counts, also those that lead through a writable folder and out of it. What says how
+	 * commands are confined is held without mounts, too. */
+	b->firm = true;
 	for (const char *const *p = b->input->sealed; p && *p; p++)
 		coop_layout_seal_in(b, "/", *p, COOP_SEAL_READONLY,
 				    (struct coop_stand_in){.content = ""});
+	b->firm = false;
 	protect_aliases(b);
 }

@@ -1,5 +1,6 @@
 /* Landlock: behind the mounts everything may be read and the writable places be written; without mounts the rules are all there is. */
 #include <dirent.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sandbox/layout_builder.h"
@@ -40,7 +41,8 @@ static bool brought_into(const struct coop_builder *b, const char *sealed, const
 }
 
 /* What stands in the way of a rule for all below path. */
-static bool leads_to_denied(const struct coop_builder *b, const char *path, bool *ret_denied)
+static bool leads_to_denied(const struct coop_builder *b, const char *path,
+			    enum coop_plan_access access, bool *ret_denied)
 {
 	const struct coop_seal *list = (const void *)coop_buf_front(&b->seals);
 	size_t count = coop_buf_size(&b->seals) / sizeof *list;
@@ -48,9 +50,12 @@ static bool leads_to_denied(const struct coop_builder *b, const char *path, bool
 
 	*ret_denied = false;
 	for (size_t i = 0; i < count; i++) {
-		if (list[i].kind != COOP_SEAL_COVER || brought_into(b, list[i].path, path))
+		bool firm = access == COOP_ACCESS_WRITE && list[i].firm;
+		if ((list[i].kind != COOP_SEAL_COVER && !firm) ||
+		    brought_into(b, list[i].path, path))
 			continue;
-		if (coop_path_below(path, list[i].path))
+		/* What is pinned is a link, or a folder on the way. */
+		if (list[i].kind != COOP_SEAL_PIN && coop_path_below(path, list[i].path))
 			*ret_denied = true;
 		leads |= coop_path_below(list[i].path, path);
 	}
@@ -80,9 +85,13 @@ static void allow_beside(struct coop_builder *b, const char *folder, enum coop_p
 static void allow(struct coop_builder *b, const char *path, enum coop_plan_access access,
 		  size_t *budget)
 {
-	bool denied;
+	bool denied, unread;
 
-	if (leads_to_denied(b, path, &denied) && !denied) {
+	if (leads_to_denied(b, path, access, &denied) && !denied) {
+		/* What is only not to be written can be read as ever. */
+		if (access == COOP_ACCESS_WRITE &&
+		    !leads_to_denied(b, path, COOP_ACCESS_READ, &unread) && !unread)
+			coop_builder_rule(b, COOP_ACCESS_READ, path);
 		allow_beside(b, path, access, budget);
 	} else if (!denied && *budget) {
 		(*budget)--;
@@ -90,15 +99,22 @@ static void allow(struct coop_builder *b, const char *path, enum coop_plan_acces
 	}
 }
 
+/* What holds on no host without mounts comes first, then what else there was to say. */
+static void tell_degraded(struct coop_builder *b)
+{
+	static const char *const beside = "beside denied ones what is made later cannot be read";
+	char *note = b->out->note, more[sizeof b->out->note];
+	bool denied, leads = leads_to_denied(b, "/", COOP_ACCESS_READ, &denied);
+
+	(void)snprintf(more, sizeof more, "%s", *note ? note : leads ? beside : "");
+	(void)snprintf(note, sizeof b->out->note,
+		       "landlock only: protected paths can be written%s%.*s", *more ? "; " : "",
+		       (int)sizeof more / 2 + 30, more);
+}
+
 static void add_degraded(struct coop_builder *b, size_t *budget)
 {
-	bool denied;
-
-	if (leads_to_denied(b, "/", &denied))
-		coop_builder_note(b, "landlock only: protected paths can be written; beside denied "
-				     "ones what is made later cannot be read");
-	else
-		coop_builder_note(b, "landlock only: protected paths can be written");
+	tell_degraded(b);
 	allow(b, "/", COOP_ACCESS_READ, budget);
 	/* A rule for the root says nothing of devices and processes. */
 	coop_builder_rule(b, COOP_ACCESS_DEVICES, "/dev");
@@ -112,8 +128,6 @@ void coop_layout_rules(struct coop_builder *b)
 
 	if (b->failed)
 		return;
-	if (b->degraded)
-		add_degraded(b, &budget);
 	for (size_t i = 0; i < count; i++) {
 		bool hidden = b->degraded && b->input->emptied &&
 			      coop_path_below(list[i].path, b->input->emptied);
@@ -126,6 +140,9 @@ void coop_layout_rules(struct coop_builder *b)
 		else
 			coop_builder_rule(b, COOP_ACCESS_WRITE, list[i].path);
 	}
+	/* Behind the command's own: whoever makes thousands of names beside something denied must not use up what that needs. */
+	if (b->degraded)
+		add_degraded(b, &budget);
 	if (!b->degraded && b->home_later)
 		add_home(b);
 	/* The one in the base is of the private one. */

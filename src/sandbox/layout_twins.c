@@ -25,6 +25,7 @@ struct twin {
 	nlink_t names, known;
 	enum coop_seal_kind kind;
 	bool credential;      /* a name of it elsewhere is told, and no reason to refuse anything */
+	bool firm;            /* as the seal */
 	uint64_t path;        /* hash of the name: what is sealed twice is one name */
 	char name[NAME_SIZE]; /* one of them, perhaps cut, for people */
 };
@@ -35,6 +36,7 @@ struct twins {
 	size_t budget;
 	bool complete;
 	bool credentials;               /* what is collected now are */
+	bool firm;                      /* what is collected now is */
 	bool by_inode;                  /* folders tell the inode of a file as lstat does */
 	uint8_t inodes[INODE_BITS / 8]; /* which are worth a look; by their last bits */
 };
@@ -127,6 +129,7 @@ static void collect(struct twins *twins, const char *root, const char *path, con
 			    .known = coop_builder_zone(twins->b, path, NULL) != COOP_ZONE_WRITABLE,
 			    .kind = kind,
 			    .credential = twins->credentials,
+			    .firm = twins->firm,
 			    .path = hash(path)};
 
 	(void)root;
@@ -170,13 +173,27 @@ static void find(struct twins *twins, const char *root, const char *path, const 
 	if (!twin)
 		return;
 	twin->known++;
-	if (coop_builder_sealed(twins->b, path, twin->kind))
+	if (coop_builder_sealed(twins->b, path, twin->kind) &&
+	    !(twins->b->degraded && twin->kind == COOP_SEAL_READONLY))
 		return;
+	twins->b->firm = twin->firm;
 	/* A home inside the root has a layer of its own, in which writing does no harm. */
 	if (coop_builder_zone(twins->b, path, &root) == COOP_ZONE_WRITABLE)
 		coop_layout_seal_in(twins->b, root, path, twin->kind, (struct coop_stand_in){0});
 	else if (twin->kind == COOP_SEAL_COVER)
 		coop_builder_seal(twins->b, path, COOP_SEAL_COVER, COOP_OP_OPTIONAL);
+	twins->b->firm = false;
+}
+
+/* The keeper's own, and the folders of all agents: nobody but the user himself could have made other names of that, and
+ * without mounts they are sealed for every process. */
+static bool keepers(const struct coop_builder *b, const char *path)
+{
+	bool is = b->input->emptied && !strcmp(path, b->input->emptied);
+
+	for (const char *const *p = b->input->hidden; p && *p; p++)
+		is |= !strcmp(path, *p);
+	return is;
 }
 
 /* Seals grow while they are looked at: those that were there at the start count. */
@@ -191,10 +208,15 @@ static void collect_sealed(struct twins *twins)
 			&((const struct coop_seal *)(const void *)coop_buf_front(seals))[i];
 		if (seal->kind == COOP_SEAL_PIN || coop_builder_missing(twins->b, seal->path))
 			continue;
+		/* Without mounts what is only protected can be written anyway. */
+		if (twins->b->degraded && ((seal->kind == COOP_SEAL_READONLY && !seal->firm) ||
+					   keepers(twins->b, seal->path)))
+			continue;
 		size_t most = left < SEALED_ENTRIES_MAX ? left : SEALED_ENTRIES_MAX;
 		twins->budget = most;
 		twins->complete = true;
 		twins->credentials = seal->shallow;
+		twins->firm = seal->firm;
 		walk(twins, NULL, seal->path, seal->kind, collect, seal->shallow ? DEPTH_MAX : 0);
 		left -= most - twins->budget;
 		if (!twins->complete && !seal->shallow && (!left || seal->kind == COOP_SEAL_COVER))
@@ -204,7 +226,7 @@ static void collect_sealed(struct twins *twins)
 	}
 }
 
-/* Credentials that the home's layer has not, or that lie in a hidden home: files, and those that lie in a folder itself. */
+/* Credentials that the home's layer has not, that lie in a hidden home, or that Landlock alone hides: files, and those that lie in a folder itself. */
 static void collect_masked(struct twins *twins)
 {
 	const struct coop_builder *b = twins->b;
@@ -213,10 +235,11 @@ static void collect_masked(struct twins *twins)
 	if (!b->looked)
 		return;
 	enum coop_zone zone = coop_builder_zone(b, b->input->home, NULL);
-	if (zone != COOP_ZONE_LAYER && zone != COOP_ZONE_PRIVATE)
+	if (zone != COOP_ZONE_LAYER && zone != COOP_ZONE_PRIVATE && !b->degraded)
 		return;
 	twins->budget = MASKED_ENTRIES_MAX;
 	twins->credentials = true;
+	twins->firm = false;
 	for (uint32_t i = 0; i < coop_credentials_count; i++) {
 		if (b->credentials[i].state == COOP_FOUND_PLAIN &&
 		    coop_path_join(b->input->home, coop_credentials[i], path) == 0)
@@ -283,7 +306,7 @@ void coop_layout_twins(struct coop_builder *b)
 	struct twins twins = {.b = b};
 	size_t count;
 
-	if (b->failed || b->degraded)
+	if (b->failed)
 		return;
 	collect_sealed(&twins);
 	collect_masked(&twins);

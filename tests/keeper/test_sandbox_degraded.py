@@ -101,6 +101,26 @@ class NoMountsTest(BothKeepersCase):
         record, _, _ = self.inside("true", self.tolerant())
         self.assertNotIn("deny_write", record["sandbox"]["protections"]["files"]["reason"])
 
+    def test_s100_hard_links(self):
+        """Other names of what is denied, and of credentials, are not to be read either."""
+        secret, key = self.base / "secret", self.home / ".ssh" / "id"
+        key.parent.mkdir()
+        for path in (secret, key):
+            path.write_text("hidden\n")
+            path.chmod(0o644)
+            self.give(path)
+        self.give(key.parent)
+        below = self.folder("ws/below")
+        os.link(secret, below / "twin")
+        os.link(key, below / "key")
+        (below / "other").write_text("seen\n")
+        sandbox = self.tolerant(deny_read=[str(secret)])
+        record, text, _ = self.inside(f"cat {secret} below/twin below/other; echo x >>below/twin", sandbox)
+        self.assertEqual((text, secret.read_text()), ("seen\n", "hidden\n"))
+        if self.user:  # whose home it is
+            self.assertEqual(self.says("cat below/key below/other", sandbox), "seen")
+        self.assertIn("landlock only: protected paths", record["sandbox"]["protections"]["files"]["reason"])
+
 
 class NoMountsOfRootTest(NoMountsTest):
     """Its commands are somebody else, who may write where the folder lets him."""
