@@ -1,42 +1,22 @@
 """Output that nobody loses (R-064): the socket that started a process, or that asks for it, holds the process back."""
 
-import hashlib
 import threading
 import unittest
 
 from lib import procs
+from lib.flood import FLOOD, MIB, SIZE, digest, expected
 from lib.gateway import GatewayCase
 from lib.http_client import Ended
 from lib.place import moment
 from lib.procs import wait_until
-from lib.sdk_case import SdkCase
-from lib.sdk_old_rust import OldRust, Rust
 from lib.websocket import Closed, Refused
 
-MIB = 1 << 20
 HOUR = 3600 * 1000
-SIZE = 64 * MIB
-# Numbered lines: what is lost, doubled or in the wrong place shows.
-FLOOD = f"seq 1 100000000 | head -c {SIZE}"
 FAR = 10**9
-
-
-def expected(size=SIZE):
-    """The digest of what the program prints."""
-    digest, number, done = hashlib.sha256(), 1, 0
-    while done < size:
-        block = "".join(f"{i}\n" for i in range(number, number + 100000)).encode()[: size - done]
-        digest.update(block)
-        number, done = number + 100000, done + len(block)
-    return digest.hexdigest()
 
 
 def flood(size=SIZE):
     return "".join(f"{i}\n" for i in range(1, size // 7)).encode()[:size]
-
-
-def digest(data):
-    return hashlib.sha256(data).hexdigest()
 
 
 class LosslessCase(GatewayCase):
@@ -282,28 +262,6 @@ class DeathTest(LosslessCase):
             return self.attach(pid, FAR)
         except (OSError, Closed, Refused, Ended):
             return None
-
-
-class SdkTest(SdkCase):
-    """The imitated clients, which know nothing of gaps."""
-
-    def test_r064_run_returns_all(self):
-        size = 16 * MIB
-
-        def check(sandbox):
-            result = sandbox.commands.run(f"seq 1 100000000 | head -c {size}")
-            text = result["stdout"].encode()
-            self.assertEqual((len(text), digest(text), result.get("error")), (size, expected(size), None))
-
-        self.each(check)
-
-    def test_r064_rust_clients_too(self):
-        size = 16 * MIB
-        for client in (OldRust(self.gateway.url, self.gateway.token), Rust(self.gateway.url, self.gateway.token)):
-            with self.subTest(client=type(client).__name__):
-                self.addCleanup(client.close)
-                code, out, _, error = client.start("sh", ["-c", f"seq 1 100000000 | head -c {size}"]).wait()
-                self.assertEqual((code, len(out), digest(bytes(out)), error), (0, size, expected(size), None))
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class RustSocket:
         self.client, self.ws = client, ws
         self.pid = None
         self.pending = []
-        self.bytes = {"stdout": b"", "stderr": b"", "pty": b""}
+        self.bytes = {name: bytearray() for name in ("stdout", "stderr", "pty")}
         self.next_cursor = 0
         self.frames = 0
 
@@ -169,7 +169,7 @@ class RustSocket:
                 self.ws.drop()
                 if not whole(frame.get("exit_code")):
                     raise RustError("Sandbox", f"reads as success: {frame}")
-                return frame["exit_code"], self.bytes["stdout"] + self.bytes["pty"], self.bytes["stderr"], frame["error"]
+                return frame["exit_code"], bytes(self.bytes["stdout"] + self.bytes["pty"]), bytes(self.bytes["stderr"]), frame["error"]
 
     def next_frame(self):
         frame = self.read_frame()

@@ -147,7 +147,7 @@ class Handle:
         self.http, self.pid, self.socket, self.timeout = http, pid, socket, timeout
         self.events = frames if attached else Pumped(frames)
         self.attached = attached
-        self.stdout = self.stderr = ""
+        self.texts = {"stdout": [], "stderr": []}
         self.next_cursor = 0
         self.result = None
         self.reconnects = 0
@@ -183,15 +183,12 @@ class Handle:
         if kind == "exit":
             if not whole(frame.get("exit_code")):
                 raise Misread(f"reads as success: {frame}")
-            self.result = {"exit_code": frame["exit_code"], "error": frame.get("error"), "stdout": self.stdout,
-                           "stderr": self.stderr}
+            self.result = {"exit_code": frame["exit_code"], "error": frame.get("error"),
+                           **{name: "".join(pieces) for name, pieces in self.texts.items()}}
             return
         raw = base64.b64decode(frame["data"], validate=True)
         text = raw.decode("utf-8", "replace")
-        if kind == "stderr":
-            self.stderr += text
-        else:
-            self.stdout += text
+        self.texts["stderr" if kind == "stderr" else "stdout"].append(text)
         if callbacks[kind]:
             callbacks[kind](raw if kind == "pty" else text)
 
