@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 
 from lib.gateway import GatewayCase
 from lib.procs import wait_until
@@ -64,6 +65,47 @@ class AckTest(GatewayCase):
         socket.until_exit()
         self.assertEqual([message["type"] for message in socket.others], ["stdin_ack", "close_stdin_ack"])
         self.assertEqual(socket.output().split()[0].decode(), hashlib.sha256(data).hexdigest())
+
+    def test_r019_what_is_sent_ahead_waits(self):
+        """64 MiB without waiting for one acknowledgement, to a program that begins to read when all has been sent: clients that
+        give up after a second without progress must get rid of it."""
+        socket = self.waits_for("go")
+        wanted = self.send_ahead(socket)
+        (self.gateway.place.work / "go").touch()
+        socket.until_exit()
+        self.assertEqual([message["type"] for message in socket.others], ["stdin_ack"] * 64 + ["close_stdin_ack"])
+        self.assertEqual(socket.output().split()[0].decode(), wanted)
+
+    def waits_for(self, name):
+        """A program that reads once the file is there."""
+        return self.sh(f"until [ -e {name} ]; do sleep 0.05; done; sha256sum", stdin=True)
+
+    @staticmethod
+    def send_ahead(socket):
+        """64 MiB, and their digest."""
+        digest = hashlib.sha256()
+        for _ in range(64):
+            piece = os.urandom(1 << 20)
+            digest.update(piece)
+            socket.stdin(piece)
+        socket.send(type="close_stdin")
+        return digest.hexdigest()
+
+    def test_r019_who_sends_ahead_on_many_sockets_waits(self):
+        """What two have sent ahead is as much as the gateway takes for one agent; the third is held up, and nothing gets lost."""
+        sockets = [self.waits_for("all") for _ in range(3)]
+        wanted = [self.send_ahead(socket) for socket in sockets[:2]]
+        third = threading.Thread(target=lambda: wanted.append(self.send_ahead(sockets[2])))
+        third.start()
+        try:
+            third.join(1)
+            self.assertTrue(third.is_alive())
+        finally:
+            (self.gateway.place.work / "all").touch()
+            third.join()
+        for socket, digest in zip(sockets, wanted, strict=True):
+            socket.until_exit()
+            self.assertEqual(socket.output().split()[0].decode(), digest)
 
     def test_r019_child_that_does_not_read(self):
         """Acks stop, output goes on, and it can be killed: what was sent ahead holds nothing up."""

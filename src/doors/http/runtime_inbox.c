@@ -68,6 +68,20 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
+/* So much of its input waits no more. */
+static void less(struct coop_inbox *inbox, size_t bytes)
+{
+	inbox->bytes -= bytes;
+	coop_user_input_less(inbox->user, bytes);
+}
+
+/* The process has got so much more of it. */
+static void took(struct coop_inbox *inbox, struct item *item, size_t bytes)
+{
+	item->done += bytes;
+	less(inbox, bytes);
+}
+
 static void pop(struct coop_inbox *inbox)
 {
 	struct item *item = inbox->first;
@@ -75,7 +89,7 @@ static void pop(struct coop_inbox *inbox)
 	inbox->first = item->next;
 	if (!inbox->first)
 		inbox->last = &inbox->first;
-	inbox->bytes -= item->size;
+	less(inbox, item->size - item->done);
 	inbox->count--;
 	free(item);
 }
@@ -156,7 +170,7 @@ static void explain(struct coop_inbox *inbox, struct item *item, const struct co
 	json_int_t written = partly(error);
 
 	if (written >= 0) {
-		item->done += (size_t)written;
+		took(inbox, item, (size_t)written);
 		acknowledge(inbox, "stdin_ack", item, NULL);
 		return;
 	}
@@ -209,7 +223,7 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	inbox->call = NULL;
 	if (status == 0 && item->kind == STDIN) {
 		size_t left = item->size - item->done;
-		item->done += left < COOP_WRITE_STDIN_MAX ? left : COOP_WRITE_STDIN_MAX;
+		took(inbox, item, left < COOP_WRITE_STDIN_MAX ? left : COOP_WRITE_STDIN_MAX);
 	}
 	if (status < 0 || item->kind != STDIN || item->done == item->size) {
 		inbox->running = true;
@@ -280,6 +294,17 @@ static void carry_out(struct coop_inbox *inbox)
 		finish(inbox, -1, &failure);
 }
 
+/* Whether more waits than may, or would if so much more did. */
+static bool is_full(const struct coop_inbox *inbox, size_t bytes, size_t count)
+{
+	size_t waiting = inbox->bytes + bytes;
+
+	if (inbox->count + count > COOP_INBOX_COUNT_MAX || waiting > COOP_INBOX_BYTES_MAX)
+		return true;
+	return waiting > COOP_INBOX_BYTES_LEAST &&
+	       coop_user_input(inbox->user) + bytes > COOP_USER_INPUT_MAX;
+}
+
 static void go_on(struct coop_inbox *inbox)
 {
 	if (inbox->running)
@@ -295,8 +320,7 @@ static void go_on(struct coop_inbox *inbox)
 		destroy(inbox);
 		return;
 	}
-	if (inbox->paused && inbox->bytes <= COOP_INBOX_BYTES_MAX / 2 &&
-	    inbox->count <= COOP_INBOX_COUNT_MAX / 2) {
+	if (inbox->paused && !is_full(inbox, COOP_INBOX_BYTES_STEP, COOP_INBOX_COUNT_STEP)) {
 		inbox->paused = false;
 		if (inbox->ws)
 			coop_ws_resume(inbox->ws);
@@ -318,6 +342,7 @@ static struct item *add(struct coop_inbox *inbox, enum kind kind, size_t size)
 	*inbox->last = item;
 	inbox->last = &item->next;
 	inbox->bytes += size;
+	coop_user_input_more(inbox->user, size);
 	inbox->count++;
 	return item;
 }
@@ -333,7 +358,7 @@ static void add_stdin(struct coop_inbox *inbox, const char *text, size_t length)
 		item->kind = NO_STDIN;
 		size = 0;
 	}
-	inbox->bytes -= item->size - size;
+	less(inbox, item->size - size);
 	item->size = size;
 }
 
@@ -365,8 +390,7 @@ static void add_signal(struct coop_inbox *inbox, const json_t *message)
 /* Listens no more while there is much to do, and begins. */
 static void added(struct coop_inbox *inbox)
 {
-	if (!inbox->paused && inbox->ws &&
-	    (inbox->bytes > COOP_INBOX_BYTES_MAX || inbox->count > COOP_INBOX_COUNT_MAX)) {
+	if (!inbox->paused && inbox->ws && is_full(inbox, 0, 0)) {
 		inbox->paused = true;
 		coop_ws_pause(inbox->ws);
 	}

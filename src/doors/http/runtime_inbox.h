@@ -14,9 +14,16 @@ struct coop_inbox;
 struct coop_user;
 struct coop_ws;
 
-/* The client is not listened to while more bytes, or more messages, wait. */
-#define COOP_INBOX_BYTES_MAX (1u << 20)
-#define COOP_INBOX_COUNT_MAX 1024u
+/* The client is not listened to while more bytes, or more messages, wait. It is much, as there are clients that send all they
+ * have without waiting for an acknowledgement, and give up when a send makes no progress for a second: a program that begins to
+ * read after two must not make them fail. Where all clients of an agent have more waiting (COOP_USER_INPUT_MAX), each may have
+ * COOP_INBOX_BYTES_LEAST. */
+#define COOP_INBOX_BYTES_MAX (64u << 20)
+#define COOP_INBOX_BYTES_LEAST (1u << 20)
+#define COOP_INBOX_COUNT_MAX 16384u
+/* It is listened to again when so much less waits: little, so that a slow program lets its client go on all the time. */
+#define COOP_INBOX_BYTES_STEP (256u << 10)
+#define COOP_INBOX_COUNT_STEP 512u
 /* What a client left behind is carried out for that long. */
 #define COOP_INBOX_LEFT_MS 10000u
 

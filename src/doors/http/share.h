@@ -15,8 +15,9 @@ struct coop_share {
 	struct coop_share *next, **link;
 	unsigned refs; /* users */
 	unsigned connections;
-	size_t held; /* bytes of unfinished bodies and messages */
-	bool own;    /* of main of the keeper's own user */
+	size_t held;  /* bytes of unfinished bodies and messages */
+	size_t input; /* bytes for processes that wait */
+	bool own;     /* of main of the keeper's own user */
 	char name[];
 };
 

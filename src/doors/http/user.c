@@ -330,6 +330,22 @@ bool coop_user_hold(struct coop_conn *conn, size_t bytes)
 	return share->held <= COOP_SHARE_HELD_MAX;
 }
 
+/* Who sends input has a connection, and with that a share. */
+size_t coop_user_input(const struct coop_user *user)
+{
+	return user->share->input;
+}
+
+void coop_user_input_more(struct coop_user *user, size_t bytes)
+{
+	user->share->input += bytes;
+}
+
+void coop_user_input_less(struct coop_user *user, size_t bytes)
+{
+	user->share->input -= bytes;
+}
+
 void coop_user_leave(struct coop_user *user)
 {
 	if (!user)

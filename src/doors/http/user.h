@@ -35,6 +35,12 @@ struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, js
  * it. NULL is fine. */
 void coop_user_drop(struct coop_user_call *call);
 
+/* Input for processes that waits in the gateway, of all clients of its share (share.h) together: who adds to it stops at the bound. */
+#define COOP_USER_INPUT_MAX (128u << 20)
+size_t coop_user_input(const struct coop_user *user);
+void coop_user_input_more(struct coop_user *user, size_t bytes);
+void coop_user_input_less(struct coop_user *user, size_t bytes);
+
 /* What modules of routes keep for a user (its file helper); freed with the user by the function given. One value a slot. */
 enum coop_user_slot { COOP_USER_FILES, COOP_USER_FEEDS, COOP_USER_MCP, COOP_USER_SLOT_COUNT };
 void *coop_user_get(const struct coop_user *user, enum coop_user_slot slot);
