@@ -56,6 +56,15 @@ class AckTest(GatewayCase):
         self.assertEqual(kinds, ["stdin_ack"] * 100 + ["close_stdin_ack"])
         self.assertEqual(socket.output(), b"".join(lines))
 
+    def test_message_that_is_too_large_is_not_lost_silently(self):
+        """Its client is sent away; those that come back, and all others, read why the program got nothing."""
+        socket = self.sh("echo up; read line", stdin=True)
+        socket.until(b"up\n")
+        watcher = self.attach(socket.pid)
+        socket.send_raw(b"\x81\xff" + (97 << 20).to_bytes(8, "big") + b"mask")
+        self.assertEqual(socket.wait_closed(), 1009)
+        watcher.until(b"coop: input was not delivered: a message of the client was too large\n")
+
     def test_r018_frame_above_the_keepers_limit_is_acked_once(self):
         """5 MiB in one frame; every byte arrives."""
         data = os.urandom(5 << 20)

@@ -154,7 +154,7 @@ class WebSocketTest(GatewayCase):
     def test_r046_oversize_is_1009(self):
         """Said by the header alone: nobody waits for the rest."""
         socket = self.socket()
-        socket.send_raw(b"\x81\xff" + (17 << 20).to_bytes(8, "big") + b"mask")
+        socket.send_raw(b"\x81\xff" + (97 << 20).to_bytes(8, "big") + b"mask")
         self.assertEqual(socket.wait_closed(), 1009)
 
     def test_r046_message_of_16_mib_is_taken(self):

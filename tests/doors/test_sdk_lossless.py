@@ -1,9 +1,10 @@
 """64 MiB through the code of the imitated clients of /runtime/v1, exact (R-064)."""
 
+import os
 import threading
 import unittest
 
-from lib.flood import FLOOD, SIZE, digest, expected, flood
+from lib.flood import FLOOD, MIB, SIZE, digest, expected, flood
 from lib.sdk_case import SdkCase
 from lib.sdk_old_rust import OldRust, Rust
 
@@ -39,6 +40,25 @@ class SdkTest(SdkCase):
             handle = sandbox.commands.run(FLOOD, background=True, timeout=None)
             self.exact(handle.wait(on_stdout=callback), "stdout")
             self.assertEqual(digest("".join(pieces).encode()), expected())
+
+        self.each(check)
+
+    def test_large_input_in_one_message(self):
+        """None of them cuts what it is given into pieces."""
+        data = os.urandom(SIZE)
+        client = Rust(self.gateway.url, self.gateway.token)
+        self.addCleanup(client.close)
+        handle = client.start("sha256sum", [], stdin=True, timeout_ms=None)
+        handle.send_stdin(data)
+        handle.close_stdin()
+        self.assertEqual(handle.wait()[1].split()[0].decode(), digest(data))
+        part = data[: 24 * MIB]
+
+        def check(sandbox):
+            handle = sandbox.commands.run("sha256sum", background=True, stdin=True, timeout=None)
+            handle.send_stdin(part)
+            handle.close_stdin()
+            self.assertEqual(handle.wait()["stdout"].split()[0], digest(part))
 
         self.each(check)
 

@@ -217,13 +217,13 @@ class HeaderTest(FrameCase):
         self.assert_bounded(before, 8 * MIB)
 
     def test_a_message_over_the_limit(self):
-        self.assert_closes(frame(TEXT, b"", length=16 * MIB + 1), code=TOO_LARGE)
+        self.assert_closes(frame(TEXT, b"", length=96 * MIB + 1), code=TOO_LARGE)
 
     def test_a_message_over_the_limit_in_pieces(self):
         """The sum counts, not the pieces."""
         connection = self.ws()
         piece = b" " * MIB
-        connection.send(frame(TEXT, piece, fin=False), *[frame(CONTINUATION, piece, fin=False)] * 16)
+        connection.send(frame(TEXT, piece, fin=False), *[frame(CONTINUATION, piece, fin=False)] * 96)
         self.assertEqual(connection.closing().code, TOO_LARGE)
 
     def test_a_size_that_is_said_is_not_held_at_once(self):

@@ -15,7 +15,7 @@
 #include "doors/http/user.h"
 #include "doors/http/ws.h"
 
-enum kind { STDIN, NO_STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE };
+enum kind { STDIN, NO_STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE, LOST };
 
 struct item {
 	struct item *next;
@@ -206,6 +206,7 @@ static void finish(struct coop_inbox *inbox, int status, const struct coop_error
 	case SIGNAL:
 	case NO_STDIN:
 	case REFUSE:
+	case LOST:
 		break; /* nobody waits for an answer */
 	}
 	pop(inbox);
@@ -257,10 +258,20 @@ static const char *prepare(const struct coop_inbox *inbox, const struct item *it
 	case CLOSE_STDIN:
 	case NO_STDIN:
 	case REFUSE:
+	case LOST:
 		break;
 	}
 	*ret_args = json_pack("{s:s}", "id", id);
 	return "close_stdin";
+}
+
+static const char *what_is_wrong(enum kind kind)
+{
+	if (kind == NO_STDIN)
+		return "input was not delivered: its data is not base64";
+	if (kind == LOST)
+		return "input was not delivered: a message of the client was too large";
+	return "a message of the client could not be understood";
 }
 
 /* Begins with the first item. */
@@ -272,12 +283,10 @@ static void carry_out(struct coop_inbox *inbox)
 	size_t left = item->size - item->done;
 	json_t *args = NULL;
 
-	if (item->kind == REFUSE || item->kind == NO_STDIN) {
+	if (item->kind == REFUSE || item->kind == NO_STDIN || item->kind == LOST) {
 		if (item->kind == NO_STDIN)
 			acknowledge(inbox, "stdin_ack", item, "invalid_argument");
-		note(inbox, item->kind == NO_STDIN
-				    ? "input was not delivered: its data is not base64"
-				    : "a message of the client could not be understood");
+		note(inbox, what_is_wrong(item->kind));
 		pop(inbox);
 		return;
 	}
@@ -406,6 +415,12 @@ void coop_inbox_stdin(struct coop_inbox *inbox, const char *text, size_t length)
 void coop_inbox_refuse(struct coop_inbox *inbox)
 {
 	(void)add(inbox, REFUSE, 0);
+	added(inbox);
+}
+
+void coop_inbox_lost(struct coop_inbox *inbox)
+{
+	(void)add(inbox, LOST, 0);
 	added(inbox);
 }
 

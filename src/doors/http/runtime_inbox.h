@@ -37,6 +37,8 @@ void coop_inbox_open(struct coop_inbox *inbox, struct coop_feed *feed);
 void coop_inbox_stdin(struct coop_inbox *inbox, const char *text, size_t length);
 /* One message. Types that are not known are ignored, as clients ignore ours. */
 void coop_inbox_message(struct coop_inbox *inbox, const char *type, const json_t *message);
+/* One that was too large to be taken: what came behind it is lost as well. Said so, in its turn. */
+void coop_inbox_lost(struct coop_inbox *inbox);
 /* One that cannot be understood: said so, in its turn. */
 void coop_inbox_refuse(struct coop_inbox *inbox);
 

@@ -261,6 +261,8 @@ static void on_over(struct coop_ws *ws)
 	coop_feed_reader_end(COOP_TAKE_PTR(socket->reader));
 	if (socket->connected)
 		socket->inbox = NULL; /* it sees to itself now */
+	if (inbox && coop_ws_lost_message(ws))
+		coop_inbox_lost(inbox);
 	if (inbox)
 		coop_inbox_leave(inbox);
 	/* A start that has been sent is carried out, and so is what came behind it. */

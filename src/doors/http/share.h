@@ -8,6 +8,8 @@
 
 /* Unfinished bodies and messages, over all connections. */
 #define COOP_SHARE_HELD_MAX (128u << 20)
+/* The same with the input that waits for processes: each connection may add one message to it before it has to wait. */
+#define COOP_SHARE_TAKEN_MAX (512u << 20)
 
 struct coop_gateway_options;
 

@@ -327,7 +327,8 @@ bool coop_user_hold(struct coop_conn *conn, size_t bytes)
 		return true;
 	share->held = share->held - conn->held + bytes;
 	conn->held = bytes;
-	return share->held <= COOP_SHARE_HELD_MAX;
+	return share->held <= COOP_SHARE_HELD_MAX &&
+	       (!bytes || share->held + share->input <= COOP_SHARE_TAKEN_MAX);
 }
 
 /* Who sends input has a connection, and with that a share. */

@@ -194,6 +194,11 @@ static void break_off(struct coop_ws *ws, unsigned code)
 	(void)wslay_event_queue_close(ws->context, (uint16_t)code, NULL, 0);
 }
 
+bool coop_ws_lost_message(const struct coop_ws *ws)
+{
+	return ws->fault == COOP_WS_TOO_LARGE || ws->fault == COOP_WS_TRY_LATER;
+}
+
 size_t coop_ws_feed(struct coop_conn *conn, const char *data, size_t size)
 {
 	struct coop_ws *ws = conn->ws;

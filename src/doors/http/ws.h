@@ -9,7 +9,9 @@
 
 #include "doors/http/shared.h"
 
-#define COOP_WS_MESSAGE_MAX (16u << 20)
+/* 64 MiB of input in one message, and some more: clients send what they are given as it is. What the messages of an agent
+ * may take together is bounded by its share (share.h). */
+#define COOP_WS_MESSAGE_MAX (96u << 20)
 #define COOP_WS_HEADER_MAX 10u
 /* `writable` is called when less than this waits to be sent. */
 #define COOP_WS_LOW (64u << 10)
@@ -53,6 +55,9 @@ size_t coop_ws_pending(const struct coop_ws *ws);
 
 /* Lets the kernel hold little of what waits, so that `taking` is called often for a slow client. */
 void coop_ws_expect_little(struct coop_ws *ws);
+
+/* Whether a message of the client was refused for its size, or for want of room: what was in it is lost. */
+bool coop_ws_lost_message(const struct coop_ws *ws);
 
 /* No further messages until resumed; pings wait too. The bound on what a client may send ahead. */
 void coop_ws_pause(struct coop_ws *ws);
