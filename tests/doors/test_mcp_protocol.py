@@ -185,7 +185,9 @@ class Protocol:
         """JSON of other kinds, without jsonrpc or with another one, without a method: -32600."""
         peer = self.start_peer()
         for message in (7, "x", None, True, {}, {"id": 1}, {"jsonrpc": "1.0", "id": 1, "method": "tools/list"}, {"id": 1, "method": "tools/list"},
-                        {"jsonrpc": "2.0", "id": 1, "method": 7}, {"jsonrpc": "2.0", "id": 1}):
+                        {"jsonrpc": "2.0", "id": 1, "method": 7}, {"jsonrpc": "2.0", "id": 1},
+                        {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "result": {}},
+                        {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "error": {"code": 1, "message": "x"}}):
             with self.subTest(message=message):
                 if self.transport == "http":
                     response = peer.post(json.dumps(message).encode(), peer.headers())

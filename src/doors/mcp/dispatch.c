@@ -95,6 +95,10 @@ static int open_envelope(struct coop_mcp_channel *channel, const struct coop_mcp
 	if (!ret->method || strlen(ret->method) != json_string_length(method))
 		return refuse(channel, ret, COOP_MCP_INVALID_REQUEST, NULL,
 			      "method must be a string");
+	/* Who passes messages on could take it for the one, and we for the other. */
+	if (json_object_get(message, "result") || json_object_get(message, "error"))
+		return refuse(channel, ret, COOP_MCP_INVALID_REQUEST, NULL,
+			      "a message is a request or an answer, not both");
 	if (ret->params && !json_is_object(ret->params))
 		return refuse(channel, ret, COOP_MCP_INVALID_PARAMS, NULL,
 			      "params must be an object");
