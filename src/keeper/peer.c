@@ -37,5 +37,6 @@ bool coop_peer_confined(struct coop_keeper *keeper, pid_t pid)
 			return confined(keeper, &entry);
 		pid = entry.parent;
 	}
-	return false;
+	/* Who stands below so many that the top is not found has not been looked at. */
+	return pid > 1;
 }
