@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "keeper/keeper.h"
 #include "keeper/left_out.h"
 #include "keeper/op_agent.h"
+#include "keeper/reach.h"
 #include "keeper/request.h"
 #include "keeper/trash.h"
 #include "records/store.h"
@@ -128,13 +130,42 @@ static int check_names(const struct coop_keeper *keeper, const char *field, cons
 	return 0;
 }
 
-/* Who may name no folder for its own commands, or not that one, gives none to others; nobody gives more than his door lets. */
+/* Who may name no folder for its own commands gives none to others. */
+static int check_giver(const struct coop_request *request, struct coop_err *err)
+{
+	const struct coop_agent *giver = request->conn->agent;
+
+	if (!giver || giver == request->keeper->main || coop_agent_workspace(giver))
+		return 0;
+	if (coop_arg(request->args, "workspace"))
+		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
+				      "workspace cannot be given by an agent that has none itself");
+	/* The keeper would make a writable place for whoever has none, and for as many as it likes. */
+	return coop_arg_bool(request->args, "folder", false)
+		       ? coop_err_field(
+				 err, COOP_BOUNDARY_ESCAPE, "folder",
+				 "folder cannot be given by an agent that has no workspace itself")
+		       : 0;
+}
+
+/* Whether the giver may read what it gives to be read. */
+static bool may_give(const struct coop_agent *giver, const struct coop_lookable *seen,
+		     const char *path)
+{
+	char place[COOP_PATH_SIZE];
+
+	return coop_grants_may_read(giver, path) &&
+	       (!seen || coop_path_walk(seen, path, place) != -EXDEV);
+}
+
+/* Nor that which it may not name itself; nobody gives more than his door lets. */
 static int check_gift(const struct agent_change *mine, struct coop_err *err)
 {
 	const struct coop_request *request = mine->change.job.request;
 	const struct coop_agent *giver = request->conn->agent;
 	char *const *list = mine->settings.sandbox.allow_read;
 	const json_t *names = coop_arg(coop_arg(request->args, "sandbox"), "allow_read");
+	struct coop_reach reach;
 	int r = coop_ceiling_check_gift(request->conn, &mine->settings, request->args, err);
 
 	if (r == 0)
@@ -144,19 +175,12 @@ static int check_gift(const struct agent_change *mine, struct coop_err *err)
 		r = check_names(request->keeper, "sandbox.allow_read", names, list, err);
 	if (r < 0 || !giver || giver == request->keeper->main)
 		return r;
-	if (coop_arg(request->args, "workspace") && !coop_agent_workspace(giver))
-		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
-				      "workspace cannot be given by an agent that has none itself");
-	/* The keeper would make a writable place for whoever has none, and for as many as it likes. */
-	if (coop_arg_bool(request->args, "folder", false) && !coop_agent_workspace(giver))
-		return coop_err_field(
-			err, COOP_BOUNDARY_ESCAPE, "folder",
-			"folder cannot be given by an agent that has no workspace itself");
+	const struct coop_lookable *seen = coop_reach_of(giver, &reach);
 	/* Those of one of the operator's profiles are his to give. */
 	if (!names)
 		return 0;
 	for (; list && *list; list++) {
-		if (!coop_grants_may_read(giver, *list))
+		if (!may_give(giver, seen, *list))
 			return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "sandbox.allow_read",
 					      "sandbox.allow_read %.300s cannot be given by an "
 					      "agent that may not read it itself",
@@ -171,6 +195,7 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	struct coop_keeper *keeper = change->job.keeper;
 	const json_t *args = change->job.request->args;
 	int64_t limit = coop_op_agent_share(change->job.request, keeper->conf.settings.max_agents);
+	struct coop_reach reach;
 	struct coop_err unused;
 	int r = still_there(mine, err);
 
@@ -195,8 +220,12 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	r = coop_op_agent_room(change->job.request, mine->agent, false,
 			       keeper->conf.settings.max_agents, err);
 	if (r == 0)
-		r = coop_agent_settings_read(args, NULL, mine->path, &keeper->conf.profiles,
-					     &mine->settings, err);
+		r = check_giver(change->job.request, err);
+	if (r == 0)
+		r = coop_agent_settings_read(
+			args, NULL, mine->path, &keeper->conf.profiles,
+			coop_reach_of(change->job.request->conn->agent, &reach), &mine->settings,
+			err);
 	if (r == 0)
 		r = check_gift(mine, err);
 	if (r == 0 && mine->agent)
@@ -312,15 +341,20 @@ static int check_set(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
 	struct coop_agent *agent = mine->agent;
+	struct coop_reach reach;
 	int r = still_there(mine, err);
 
 	if (r == 0)
 		r = coop_ceiling_check_change(change->job.request->conn, agent,
 					      change->job.request->args, err);
 	if (r == 0)
-		r = coop_agent_settings_read(change->job.request->args, &agent->settings,
-					     agent->path, &agent->keeper->conf.profiles,
-					     &mine->settings, err);
+		r = check_giver(change->job.request, err);
+	if (r == 0)
+		r = coop_agent_settings_read(
+			change->job.request->args, &agent->settings, agent->path,
+			&agent->keeper->conf.profiles,
+			coop_reach_of(change->job.request->conn->agent, &reach), &mine->settings,
+			err);
 	if (r == 0)
 		r = check_gift(mine, err);
 	if (r == 0 && agent->parent)

@@ -1,6 +1,5 @@
 #include "keeper/agent_sandbox.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/schema.h"
 #include "keeper/homes.h"
 #include "keeper/keeper.h"
+#include "keeper/reach.h"
 
 /* Of an agent that nobody gave a profile; the user himself is not bound. */
 static const struct coop_sandbox_policy insists = {
@@ -29,18 +29,18 @@ static const struct coop_sandbox_policy usual = {
 	.root = -1,
 };
 
-/* As it resolves now, like a workspace root: what requests name is compared with this when it is canonical. One that is not there stays as
- * it is. */
-static int resolve(char **path, struct coop_err *err)
+/* As it resolves now, like a workspace root: what requests name is compared with this when it is canonical. One that is not there, or lies
+ * where must not be looked, stays as it is. */
+static int resolve(char **path, const struct coop_lookable *seen, struct coop_err *err)
 {
 	bool home = !strncmp(*path, "~/", 2);
-	char link[64], text[8192];
+	char link[64], text[8192], place[COOP_PATH_SIZE];
 	int n = snprintf(text, sizeof text, "%s%s", home ? coop_homes_own() : "", *path + home);
 
 	if (n < 0 || (size_t)n >= sizeof text)
 		return coop_err_field(err, COOP_TOO_LARGE, "sandbox",
 				      "sandbox: a path is too long");
-	COOP_AUTO_FD int fd = open(text, O_PATH | O_CLOEXEC);
+	COOP_AUTO_FD int fd = coop_reach_open(seen, text, 0, place);
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	ssize_t size = fd < 0 ? -1 : readlink(link, text, sizeof text - 1);
 	if (size >= 0)
@@ -53,19 +53,32 @@ static int resolve(char **path, struct coop_err *err)
 	return 0;
 }
 
-int coop_agent_sandbox_resolve(struct coop_sandbox_policy *policy, struct coop_err *err)
+static int resolve_list(char **list, const struct coop_lookable *seen, struct coop_err *err)
 {
-	int r = policy->workspace ? resolve(&policy->workspace, err) : 0;
+	int r = 0;
 
-	for (char **path = policy->allow_write; r == 0 && path && *path; path++)
-		r = resolve(path, err);
-	for (char **path = policy->allow_read; r == 0 && path && *path; path++)
-		r = resolve(path, err);
+	for (; r == 0 && list && *list; list++)
+		r = resolve(list, seen, err);
+	return r;
+}
+
+int coop_agent_sandbox_resolve(struct coop_sandbox_policy *policy, const json_t *sandbox,
+			       const struct coop_lookable *seen, struct coop_err *err)
+{
+	int r = policy->workspace ? resolve(&policy->workspace, seen, err) : 0;
+
+	if (r == 0)
+		r = resolve_list(policy->allow_write,
+				 !sandbox || coop_arg(sandbox, "allow_write") ? seen : NULL, err);
+	if (r == 0)
+		r = resolve_list(policy->allow_read,
+				 !sandbox || coop_arg(sandbox, "allow_read") ? seen : NULL, err);
 	return r;
 }
 
 int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *profiles, bool resolved,
-			    struct coop_sandbox_policy *policy, struct coop_err *err)
+			    const struct coop_lookable *seen, struct coop_sandbox_policy *policy,
+			    struct coop_err *err)
 {
 	bool sandbox = json_object_get(args, "sandbox"), limits = json_object_get(args, "limits");
 	struct coop_sandbox_policy fresh;
@@ -84,7 +97,8 @@ int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *prof
 	/* A profile's limits are of each process; those of settings are of all together. */
 	coop_sandbox_limits_keep(&fresh.limits, fresh.limits_asked);
 	fresh.tolerate = 0;
-	if (!resolved && (r = coop_agent_sandbox_resolve(&fresh, err)) < 0) {
+	if (!resolved &&
+	    (r = coop_agent_sandbox_resolve(&fresh, coop_arg(args, "sandbox"), seen, err)) < 0) {
 		coop_sandbox_policy_clear(&fresh);
 		return r;
 	}

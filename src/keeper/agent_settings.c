@@ -13,6 +13,7 @@
 #include "keeper/agent.h"
 #include "keeper/agent_sandbox.h"
 #include "keeper/fields.h"
+#include "keeper/reach.h"
 #include "policy/paths.h"
 #include "policy/policy.h"
 
@@ -51,11 +52,12 @@ bool coop_workspace_holds(char *const *roots, const char *path)
 }
 
 /* A root is kept as it resolves now: what a link points to later does not move it. */
-static char *resolve_root(const char *path)
+static char *resolve_root(const char *path, const struct coop_lookable *seen)
 {
 	char link[64], resolved[4096];
-	COOP_AUTO_FD int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	COOP_AUTO_FD int fd = coop_reach_open(seen, path, O_DIRECTORY, resolved);
 
+	errno = fd < 0 ? -fd : 0;
 	if (fd < 0)
 		return NULL;
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -67,7 +69,14 @@ static char *resolve_root(const char *path)
 	return coop_mem_strdup(resolved);
 }
 
-static int read_workspace(const json_t *roots, bool resolved, char ***ret, struct coop_err *err)
+static int not_inside(const char *name, struct coop_err *err)
+{
+	return coop_err_field(err, COOP_INVALID_INPUT, "workspace",
+			      "workspace %.300s is not inside the parent's", name);
+}
+
+static int read_workspace(const json_t *roots, bool resolved, const struct coop_lookable *seen,
+			  char ***ret, struct coop_err *err)
 {
 	size_t count = json_array_size(roots);
 	char **list = coop_mem_zalloc((count + 1) * sizeof *list);
@@ -79,14 +88,17 @@ static int read_workspace(const json_t *roots, bool resolved, char ***ret, struc
 		const char *path = json_string_value(json_array_get(roots, i));
 		(void)snprintf(field, sizeof field, "workspace[%zu]", i);
 		if (path && *path == '/' &&
-		    (list[i] = resolved ? coop_mem_strdup(path) : resolve_root(path)))
+		    (list[i] = resolved ? coop_mem_strdup(path) : resolve_root(path, seen)))
 			continue;
+		int error = errno;
 		free_list(list);
 		if (!path || *path != '/')
 			return coop_err_field(err, COOP_INVALID_INPUT, field,
 					      "%s must be an absolute path", field);
+		if (seen && error == EXDEV)
+			return not_inside(path, err);
 		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s %.300s: %s", field, path,
-				      strerror(errno));
+				      strerror(error));
 	}
 	*ret = list;
 	return 0;
@@ -153,7 +165,8 @@ static void read_flag(const json_t *args, const char *name, bool *value)
 }
 
 static int read_lists(const json_t *args, const char *path, bool resolved,
-		      struct coop_agent_settings *settings, struct coop_err *err)
+		      const struct coop_lookable *seen, struct coop_agent_settings *settings,
+		      struct coop_err *err)
 {
 	char source[SOURCE_MAX];
 	int r = 0;
@@ -166,8 +179,8 @@ static int read_lists(const json_t *args, const char *path, bool resolved,
 		settings->workspace = NULL;
 	}
 	if (coop_arg(args, "workspace"))
-		r = read_workspace(coop_arg(args, "workspace"), resolved, &settings->workspace,
-				   err);
+		r = read_workspace(coop_arg(args, "workspace"), resolved, seen,
+				   &settings->workspace, err);
 	if (r == 0 && json_object_get(args, "policy")) {
 		coop_policy_free(settings->policy);
 		settings->policy = NULL;
@@ -180,7 +193,8 @@ static int read_lists(const json_t *args, const char *path, bool resolved,
 
 static int read_settings(const json_t *args, const struct coop_agent_settings *base,
 			 const char *path, const struct coop_profiles *profiles, bool resolved,
-			 struct coop_agent_settings *ret, struct coop_err *err)
+			 const struct coop_lookable *seen, struct coop_agent_settings *ret,
+			 struct coop_err *err)
 {
 	struct coop_agent_settings settings;
 	int r = 0;
@@ -194,9 +208,9 @@ static int read_settings(const json_t *args, const struct coop_agent_settings *b
 	read_flag(args, "persistent", &settings.persistent);
 	read_flag(args, "restricted", &settings.restricted);
 	if (r == 0)
-		r = read_lists(args, path, resolved, &settings, err);
+		r = read_lists(args, path, resolved, seen, &settings, err);
 	if (r == 0)
-		r = coop_agent_sandbox_read(args, profiles, resolved, &settings.sandbox, err);
+		r = coop_agent_sandbox_read(args, profiles, resolved, seen, &settings.sandbox, err);
 	if (r == 0)
 		r = resolved ? coop_agent_extras_restore(args, &settings.extras, err)
 			     : coop_agent_extras_read(args, &settings.extras, err);
@@ -210,9 +224,10 @@ static int read_settings(const json_t *args, const struct coop_agent_settings *b
 
 int coop_agent_settings_read(const json_t *args, const struct coop_agent_settings *base,
 			     const char *path, const struct coop_profiles *profiles,
-			     struct coop_agent_settings *ret, struct coop_err *err)
+			     const struct coop_lookable *seen, struct coop_agent_settings *ret,
+			     struct coop_err *err)
 {
-	return read_settings(args, base, path, profiles, false, ret, err);
+	return read_settings(args, base, path, profiles, false, seen, ret, err);
 }
 
 int coop_agent_settings_restore(const json_t *json, const char *path,
@@ -220,7 +235,7 @@ int coop_agent_settings_restore(const json_t *json, const char *path,
 {
 	int r = coop_schema_check(coop_fields_agent_stored, json, err);
 
-	return r < 0 ? r : read_settings(json, NULL, path, NULL, true, ret, err);
+	return r < 0 ? r : read_settings(json, NULL, path, NULL, true, NULL, ret, err);
 }
 
 static int too_wide(const char *field, int64_t limit, struct coop_err *err)
@@ -241,9 +256,7 @@ static int narrow_workspace(char *const *roots, const struct coop_agent *parent,
 		for (char *const *root = roots; level->settings.workspace && root && *root;
 		     root++) {
 			if (!coop_workspace_holds(level->settings.workspace, *root))
-				return coop_err_field(err, COOP_INVALID_INPUT, "workspace",
-						      "workspace %.300s is not inside the parent's",
-						      *root);
+				return not_inside(*root, err);
 		}
 		if (level->settings.extras.folder_in)
 			break; /* what is above does not bind it */

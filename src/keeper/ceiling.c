@@ -11,6 +11,7 @@
 #include "keeper/draft.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
+#include "keeper/reach.h"
 #include "keeper/request.h"
 #include "sandbox/limits.h"
 #include "sandbox/members.h"
@@ -42,14 +43,15 @@ static void take_choices(struct coop_sandbox_policy *policy,
 }
 
 /* Paths are compared as they were written, and again as they resolve: a ceiling has both. */
-static int add_resolved(char ***list, char *const *paths, const char *field, struct coop_err *err)
+static int add_resolved(char ***list, char *const *paths, const char *field,
+			const struct coop_lookable *seen, struct coop_err *err)
 {
 	struct coop_sandbox_policy copy;
 
 	coop_sandbox_policy_init(&copy);
 	int r = coop_pathlist_join(&copy.allow_write, paths, field, err);
 	if (r == 0)
-		r = coop_agent_sandbox_resolve(&copy, err);
+		r = coop_agent_sandbox_resolve(&copy, NULL, seen, err);
 	if (r == 0)
 		r = coop_pathlist_give(list, err);
 	if (r == 0)
@@ -63,7 +65,7 @@ static int add_resolved(char ***list, char *const *paths, const char *field, str
 /* Folders bound only where some were named, an empty list included. `full` is not bound to any:
  * its workspace is no more than where commands start. */
 static int take_folders(struct coop_sandbox_policy *policy, const struct coop_sandbox_policy *plain,
-			struct coop_err *err)
+			const struct coop_lookable *seen, struct coop_err *err)
 {
 	bool bound = policy->workspace || policy->allow_write;
 	int r = 0;
@@ -77,16 +79,18 @@ static int take_folders(struct coop_sandbox_policy *policy, const struct coop_sa
 	}
 	if (bound)
 		r = add_resolved(&policy->allow_write, plain->allow_write, "sandbox.allow_write",
-				 err);
+				 seen, err);
 	if (r == 0 && plain->root == COOP_ROOT_MINIMAL)
-		r = add_resolved(&policy->allow_read, plain->allow_read, "sandbox.allow_read", err);
+		r = add_resolved(&policy->allow_read, plain->allow_read, "sandbox.allow_read", seen,
+				 err);
 	return r < 0 ? r
 		     : coop_pathlist_join(&policy->protect, plain->protect, "sandbox.protect", err);
 }
 
 /* What a request that says nothing but the configuration would get is the most that any gets. */
 static int read_ceiling(const json_t *args, const struct coop_profiles *profiles,
-			struct coop_sandbox_policy *ret, struct coop_err *err)
+			const struct coop_lookable *seen, struct coop_sandbox_policy *ret,
+			struct coop_err *err)
 {
 	struct coop_sandbox_policy policy, plain;
 	int r = coop_sandbox_policy_read(args, profiles, &policy, err);
@@ -96,10 +100,10 @@ static int read_ceiling(const json_t *args, const struct coop_profiles *profiles
 	coop_sandbox_policy_init(&plain);
 	r = coop_sandbox_policy_merge(profiles, NULL, 0, &policy, &plain, err);
 	if (r == 0)
-		r = coop_agent_sandbox_resolve(&policy, err);
+		r = coop_agent_sandbox_resolve(&policy, NULL, seen, err);
 	if (r == 0) {
 		take_choices(&policy, &plain);
-		r = take_folders(&policy, &plain, err);
+		r = take_folders(&policy, &plain, seen, err);
 	}
 	coop_sandbox_policy_clear(&plain);
 	if (r < 0)
@@ -284,13 +288,14 @@ void coop_op_ceiling(struct coop_request *request)
 {
 	struct coop_conn *conn = request->conn;
 	struct coop_ceiling *ceiling = coop_mem_zalloc(sizeof *ceiling);
+	struct coop_reach reach;
 	struct coop_err err;
 	struct coop_jsonw w;
 	int r = ceiling ? may_take(conn, &err) : coop_err_no_memory(&err);
 
 	if (r == 0)
-		r = read_ceiling(request->args, &request->keeper->conf.profiles, &ceiling->policy,
-				 &err);
+		r = read_ceiling(request->args, &request->keeper->conf.profiles,
+				 coop_reach_of(conn->agent, &reach), &ceiling->policy, &err);
 	if (r < 0) {
 		free(ceiling);
 		coop_request_fail(request, &err);

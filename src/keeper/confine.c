@@ -24,6 +24,7 @@
 #include "keeper/parks.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
+#include "keeper/reach.h"
 #include "keeper/reports.h"
 #include "keeper/request.h"
 #include "keeper/session.h"
@@ -263,6 +264,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		.terminal = draft->process->pty,
 		.sockets = coop_host_sockets_list(&keeper->sockets),
 		.ghosts = keeper->ghosts,
+		.seen = grants->seen,
 	};
 
 	list_hidden(keeper, confine, hidden);
@@ -283,7 +285,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 	if (r == 0)
 		r = coop_layout_build(&input, &confine->start->layout, draft->err);
 	if (r == 0 && confine->start->layout.cwd_hidden)
-		r = coop_cwd_closed(draft->agent, draft->process->labels.cwd, draft->err);
+		r = coop_cwd_closed(draft->agent, draft->cwd_name, draft->err);
 	if (r < 0)
 		return r;
 	confine->home = confine->start->layout.home;
@@ -324,15 +326,20 @@ static int place_files(struct coop_draft *draft, const struct coop_confine *conf
 static int decide(struct coop_draft *draft, struct coop_confine *confine)
 {
 	struct coop_grants grants = {0};
+	struct coop_reach reach;
 	int r = read_policy(draft, confine);
 
 	if (r == 0)
 		coop_means_choose(draft->agent->keeper, confine);
 	confine->home = confine->policy.home;
+	confine->start->cwd_name = coop_mem_strdup(draft->cwd_name);
+	if (r == 0 && !confine->start->cwd_name)
+		r = coop_err_no_memory(draft->err);
 	if (r == 0)
 		r = place_files(draft, confine);
 	if (r == 0 && confine->policy.profile != COOP_PROFILE_FULL) {
-		r = coop_grants_open(draft, confine, &grants);
+		const struct coop_lookable *seen = coop_reach_of(draft->agent, &reach);
+		r = coop_grants_open(draft, confine, seen, &grants);
 		if (r == 0)
 			r = coop_grants_tmp(draft, confine, &grants);
 		if (r == 0)
@@ -385,6 +392,7 @@ static void end_start(struct coop_confine *confine)
 	for (uint32_t i = 0; i < start->tree_count; i++)
 		(void)close(start->trees[i]);
 	coop_layout_clear(&start->layout);
+	free(start->cwd_name);
 	free(start);
 }
 

@@ -28,6 +28,7 @@ struct coop_confine_start {
 	uint32_t limit_count;
 	int trees[COOP_PLAN_EXTRA_FDS_MAX]; /* what the layout's operations name */
 	uint32_t tree_count;
+	char *cwd_name; /* as it was called */
 };
 
 struct coop_confine {

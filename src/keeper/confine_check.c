@@ -70,6 +70,14 @@ bool coop_grants_in_roots(const struct coop_agent *agent, const char *path)
 	return true;
 }
 
+int coop_grants_outside(const struct coop_draft *draft, const char *field, const char *name)
+{
+	return coop_err_field(draft->err, COOP_BOUNDARY_ESCAPE, field,
+			      "%s %.300s lies outside the workspace of this agent, or is hidden "
+			      "from it",
+			      field, name);
+}
+
 static int check_roots(const struct coop_draft *draft, const struct coop_homes *homes,
 		       const char *field, const char *path, const char *name)
 {

@@ -16,6 +16,7 @@
 #include "keeper/cwd.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
+#include "keeper/reach.h"
 #include "policy/paths.h"
 #include "sandbox/layout_path.h"
 #include "sandbox/pathlist.h"
@@ -35,16 +36,20 @@ static char *resolve(int fd)
 	return coop_mem_strdup(path);
 }
 
-/* `type`: O_DIRECTORY, or 0 for plain files, too. */
-static int open_grant(const char *field, const char *path, int type, struct coop_grant *ret,
-		      struct coop_err *err)
+/* `type`: O_DIRECTORY, or 0 for plain files, too. -EXDEV where it leads out of what may be looked at: then the refusal is the caller's. */
+static int open_grant(const char *field, const char *path, const struct coop_lookable *seen,
+		      int type, struct coop_grant *ret, struct coop_err *err)
 {
+	char place[COOP_PATH_SIZE];
 	struct stat status;
-	COOP_AUTO_FD int fd = open(path, O_PATH | type | O_CLOEXEC);
+	COOP_AUTO_FD int fd = coop_reach_open(seen, path, type, place);
 
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (fd == -EXDEV && seen)
+		return -EXDEV;
+	int error = fd < 0 ? -fd : fstat(fd, &status) < 0 ? errno : 0;
+	if (error)
 		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s %.300s: %s", field, path,
-				      strerror(errno));
+				      strerror(error));
 	if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
 		return coop_err_field(err, COOP_INVALID_INPUT, field,
 				      "%s %.300s is neither a folder nor a plain file", field,
@@ -104,6 +109,18 @@ static int check_fixed(struct coop_draft *draft, const struct coop_grants *grant
 			      field, path, grant->path);
 }
 
+/* What can be read, and is missing outside of the roots, is outside first of all. */
+static int refuse_missing(const struct coop_draft *draft, const struct coop_grants *grants,
+			  const char *field, const char *path, int r)
+{
+	char place[COOP_PATH_SIZE];
+
+	if (grants->seen && (coop_path_walk(grants->seen, path, place) == -EXDEV || !*place ||
+			     !coop_grants_in_roots(draft->agent, place)))
+		return coop_grants_outside(draft, field, path);
+	return r;
+}
+
 static int add_writable(struct coop_draft *draft, const char *field, const char *path,
 			enum word word, struct coop_grants *grants)
 {
@@ -117,10 +134,18 @@ static int add_writable(struct coop_draft *draft, const char *field, const char 
 		return coop_err_field(draft->err, COOP_TOO_LARGE, field,
 				      "%s: at most %u writable folders", field, COOP_GRANTS_MAX);
 	int r = coop_grants_check_asked(draft->agent, field, path, draft->err);
-	if (r == 0)
-		r = open_grant(field, path, O_DIRECTORY, grant, draft->err);
 	if (r < 0)
 		return r;
+	r = open_grant(field, path, grants->seen, O_DIRECTORY, grant, draft->err);
+	/* What is not in its roots is refused before anything else is said of it. Nobody asked for what settings alone name. */
+	if (r == 0 && grants->seen && !coop_grants_in_roots(draft->agent, grant->path)) {
+		close_grant(grant);
+		r = -EXDEV;
+	}
+	if (r == -EXDEV)
+		return word == SETTINGS ? 0 : coop_grants_outside(draft, field, path);
+	if (r < 0)
+		return refuse_missing(draft, grants, field, path, r);
 	grants->writable_count++;
 	r = check_fixed(draft, grants, field, path, grant);
 	if (r < 0)
@@ -142,14 +167,13 @@ static int add_readable(struct coop_draft *draft, const char *field, const char 
 	if (grants->readable_count == COOP_GRANTS_MAX)
 		return coop_err_field(draft->err, COOP_TOO_LARGE, field, "%s: at most %u", field,
 				      COOP_GRANTS_MAX);
-	int r = open_grant(field, path, 0, grant, draft->err);
-	if (r < 0) {
-		/* Of what it could not read anyway it is not said whether it is there. */
-		bool known = word == OPERATORS || coop_grants_may_read(draft->agent, path);
-		return word == SETTINGS ? 0
-		       : known          ? r
-					: coop_grants_unreadable(draft, field, path);
-	}
+	int r = open_grant(field, path, word == OPERATORS ? NULL : grants->seen, 0, grant,
+			   draft->err);
+	/* Of what it could not read anyway it is not said whether it is there. */
+	if (r == -EXDEV)
+		r = coop_grants_unreadable(draft, field, path);
+	if (r < 0)
+		return word == SETTINGS ? 0 : r;
 	r = check_fixed(draft, grants, field, path, grant);
 	if (r == 0)
 		r = coop_grants_check_readable(draft, &grants->homes, field, grant, path,
@@ -207,6 +231,18 @@ static enum word asked_for(const struct coop_draft *draft, const char *list, con
 										  : SETTINGS;
 }
 
+/* What is out of reach goes on, to be treated as that. */
+static bool is_there(const struct coop_grants *grants, enum word word, const char *path)
+{
+	char place[COOP_PATH_SIZE];
+
+	if (grants->seen && word == SETTINGS) {
+		int r = coop_path_walk(grants->seen, path, place);
+		return r != -ENOENT && r != -ENOTDIR;
+	}
+	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 /* All of a list. The operator's own words are for many commands and hosts: what of them is not there is left out. */
 static int add_list(struct coop_draft *draft, const char *list, char *const *paths,
 		    int (*add)(struct coop_draft *draft, const char *field, const char *path,
@@ -222,8 +258,7 @@ static int add_list(struct coop_draft *draft, const char *list, char *const *pat
 		if (coop_path_expand(*paths, coop_homes_first(&grants->homes), expanded) < 0)
 			r = coop_err_field(draft->err, COOP_INVALID_INPUT, field,
 					   "%s %.300s is too long", field, *paths);
-		else if (word == ASKED || access(expanded, F_OK) == 0 ||
-			 (errno != ENOENT && errno != ENOTDIR))
+		else if (word == ASKED || is_there(grants, word, expanded))
 			r = add(draft, field, expanded, word, grants);
 	}
 	return r;
@@ -292,11 +327,13 @@ static int open_writable(struct coop_draft *draft, struct coop_confine *confine,
 }
 
 int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
-		     struct coop_grants *ret)
+		     const struct coop_lookable *seen, struct coop_grants *ret)
 {
 	const struct coop_keeper *keeper = draft->agent->keeper;
 
-	coop_homes_find(draft->args, &keeper->conf.env, draft->agent == keeper->main, &ret->homes);
+	ret->seen = seen;
+	coop_homes_find(draft->args, &keeper->conf.env, draft->agent == keeper->main, seen,
+			&ret->homes);
 	ret->homes.memory = &draft->agent->keeper->credentials;
 	int r = open_writable(draft, confine, ret);
 	return r < 0 ? r
@@ -313,7 +350,7 @@ int coop_grants_tmp(struct coop_draft *draft, const struct coop_confine *confine
 	COOP_AUTO_FREE char *path = coop_agent_folder_tmp(draft->agent);
 	if (!path)
 		return errno == ENOMEM ? coop_err_no_memory(draft->err) : 0;
-	int r = open_grant("tmp", path, O_DIRECTORY | O_NOFOLLOW, &grants->tmp, &why);
+	int r = open_grant("tmp", path, NULL, O_DIRECTORY | O_NOFOLLOW, &grants->tmp, &why);
 	grants->tmp.shown = true;
 	if (r == 0)
 		return 0;
@@ -414,7 +451,7 @@ static int show_cwd(struct coop_draft *draft, const struct coop_confine *confine
 
 	if (!is_hidden(draft, confine, grants) || grants->readable_count == COOP_GRANTS_MAX)
 		return 0;
-	int r = open_grant("cwd", to_be_shown(draft), O_DIRECTORY, grant, err);
+	int r = open_grant("cwd", to_be_shown(draft), NULL, O_DIRECTORY, grant, err);
 	if (r < 0)
 		return r;
 	/* Where it stands without a word of the request it is by its own name. */
@@ -456,7 +493,7 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 	/* Without a view it is entered as we have opened it, and we may be able to open more than the command. */
 	if (confine->kind != COOP_CONFINE_NAMESPACES && keeper->host.root_keeper &&
 	    !coop_grants_may_read(draft->agent, cwd))
-		return coop_cwd_closed(draft->agent, cwd, draft->err);
+		return coop_cwd_closed(draft->agent, draft->cwd_name, draft->err);
 	return workspace ? 0 : show_cwd(draft, confine, grants);
 }
 
@@ -467,6 +504,7 @@ bool coop_grants_show_tmpdir(const struct coop_draft *draft, const struct coop_c
 	const char *given =
 		json_string_value(json_object_get(coop_arg(draft->args, "base_env"), "TMPDIR"));
 	struct coop_path path;
+	char place[COOP_PATH_SIZE];
 
 	if (!given || confine->kind != COOP_CONFINE_NAMESPACES)
 		return true;
@@ -474,8 +512,10 @@ bool coop_grants_show_tmpdir(const struct coop_draft *draft, const struct coop_c
 		return false;
 	return !strcmp(path.text, "/tmp") || !strcmp(path.text, "/dev/shm") ||
 	       within_any(grants->writable, grants->writable_count, path.text) ||
-	       (confine->start->layout.home == COOP_HOME_COW && access(path.text, F_OK) == 0 &&
-		coop_path_within(path.text, coop_homes_first(&grants->homes)));
+	       (confine->start->layout.home == COOP_HOME_COW &&
+		coop_path_within(path.text, coop_homes_first(&grants->homes)) &&
+		(grants->seen ? coop_path_walk(grants->seen, path.text, place) == 0
+			      : access(path.text, F_OK) == 0));
 }
 
 void coop_grants_close(struct coop_grants *grants)

@@ -6,6 +6,8 @@
 #include "keeper/draft.h"
 #include "keeper/homes.h"
 
+struct coop_lookable;
+
 /* Folders that a process gets: opened once, and known by what they are. */
 #define COOP_GRANTS_MAX 20u
 
@@ -22,13 +24,15 @@ struct coop_grants {
 	size_t writable_count, readable_count;
 	struct coop_grant
 		tmp; /* what is /tmp for all commands of the agent; path NULL: each has its own */
-	struct coop_homes homes; /* of the command's user */
+	struct coop_homes homes;          /* of the command's user */
+	const struct coop_lookable *seen; /* what may be looked at for the agent; NULL: anything */
 	bool fixed; /* while they are opened: the next is named without links, and none is followed */
 };
 
-/* Opens workspace, allow_write and allow_read; refuses what nobody may get. 0, or the error filled. */
+/* Opens workspace, allow_write and allow_read, looking where `seen` lets (NULL: anywhere; it is kept); refuses what nobody may get. 0, or
+ * the error filled. */
 int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
-		     struct coop_grants *ret);
+		     const struct coop_lookable *seen, struct coop_grants *ret);
 /* Opens what the agent's commands share as /tmp, unless a limit asks for a private one. 0, or the error filled. */
 int coop_grants_tmp(struct coop_draft *draft, const struct coop_confine *confine,
 		    struct coop_grants *grants);
@@ -49,6 +53,8 @@ int coop_grants_check_asked(const struct coop_agent *agent, const char *field, c
 /* Refuses a folder, resolved, that is not to be written to by this agent, or by anybody. `name` is what it was called. */
 int coop_grants_check_writable(const struct coop_draft *draft, const struct coop_homes *homes,
 			       const char *field, const char *path, const char *name);
+/* The refusal of a path that is not the agent's to be written to; whether it is there is not said. */
+int coop_grants_outside(const struct coop_draft *draft, const char *field, const char *name);
 /* Whether the path, resolved, lies in the agent's roots and in those above it. Without any it does. */
 bool coop_grants_in_roots(const struct coop_agent *agent, const char *path);
 /* Whether every ceiling lets a path, resolved, be written to or seen. */
@@ -62,6 +68,9 @@ bool coop_grants_kernels(const char *path, int fd, bool writes);
 /* Whether the agent may name the path, resolved, to be read: in its roots, in its ceilings' lists, of the system. The user himself may.
  * What is hidden there is another matter. */
 bool coop_grants_may_read(const struct coop_agent *agent, const char *path);
+/* Whether the path, resolved, is of those that are hidden from the agent, although it may lie in its roots. */
+bool coop_grants_hidden(const struct coop_agent *agent, const struct coop_homes *homes,
+			const char *path);
 /* Why the path, resolved, is not this agent's to name, be it to read or to write, although it may lie in its roots; NULL: it is. `name` is
  * what it was called, absolute: the user has what is private by its own name alone. */
 const char *coop_grants_private_place(const struct coop_draft *draft,

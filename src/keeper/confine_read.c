@@ -173,7 +173,7 @@ bool coop_grants_meant(const struct coop_keeper *keeper, const char *path, const
 {
 	struct coop_homes homes;
 
-	coop_homes_find(NULL, &keeper->conf.env, true, &homes);
+	coop_homes_find(NULL, &keeper->conf.env, true, NULL, &homes);
 	return !is_credential(&homes, path) || called_so(&homes, keeper->data_dir, path, name);
 }
 
@@ -184,6 +184,24 @@ enum coop_names coop_grants_names(const struct coop_draft *draft)
 	return !names                       ? COOP_NAMES_ANY
 	       : !strcmp(names, "resolved") ? COOP_NAMES_RESOLVED
 					    : COOP_NAMES_AS_TYPED;
+}
+
+bool coop_grants_hidden(const struct coop_agent *agent, const struct coop_homes *homes,
+			const char *path)
+{
+	const struct coop_keeper *keeper = agent->keeper;
+	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->gate_path,
+				   keeper->spool_dir, keeper->files_dir};
+	const char *data = keeper->data_dir;
+
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+		if (*own[i] && coop_path_within(path, own[i]))
+			return true;
+	}
+	if (*data && coop_path_within(path, data) && !coop_grants_own_folder(agent, path) &&
+	    !meant(agent, path, is_agents_folder, data))
+		return true;
+	return is_credential(homes, path) && !meant(agent, path, is_credential, homes);
 }
 
 static bool denied(const struct coop_draft *draft, const struct coop_homes *homes, const char *path)

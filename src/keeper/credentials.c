@@ -113,7 +113,7 @@ void coop_credentials_write(struct coop_keeper *keeper, const struct coop_confin
 	struct coop_homes homes;
 	struct coop_err err;
 
-	coop_homes_find(NULL, &keeper->conf.env, true, &homes);
+	coop_homes_find(NULL, &keeper->conf.env, true, NULL, &homes);
 	if (defaults->profile == COOP_PROFILE_FULL)
 		looking.why = "commands are not confined by default: [sandbox] profile = full";
 	else if (confine->kind == COOP_CONFINE_NONE)

@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,16 +15,17 @@
 #include "keeper/confine_private.h"
 #include "keeper/env.h"
 #include "keeper/keeper.h"
+#include "keeper/reach.h"
 #include "policy/paths.h"
 
-int coop_cwd_closed(const struct coop_agent *agent, const char *path, struct coop_err *err)
+int coop_cwd_closed(const struct coop_agent *agent, const char *name, struct coop_err *err)
 {
 	bool user = agent == agent->keeper->main;
 
 	return coop_err_field(err, COOP_INVALID_INPUT, "cwd",
 			      "cwd %.300s cannot be entered by the command: it is %snot seen in "
 			      "its sandbox, or closed to whom it runs as%s",
-			      path, user ? "" : "not there, ",
+			      name, user ? "" : "not there, ",
 			      user ? " (--workspace DIR makes it the workspace)" : "");
 }
 
@@ -96,32 +98,74 @@ static bool open_in_tmp(const struct coop_agent *agent, const char *path, int *r
 	return true;
 }
 
+/* Whether somebody whom the keeper does not know gets there: the commands of root's are somebody else. What leads to an agent's roots is
+ * in every view, and the home is a private one. */
+static bool open_to_all(const struct coop_lookable *seen, const char *path)
+{
+	struct stat status;
+
+	return seen->leads(seen, path) || !strcmp(path, coop_homes_own()) ||
+	       (lstat(path, &status) == 0 && status.st_mode & S_IXOTH);
+}
+
+/* Whether the command could enter it as far as its user goes. */
+static bool may_enter(const struct coop_keeper *keeper, const struct coop_lookable *seen,
+		      const char *place)
+{
+	char path[COOP_PATH_SIZE];
+
+	if (!keeper->host.root_keeper)
+		return access(place, X_OK) == 0;
+	for (const char *end = strchr(place + 1, '/'); end; end = strchr(end + 1, '/')) {
+		(void)snprintf(path, sizeof path, "%.*s", (int)(end - place), place);
+		if (!open_to_all(seen, path))
+			return false;
+	}
+	return open_to_all(seen, place);
+}
+
+/* The descriptor; -EXDEV where nothing is said of the reason; else -errno. */
+static int open_named(const struct coop_agent *agent, const char *name)
+{
+	struct coop_reach reach;
+	const struct coop_lookable *seen = coop_reach_of(agent, &reach);
+	char place[COOP_PATH_SIZE];
+	int fd = coop_reach_open(seen, name, O_DIRECTORY, place);
+
+	/* What its view shows it may stand in, wherever that is: the command looks there itself. */
+	if (fd != -EXDEV || !*place || !may_enter(agent->keeper, seen, place))
+		return fd;
+	fd = coop_reach_open_plain(place, O_DIRECTORY);
+	return fd >= 0 || fd == -EMFILE || fd == -ENFILE ? fd : -EXDEV;
+}
+
+/* Where it begins without a word of the request. */
+static int open_own(const char *name)
+{
+	int fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int coop_cwd_open(const struct coop_agent *agent, const char *given, struct coop_cwd *ret,
 		  struct coop_err *err)
 {
 	struct coop_path plain;
 
 	*ret = (struct coop_cwd){.fd = -1};
-	int r = make_path(agent, given, ret->path, sizeof ret->path, err);
+	int r = make_path(agent, given, ret->name, sizeof ret->name, err), fd = -1;
 	if (r < 0) {
-		*ret->path = 0;
+		*ret->name = 0;
 		return r;
 	}
-	bool known = coop_path_make(&plain, NULL, ret->path);
-	int fd = -1, error = 0;
-	bool tmp = known && open_in_tmp(agent, plain.text, &fd);
-	if (!tmp)
-		fd = open(ret->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		error = tmp ? -fd : errno;
-	else
+	if (!coop_path_make(&plain, NULL, ret->name) || !open_in_tmp(agent, plain.text, &fd))
+		fd = given ? open_named(agent, ret->name) : open_own(ret->name);
+	if (fd == -EXDEV)
+		return coop_cwd_closed(agent, ret->name, err);
+	if (fd >= 0) {
 		ret->fd = fd;
-	if (ret->fd >= 0)
 		return resolve(ret, err);
-	if (error == EMFILE || error == ENFILE ||
-	    (tmp ? error != EXDEV : known && coop_grants_may_read(agent, plain.text)))
-		return not_there(err, ret->path, error);
-	r = coop_cwd_closed(agent, ret->path, err);
-	*ret->path = 0;
-	return r;
+	}
+	(void)snprintf(ret->path, sizeof ret->path, "%s", ret->name);
+	return not_there(err, ret->name, -fd);
 }

@@ -150,6 +150,9 @@ static int take_cwd(struct coop_draft *draft)
 			      draft->err);
 
 	draft->cwd_fd = cwd.fd;
+	draft->cwd_name = coop_mem_strdup(cwd.name);
+	if (!draft->cwd_name)
+		return coop_err_no_memory(draft->err);
 	draft->recordable = r < 0 && *cwd.path && draft->err->code == COOP_INVALID_INPUT;
 	if (!*cwd.path)
 		return r;
@@ -358,6 +361,7 @@ void coop_draft_clear(struct coop_draft *draft)
 		coop_process_unref(draft->process);
 	if (draft->cwd_fd >= 0)
 		(void)close(draft->cwd_fd);
+	free(draft->cwd_name);
 	coop_env_clear(&draft->env);
 	coop_injections_free(draft->injections);
 	free(draft->argv);

@@ -29,6 +29,7 @@ struct coop_draft {
 	struct coop_env env;
 	struct coop_session *session; /* NULL: the default one */
 	int cwd_fd;
+	char *cwd_name;  /* as it was called, absolute; NULL: it came to none */
 	int program_fd;  /* of a helper, the keeper's own; -1: the command is found by its name */
 	bool recordable; /* what is wrong may leave a record: no such directory, no such user */
 	struct coop_err *err;

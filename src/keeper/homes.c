@@ -1,5 +1,6 @@
 #include "keeper/homes.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/schema.h"
 #include "keeper/env.h"
 #include "policy/paths.h"
+#include "sandbox/path_walk.h"
 #include "sandbox/pathlist.h"
 
 const char *coop_homes_own(void)
@@ -69,15 +71,19 @@ static bool removes_home(const json_t *args)
 	return false;
 }
 
-/* The HOME that the command will have, as coop_env_build makes it; NULL: the standard one, or none. */
-static const char *asked_home(const json_t *args, const struct coop_env_rules *rules)
+/* The HOME that the command will have, as coop_env_build makes it; NULL: the standard one, or none. `ret_theirs`: whoever asks says so,
+ * and not the operator. */
+static const char *asked_home(const json_t *args, const struct coop_env_rules *rules,
+			      bool *ret_theirs)
 {
 	const char *home = json_string_value(json_object_get(coop_arg(args, "env"), "HOME"));
 
+	*ret_theirs = home;
 	if (home || removes_home(args) ||
 	    !strcmp(coop_arg_string(args, "env_mode", "patch"), "replace"))
 		return home;
 	home = json_string_value(json_object_get(coop_arg(args, "base_env"), "HOME"));
+	*ret_theirs = home;
 	for (size_t i = 0; !home && i < rules->set.count; i++) {
 		if (!strncmp(rules->set.items[i], "HOME=", 5))
 			home = rules->set.items[i] + 5;
@@ -85,12 +91,27 @@ static const char *asked_home(const json_t *args, const struct coop_env_rules *r
 	return home;
 }
 
-void coop_homes_find(const json_t *args, const struct coop_env_rules *rules, bool trusted,
-		     struct coop_homes *ret)
+/* The asked one, as far as it may be looked at: in what the agent may read, or one that is known anyway. Of others it is not found out
+ * whether they are there; there is nothing in them to be hidden from somebody who need not call them his home. */
+static bool asked_folder(const char *word, const struct coop_lookable *seen, const char *started,
+			 char ret[PATH_MAX])
 {
-	char asked[PATH_MAX], started[PATH_MAX];
-	bool asks = real_folder(asked_home(args, rules), asked);
-	bool starts = real_folder(getenv("HOME"), started);
+	char place[COOP_PATH_SIZE];
+	int r = word && *word == '/' ? coop_path_walk(seen, word, place) : -ENOENT;
+
+	return (r == 0 || (r == -EXDEV && *place &&
+			   (!strcmp(place, coop_homes_own()) || !strcmp(place, started)))) &&
+	       real_folder(place, ret);
+}
+
+void coop_homes_find(const json_t *args, const struct coop_env_rules *rules, bool trusted,
+		     const struct coop_lookable *seen, struct coop_homes *ret)
+{
+	char asked[PATH_MAX], started[PATH_MAX] = "";
+	bool theirs, starts = real_folder(getenv("HOME"), started);
+	const char *word = asked_home(args, rules, &theirs);
+	bool asks = seen && theirs ? asked_folder(word, seen, started, asked)
+				   : real_folder(word, asked);
 
 	ret->count = 0;
 	ret->memory = NULL;

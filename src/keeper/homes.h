@@ -15,6 +15,7 @@
 #define COOP_HOMES_MAX 3u
 
 struct coop_found_memory;
+struct coop_lookable;
 
 struct coop_homes {
 	char list
@@ -26,9 +27,10 @@ struct coop_homes {
 	size_t known; /* of them: the rest is so called by words that are not the user's own */
 };
 
-/* For a spawn with these arguments. Where the words are not the user's own (`trusted`) HOME moves neither `~` nor the layer. */
+/* For a spawn with these arguments. Where the words are not the user's own (`trusted`) HOME moves neither `~` nor the layer, and is looked
+ * at only where `seen` lets; NULL: anywhere. */
 void coop_homes_find(const json_t *args, const struct coop_env_rules *rules, bool trusted,
-		     struct coop_homes *ret);
+		     const struct coop_lookable *seen, struct coop_homes *ret);
 
 /* A folder that is writable needs no layer: where the first lies in it, the user's own home is put before it. */
 void coop_homes_yield(struct coop_homes *homes, const char *folder);

@@ -64,10 +64,12 @@ static void fail_spawn(struct coop_spawn *spawn)
 	    process->confine->net->home)
 		coop_net_orphan(process->confine->net->home);
 	/* Only what a user could have meant as a command leaves a record; want of resources does not. */
-	bool keep =
-		process->record_failure && !spawn->refusal && !spawn->reply_error &&
-		error != E2BIG &&
-		(spawn->failure.step == COOP_STEP_EXEC || spawn->failure.step == COOP_STEP_CHDIR);
+	bool keep = process->record_failure && !spawn->refusal && !spawn->reply_error &&
+		    error != E2BIG &&
+		    (spawn->failure.step == COOP_STEP_EXEC ||
+		     /* A record would tell an agent more of the folder than the refusal does. */
+		     (spawn->failure.step == COOP_STEP_CHDIR &&
+		      process->agent == process->keeper->main));
 	/* The child is reaped as somebody unknown: it never was a process of ours. */
 	coop_registry_clear_pid(process);
 	if (!*process->id)

@@ -55,7 +55,7 @@ static void refuse_cwd(const struct coop_process *process, bool closed, struct c
 	const struct coop_launcher_class *launcher = &process->confine->launcher;
 
 	if (process->agent != process->keeper->main || !closed) {
-		(void)coop_cwd_closed(process->agent, process->labels.cwd, err);
+		(void)coop_cwd_closed(process->agent, process->confine->start->cwd_name, err);
 		return;
 	}
 	(void)coop_err_field(err, COOP_INVALID_INPUT, "cwd",

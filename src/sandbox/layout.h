@@ -58,6 +58,8 @@ struct coop_layout_input {
 	bool terminal;
 	const char *const *
 		sockets; /* canonical paths of sockets of the host that are to be out of reach; NULL-terminated, NULL: none */
+	const struct coop_lookable
+		*seen; /* where may be looked for names that an agent gave; NULL: anywhere */
 	const struct coop_ghosts
 		*ghosts; /* what stands for other processes counts as missing; NULL: none */
 };

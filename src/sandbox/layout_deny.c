@@ -7,6 +7,7 @@
 
 #include "base/glob.h"
 #include "sandbox/layout_builder.h"
+#include "sandbox/path_walk.h"
 
 #define MATCHES_MAX 1024u
 #define ENTRIES_MAX 20000u
@@ -128,18 +129,45 @@ void coop_layout_deny_real(struct coop_builder *b, const char *real)
 		coop_layout_aliases(b, real, deny_alias, &known);
 }
 
-static void deny_path(struct coop_builder *b, const char *path)
+/* What an agent names where must not be looked is covered by its words, whatever is there; what comes to be there is not its business. */
+static void cover_unlooked(struct coop_builder *b, const char *path)
+{
+	enum coop_zone zone = coop_builder_zone(b, path, NULL);
+
+	if (zone != COOP_ZONE_PRIVATE || coop_builder_holds_tree(b, path))
+		coop_builder_seal(b, path, COOP_SEAL_COVER, COOP_OP_OPTIONAL | COOP_OP_UNLOOKED);
+}
+
+static void refuse_outside(struct coop_builder *b, const char *field, const char *word)
+{
+	coop_builder_fail(b, coop_err_field(b->err, COOP_BOUNDARY_ESCAPE, field,
+					    "%s %.300s leads outside of what this agent may read, "
+					    "and cannot be looked for there",
+					    field, word));
+}
+
+static void deny_path(struct coop_builder *b, const struct coop_lookable *seen, const char *field,
+		      const char *path)
 {
 	char real[COOP_PATH_SIZE];
 	bool exists;
 
+	if (b->failed)
+		return;
+	int r = seen ? coop_path_walk(seen, path, real) : coop_path_resolve(path, real, &exists);
+	if (seen && r == -EXDEV && *real)
+		cover_unlooked(b, real);
+	else if (seen && r == -EXDEV)
+		refuse_outside(b, field, path);
 	/* What we may not reach the process may not either. */
-	if (!b->failed && coop_path_resolve(path, real, &exists) == 0)
+	else if (r == 0 || (seen && r == -ENOENT && *real))
 		coop_layout_deny_real(b, real);
 }
 
 struct match_context {
 	struct coop_builder *b;
+	const struct coop_lookable *seen;
+	const char *field;
 	size_t count;
 };
 
@@ -148,14 +176,15 @@ static void deny_match(void *context, const char *path)
 	struct match_context *matches = context;
 
 	matches->count++;
-	deny_path(matches->b, path);
+	deny_path(matches->b, matches->seen, matches->field, path);
 }
 
 static void deny_listed(struct coop_builder *b)
 {
 	char *const *list = b->input->policy->deny_read;
-	struct match_context matches = {.b = b};
-	size_t entries = ENTRIES_MAX, patterns = 0;
+	/* Those of an agent that begin where must not be looked are counted apart, and of how many there are nothing is told. */
+	struct match_context matches = {.b = b}, unseen = {.b = b};
+	size_t entries = ENTRIES_MAX, unseen_entries = ENTRIES_MAX, patterns = 0;
 	char path[COOP_PATH_SIZE], field[48];
 
 	for (size_t i = 0; list && list[i] && !b->failed; i++) {
@@ -169,13 +198,23 @@ static void deny_listed(struct coop_builder *b)
 							    list[i]));
 			return;
 		}
+		/* Without mounts what is there can be seen to be there anyway. */
+		matches.seen = b->degraded || !b->input->seen ||
+					       b->input->seen->owners(b->input->seen, list[i])
+				       ? NULL
+				       : b->input->seen;
+		matches.field = field;
 		if (!coop_glob_special(path)) {
-			deny_path(b, path);
+			deny_path(b, matches.seen, field, path);
 			continue;
 		}
 		patterns++;
-		r = coop_path_glob(path, MATCHES_MAX - matches.count, &entries, deny_match,
-				   &matches);
+		bool outside = matches.seen && coop_path_begins_outside(matches.seen, path);
+		struct match_context *mine = outside ? &unseen : &matches;
+		mine->seen = matches.seen;
+		mine->field = field;
+		r = coop_path_glob(path, outside ? NULL : matches.seen, MATCHES_MAX - mine->count,
+				   outside ? &unseen_entries : &entries, deny_match, mine);
 		if (r < 0)
 			coop_builder_fail(b, coop_err_field(b->err, COOP_TOO_LARGE, field,
 							    "%s has more than %u matches, or too "

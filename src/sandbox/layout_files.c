@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sandbox/layout_builder.h"
+#include "sandbox/path_walk.h"
 
 #define FIELD_SIZE 48
 
@@ -58,6 +59,9 @@ static const char *place(struct coop_builder *b, const char *path)
 								      : NULL;
 	if (zone == COOP_ZONE_OWN)
 		return "must not lie in /dev, /proc or /sys";
+	/* Of what the layer hides nothing is there. */
+	if (zone == COOP_ZONE_LAYER && b->input->seen && coop_layout_masks_path(b, path))
+		return NULL;
 	if (r == 0)
 		return S_ISDIR(st.st_mode) ? "is a folder" : NULL;
 	if (zone == COOP_ZONE_LAYER)
@@ -79,12 +83,49 @@ static void put_file(struct coop_builder *b, const struct coop_injection *file, 
 	coop_builder_op(b, op, path);
 }
 
+/* Where must not be looked, a file is put into what is private, and on what the home's layer shows or hides: there the command sees for
+ * itself. `real` is where it leads by its words. NULL, or why not; one reason for all of it. */
+static const char *find_outside(const struct coop_builder *b, char *real)
+{
+	char place[COOP_PATH_SIZE];
+	bool exists;
+
+	switch (*real ? coop_builder_zone(b, real, NULL) : COOP_ZONE_HOST) {
+	case COOP_ZONE_PRIVATE:
+		return NULL;
+	case COOP_ZONE_LAYER:
+		if (coop_layout_masks_path(b, real) ||
+		    (coop_path_resolve(real, place, &exists) == 0 && !strcmp(place, real)))
+			return NULL;
+		break;
+	case COOP_ZONE_HOST:
+	case COOP_ZONE_READABLE:
+	case COOP_ZONE_WRITABLE:
+	case COOP_ZONE_OWN:
+		break;
+	}
+	return "lies outside of what this agent may read, and is not private as /run and /tmp are";
+}
+
+/* What the path leads to. NULL, or why nothing can be put there. */
+static const char *find(const struct coop_builder *b, const char *path, char *real)
+{
+	const struct coop_lookable *seen = b->input->seen;
+	bool exists;
+	int r = seen ? coop_path_walk(seen, path, real) : coop_path_resolve(path, real, &exists);
+
+	if (seen && r == -EXDEV)
+		return find_outside(b, real);
+	if (seen && *real && (r == -ENOENT || r == -ENOTDIR))
+		return NULL;
+	return r < 0 ? "cannot be reached" : NULL;
+}
+
 static void add_file(struct coop_builder *b, size_t i)
 {
 	const struct coop_injection *injection = &b->input->injections[i];
 	const char *path = injection->path, *why;
 	char real[COOP_PATH_SIZE];
-	bool exists;
 
 	if (!coop_path_normal(path) || !path[1]) {
 		refuse(b, i, "must be absolute, without . and ..");
@@ -97,8 +138,9 @@ static void add_file(struct coop_builder *b, size_t i)
 	}
 	/* What is private in the view has nothing to do with the host's links. */
 	if (coop_builder_zone(b, path, NULL) != COOP_ZONE_PRIVATE) {
-		if (coop_path_resolve(path, real, &exists) < 0) {
-			refuse(b, i, "cannot be reached");
+		why = find(b, path, real);
+		if (why) {
+			refuse(b, i, why);
 			return;
 		}
 		path = real;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/glob.h"
+#include "sandbox/path_walk.h"
 #include "sandbox/plain_path.h"
 
 #define LINKS_MAX 16
@@ -153,6 +154,7 @@ int coop_path_expand(const char *path, const char *home, char *ret)
 }
 
 struct search {
+	const struct coop_lookable *seen;
 	size_t matches, *entries;
 	void (*tell)(void *context, const char *path);
 	void *context;
@@ -160,6 +162,13 @@ struct search {
 };
 
 static void search_in(struct search *search, const char *folder, const char *pattern, int depth);
+
+static bool may_search(const struct search *search, const char *folder)
+{
+	char real[COOP_PATH_SIZE];
+
+	return !search->seen || coop_path_walk(search->seen, folder, real) == 0;
+}
 
 /* `path` fits the pattern so far; `rest` is what follows, without its slash. */
 static void search_on(struct search *search, const char *path, const char *rest, int depth)
@@ -192,7 +201,7 @@ static void search_names(struct search *search, const char *folder, const char *
 			 const char *rest, const char *again, int depth)
 {
 	char path[COOP_PATH_SIZE];
-	DIR *dir = opendir(folder);
+	DIR *dir = may_search(search, folder) ? opendir(folder) : NULL;
 
 	if (!dir)
 		return;
@@ -231,16 +240,20 @@ static void search_in(struct search *search, const char *folder, const char *pat
 			search_names(search, folder, NULL, NULL, pattern, depth);
 	} else if (coop_glob_special(name)) {
 		search_names(search, folder, name, rest, NULL, depth);
-	} else if (coop_path_join(folder, name, path) == 0) {
+	} else if (coop_path_join(folder, name, path) == 0 &&
+		   (*rest || may_search(search, folder))) {
 		search_on(search, path, rest, depth);
 	}
 }
 
-int coop_path_glob(const char *pattern, size_t matches, size_t *entries,
-		   void (*tell)(void *context, const char *path), void *context)
+int coop_path_glob(const char *pattern, const struct coop_lookable *seen, size_t matches,
+		   size_t *entries, void (*tell)(void *context, const char *path), void *context)
 {
-	struct search search = {
-		.matches = matches, .entries = entries, .tell = tell, .context = context};
+	struct search search = {.seen = seen,
+				.matches = matches,
+				.entries = entries,
+				.tell = tell,
+				.context = context};
 
 	if (*pattern == '/')
 		search_in(&search, "/", pattern + 1, 0);

@@ -7,6 +7,8 @@
 
 #define COOP_PATH_SIZE 4096u
 
+struct coop_lookable;
+
 /* Whether path is folder or lies below it, by their words. Both are absolute and normal. */
 bool coop_path_below(const char *path, const char *folder);
 
@@ -29,8 +31,9 @@ int coop_path_resolve(const char *path, char *ret, bool *ret_exists);
 int coop_path_expand(const char *path, const char *home, char *ret);
 
 /* Calls `tell` with each path that fits the pattern: * ? [] within a name, ** for any folders. At most `matches` are told, `entries`
- * (counted down) looked at: -E2BIG beyond that. Links are not followed. */
-int coop_path_glob(const char *pattern, size_t matches, size_t *entries,
-		   void (*tell)(void *context, const char *path), void *context);
+ * (counted down) looked at: -E2BIG beyond that. Links are not followed where a name fits. With `seen` folders that may not be looked at are
+ * passed over. */
+int coop_path_glob(const char *pattern, const struct coop_lookable *seen, size_t matches,
+		   size_t *entries, void (*tell)(void *context, const char *path), void *context);
 
 #endif

@@ -206,7 +206,8 @@ static void collect_sealed(struct twins *twins)
 	for (size_t i = 0; i < count && !twins->b->failed; i++) {
 		const struct coop_seal *seal =
 			&((const struct coop_seal *)(const void *)coop_buf_front(seals))[i];
-		if (seal->kind == COOP_SEAL_PIN || coop_builder_missing(twins->b, seal->path))
+		if (seal->kind == COOP_SEAL_PIN || seal->flags & COOP_OP_UNLOOKED ||
+		    coop_builder_missing(twins->b, seal->path))
 			continue;
 		/* Without mounts what is only protected can be written anyway. */
 		if (twins->b->degraded && ((seal->kind == COOP_SEAL_READONLY && !seal->firm) ||

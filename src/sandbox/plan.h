@@ -147,6 +147,8 @@ enum coop_plan_op_flag {
 	COOP_OP_DEVICES = 8, /* TREE: device files work */
 	COOP_OP_ABSENT =
 		16, /* COVER: of what is only not to be made, and so its own mode is in nobody's way */
+	COOP_OP_UNLOOKED =
+		32, /* COVER: nobody looked whether it is there, and whatever keeps it from being covered keeps it from being read by that name */
 };
 
 struct coop_plan_op {

@@ -410,6 +410,8 @@ int coop_view_build(struct coop_view *view, const struct coop_plan_op *ops, uint
 				: -EPROTO;
 		/* What this identity cannot reach is not there for it. */
 		bool absent = r == -ENOENT || r == -EACCES;
+		if (op->flags & COOP_OP_UNLOOKED)
+			absent = absent || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG;
 		if (r < 0 && !(absent && (op->flags & COOP_OP_OPTIONAL)))
 			return r;
 	}

@@ -136,7 +136,7 @@ allow_write = ~/.cache/tool
         self.assertEqual(os.listdir(outside), [])
         client = self.keeper.agent("main/b", workspace=None, sandbox={"allow_read": [str(inside)], "root": "minimal"})
         error = self.refusal(client, sandbox={"allow_read": [str(inside / "out")]}, cwd="/")
-        self.assertEqual((error.code, error.details["field"]), ("permission_denied", "sandbox.allow_read[0]"), error)
+        self.assertEqual((error.code, error.details["field"]), ("boundary_escape", "sandbox.allow_read[0]"), error)
 
     def test_b108_single_files_can_be_shown(self):
         """allow_read takes files, too."""
