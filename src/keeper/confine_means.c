@@ -143,6 +143,11 @@ static void choose_rest(struct coop_confine *confine, const struct coop_host *ho
 		hold(confine, COOP_PROTECT_KILL, COOP_ENFORCED, "pid namespace", NULL);
 	else
 		hold(confine, COOP_PROTECT_KILL, COOP_PARTIAL, "walk", "no pid namespace");
+	/* It sees all processes of its user, the keeper's as well. */
+	if (!confine->init && confine->filter == COOP_FILTER_STANDARD)
+		confine->filter = COOP_FILTER_AMONG_OTHERS;
+	else if (!confine->init && confine->filter == COOP_FILTER_NO_NETWORK)
+		confine->filter = COOP_FILTER_AMONG_OTHERS_NO_NETWORK;
 }
 
 static void choose_full(struct coop_confine *confine)

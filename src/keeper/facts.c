@@ -76,7 +76,8 @@ static void tell_network(struct facts *facts, const struct coop_process *process
 	const struct coop_confine *confine = process->confine;
 	const char *profile = coop_confine_profile(process);
 	bool own_net = confine->achieved->held[COOP_PROTECT_NETWORK].strength != COOP_NONE &&
-		       confine->filter != COOP_FILTER_NO_NETWORK;
+		       confine->filter != COOP_FILTER_NO_NETWORK &&
+		       confine->filter != COOP_FILTER_AMONG_OTHERS_NO_NETWORK;
 
 	if (!own_net || !confine->unreachable || !WIFEXITED(process->end.wait_status))
 		return;

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,8 +77,24 @@ static void emit_choice(struct opening *opening, const struct coop_filter_choice
 	emit_load(opening, offsetof(struct seccomp_data, nr));
 }
 
+static void emit_choices(struct opening *opening, const struct coop_filter_choice *choices)
+{
+	for (; choices->name; choices++)
+		emit_choice(opening, choices);
+}
+
+static bool no_network(enum coop_filter kind)
+{
+	return kind == COOP_FILTER_NO_NETWORK || kind == COOP_FILTER_AMONG_OTHERS_NO_NETWORK;
+}
+
+static bool among_others(enum coop_filter kind)
+{
+	return kind == COOP_FILTER_AMONG_OTHERS || kind == COOP_FILTER_AMONG_OTHERS_NO_NETWORK;
+}
+
 /* Whatever it does not refuse goes on behind it. */
-static void make_opening(struct opening *ret)
+static void make_opening(struct opening *ret, enum coop_filter kind)
 {
 	emit_load(ret, offsetof(struct seccomp_data, arch));
 	size_t foreign = ret->count;
@@ -87,8 +104,9 @@ static void make_opening(struct opening *ret)
 	emit_jump(ret, BPF_JGE, X32_BIT, 0, 0);
 	emit_jump(ret, BPF_JGE, COOP_FILTER_UNKNOWN, 0, 1);
 	emit_refuse(ret, ENOSYS);
-	for (const struct coop_filter_choice *choice = coop_filter_choices; choice->name; choice++)
-		emit_choice(ret, choice);
+	emit_choices(ret, coop_filter_choices);
+	if (among_others(kind))
+		emit_choices(ret, coop_filter_others_choices);
 	ret->code[foreign].jf = (uint8_t)(ret->count - foreign - 1);
 	ret->code[x32].jt = (uint8_t)(ret->count - x32 - 1);
 }
@@ -193,7 +211,7 @@ static int fill(scmp_filter_ctx filter, enum coop_filter kind)
 		r = add_refused(filter, *name);
 	if (r == 0)
 		r = add_rules(filter, coop_filter_rules);
-	if (r == 0 && kind == COOP_FILTER_NO_NETWORK)
+	if (r == 0 && no_network(kind))
 		r = add_rules(filter, coop_filter_network_rules);
 	return r;
 }
@@ -207,7 +225,7 @@ static int build_one(enum coop_filter kind, struct coop_buf *ret)
 	int r = begin(&filter);
 	if (r < 0)
 		return r;
-	make_opening(&opening);
+	make_opening(&opening, kind);
 	size_t start = coop_buf_size(ret);
 	r = fill(filter, kind);
 	if (r == 0)

@@ -9,6 +9,8 @@ enum coop_filter {
 	COOP_FILTER_NONE,
 	COOP_FILTER_STANDARD, /* of every confined process */
 	COOP_FILTER_NO_NETWORK, /* the same without INET and INET6 sockets, for hosts without net namespaces */
+	COOP_FILTER_AMONG_OTHERS, /* both once more for hosts without PID namespaces: without limits of others */
+	COOP_FILTER_AMONG_OTHERS_NO_NETWORK,
 	COOP_FILTER_COUNT,
 };
 

@@ -25,7 +25,7 @@ struct coop_filter_rule {
 	} any;
 };
 
-/* Both end with a rule without a name. The second belongs to COOP_FILTER_NO_NETWORK alone. */
+/* Both end with a rule without a name. The second belongs to the filters without network alone. */
 extern const struct coop_filter_rule coop_filter_rules[];
 extern const struct coop_filter_rule coop_filter_network_rules[];
 
@@ -45,6 +45,8 @@ struct coop_filter_choice {
 	} when;
 };
 extern const struct coop_filter_choice coop_filter_choices[];
+/* For who sees the host's processes. */
+extern const struct coop_filter_choice coop_filter_others_choices[];
 
 /* The number of a system call; -ENOSYS: this architecture has none of that name; -EINVAL: nor has any other. */
 int coop_filter_number(const char *name);

@@ -161,6 +161,22 @@ class DegradedTest(ConfinedCase):
         client.call("wait", id=process)
         return self.output(process, client=client).decode().split("\n")[:-1]
 
+    def test_b111_limits_of_the_keeper(self):
+        """Who sees the host's processes, as the same user, cannot set their limits: one of processor time would end the keeper."""
+        script = "import resource, sys\ntry: print(resource.prlimit(int(sys.argv[1]), resource.RLIMIT_CPU, (9999, 9999)))\nexcept OSError: print('refused')"
+        own = "import resource; resource.prlimit(0, resource.RLIMIT_CPU, (50, 50)); resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); print('set')"
+        for network, options in (("none", {"maxima": {"user": 0}}), ("host", {"maxima": {"user": 0}}), ("none", {"maxima": {"pid": 0}})):
+            with self.subTest(network=network, options=options):
+                world = self.world(owner=USER)
+                keeper = self.confined_keeper(world, USER, NO_SLOTS, **options)
+                client = keeper.clients[0]
+                for words, said in ((["-c", script, str(keeper.pid)], b"refused\n"), (["-c", own], b"set\n")):
+                    sandbox = {"workspace": str(world.workspace), "network": network, "tolerate": [*ALL, "ipc"]}
+                    process = client.call("spawn", argv=["/usr/bin/python3", *words], cwd=str(world.workspace), sandbox=sandbox)["process"]["id"]
+                    client.call("wait", id=process)
+                    self.assertEqual(self.output(process, client=client), said)
+                client.call("info")
+
     def test_b106_b113_no_control_groups(self):
         """A limit that needs one is refused by its name, or tolerated and told; the rest of the sandbox is as ever."""
         for uid, options in ((USER, {}), (None, {"read_only": "/sys/fs/cgroup"})):
