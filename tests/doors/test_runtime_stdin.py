@@ -65,6 +65,21 @@ class AckTest(GatewayCase):
         self.assertEqual(socket.wait_closed(), 1009)
         watcher.until(b"coop: input was not delivered: a message of the client was too large\n")
 
+    def test_input_that_was_left_behind_goes_on(self):
+        """Its client has gone; the program takes more than 10 s for it, but never stands still for so long."""
+        socket = self.sh("i=0; while [ $i -lt 64 ]; do head -c 65536; sleep 0.2; i=$((i+1)); done | wc -c", stdin=True)
+        socket.stdin(b"x" * (4 << 20))
+        socket.send_close()
+        watcher = self.attach(socket.pid)
+        self.assertEqual(watcher.until_exit()["exit_code"], 0)
+        self.assertEqual(watcher.output("stdout").strip(), b"4194304")
+
+    def test_input_that_was_left_behind_is_not_lost_silently(self):
+        socket = self.sh("sleep 3600", stdin=True)
+        socket.stdin(b"x" * (1 << 20))
+        socket.send_close()
+        self.attach(socket.pid).until(b"coop: input was not delivered: its client has gone, and the process does not read\n")
+
     def test_r018_frame_above_the_keepers_limit_is_acked_once(self):
         """5 MiB in one frame; every byte arrives."""
         data = os.urandom(5 << 20)

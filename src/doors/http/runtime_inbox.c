@@ -152,6 +152,26 @@ static void note(struct coop_inbox *inbox, const char *text)
 			     NULL, 0, &nobody_waits);
 }
 
+/* The process has taken nothing of what the client left behind. */
+static void on_left(uv_timer_t *timer)
+{
+	struct coop_inbox *inbox = timer->data;
+
+	for (const struct item *item = inbox->first; item; item = item->next) {
+		if (item->kind != STDIN)
+			continue;
+		note(inbox, "input was not delivered: its client has gone, and the process does "
+			    "not read");
+		break;
+	}
+	destroy(inbox);
+}
+
+static void wait_for_progress(struct coop_inbox *inbox)
+{
+	(void)uv_timer_start(&inbox->timer, on_left, COOP_INBOX_LEFT_MS, 0);
+}
+
 /* How much of a write got through although it failed; -1: it never began. */
 static json_int_t partly(const struct coop_error *error)
 {
@@ -222,6 +242,8 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	(void)request;
 	(void)json;
 	inbox->call = NULL;
+	if (!inbox->ws)
+		wait_for_progress(inbox);
 	if (status == 0 && item->kind == STDIN) {
 		size_t left = item->size - item->done;
 		took(inbox, item, left < COOP_WRITE_STDIN_MAX ? left : COOP_WRITE_STDIN_MAX);
@@ -439,16 +461,11 @@ void coop_inbox_message(struct coop_inbox *inbox, const char *type, const json_t
 	added(inbox);
 }
 
-static void on_left(uv_timer_t *timer)
-{
-	destroy(timer->data);
-}
-
 void coop_inbox_open(struct coop_inbox *inbox, struct coop_feed *feed)
 {
 	inbox->feed = coop_feed_ref(feed);
 	if (!inbox->ws)
-		(void)uv_timer_start(&inbox->timer, on_left, COOP_INBOX_LEFT_MS, 0);
+		wait_for_progress(inbox);
 	go_on(inbox);
 }
 
@@ -458,7 +475,7 @@ void coop_inbox_leave(struct coop_inbox *inbox)
 	if (inbox->feed && !inbox->first)
 		destroy(inbox);
 	else if (inbox->feed)
-		(void)uv_timer_start(&inbox->timer, on_left, COOP_INBOX_LEFT_MS, 0);
+		wait_for_progress(inbox);
 }
 
 void coop_inbox_drop(struct coop_inbox *inbox)

@@ -24,7 +24,7 @@ struct coop_ws;
 /* It is listened to again when so much less waits: little, so that a slow program lets its client go on all the time. */
 #define COOP_INBOX_BYTES_STEP (256u << 10)
 #define COOP_INBOX_COUNT_STEP 512u
-/* What a client left behind is carried out for that long. */
+/* What a client left behind is carried out until the process has taken nothing for that long; then a note says so. */
 #define COOP_INBOX_LEFT_MS 10000u
 
 /* NULL without memory. */
