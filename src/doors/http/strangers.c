@@ -40,7 +40,7 @@ bool coop_strangers_make_room(struct coop_gateway *gateway)
 	struct coop_conn *conn = gateway->strangers.first;
 
 	/* A token that the keeper is being asked about may be a right one. */
-	while (conn && conn->phase == COOP_CONN_CHECK)
+	while (conn && conn->waiter)
 		conn = conn->later;
 	if (!conn)
 		return false;
