@@ -4,8 +4,8 @@ import base64
 import glob
 import hashlib
 import os
-import stat
 import random
+import stat
 
 from lib import procs
 from lib.both_keepers import USER, BothKeepersCase
