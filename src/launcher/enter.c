@@ -77,6 +77,6 @@ int coop_enter_namespaces(const struct coop_enter *enter)
 	counts.instances -= counts.instances / 4;
 	counts.watches -= counts.watches / 4;
 	if (r == 0)
-		coop_namespaces_bound(&counts, false);
+		coop_namespaces_bound_here(&counts, false);
 	return r;
 }

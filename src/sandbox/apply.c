@@ -16,16 +16,30 @@ static _Noreturn void fail(int channel, enum coop_plan_step step, int error)
 	coop_channel_fail(channel, step, 0);
 }
 
+static bool makes_proc(const struct coop_plan_op *ops, uint32_t count)
+{
+	while (count && ops->kind != COOP_OP_PROC) {
+		ops++;
+		count--;
+	}
+	return count;
+}
+
+/* `counts`: to be set for the namespace; NULL: it has none of its own. */
 static void make_view(const struct coop_payload *payload, const struct coop_plan_op *ops,
-		      int channel, struct coop_view *view)
+		      const struct coop_user_counts *counts, int channel, struct coop_view *view)
 {
 	const struct coop_plan *plan = payload->plan;
 	uint32_t failed = 0;
 
+	/* The host's /proc is read-only once the view is made. */
+	if (counts && !makes_proc(ops, plan->op_count))
+		coop_namespaces_bound_here(counts, true);
 	if (!plan->op_count)
 		return;
 	coop_view_init(view);
 	view->text = payload->text;
+	view->counts = counts;
 	view->extra_fds = payload->fds + COOP_PLAN_FD_COUNT;
 	view->terminal = plan->flags & COOP_PLAN_TERMINAL ? payload->fds[COOP_PLAN_FD_STDIN] : -1;
 	int r = coop_view_build(view, ops, plan->op_count, &failed);
@@ -63,14 +77,14 @@ _Noreturn void coop_apply(const struct coop_plan *plan, const char *body, const 
 		r = coop_identity_map(plan->uid, plan->outer_uid, plan->gid, plan->outer_gid);
 	if (r < 0)
 		fail(channel, COOP_STEP_IDENTITY, -r);
-	if (plan->flags & COOP_PLAN_MAP_SELF)
-		coop_namespaces_bound(counts, true);
+	if (!(plan->flags & COOP_PLAN_MAP_SELF))
+		counts = NULL;
 	coop_channel_die_with_keeper(channel);
 	/* Before it leaves the keeper's session, so that it is known at every moment. */
 	coop_rlimits_mark(plan->mark);
 	if (setsid() < 0)
 		fail(channel, COOP_STEP_SESSION, errno);
-	make_view(&payload, parts.ops, channel, &view);
+	make_view(&payload, parts.ops, counts, channel, &view);
 	if (plan->flags & COOP_PLAN_CWD_PATH)
 		find_cwd(&payload, &view, channel);
 	if (plan->kind == COOP_PLAN_FILL)

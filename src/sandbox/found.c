@@ -71,10 +71,11 @@ static const char *name_of(const struct group *group, uint32_t row)
 /* Order of a name against the one that the row has in this folder. */
 static int compare_name(const char *name, const char *row)
 {
-	size_t size = strcspn(row, "/");
-	int order = strncmp(name, row, size);
-
-	return order ? order : name[size] ? 1 : 0;
+	for (;; name++, row++) {
+		int want = *row == '/' ? 0 : (unsigned char)*row, is = (unsigned char)*name;
+		if (is != want || !want)
+			return is - want;
+	}
 }
 
 /* The rows of the group that begin with that name: *ret_end is behind the last. */
@@ -103,6 +104,7 @@ static void found(const struct group *group, uint32_t first, uint32_t end, unsig
 
 	for (uint32_t i = first; i < end; i++) {
 		const char *rest = name_of(group, i) + size;
+		group->ret[i].sure = false;
 		group->ret[i].state = type == DT_LNK ? COOP_FOUND_LINKED
 				      : *rest        ? COOP_FOUND_MISSING
 						     : COOP_FOUND_PLAIN;
@@ -217,34 +219,25 @@ static void remember(const struct group *group)
 			place->modified + TICK_NS < memory->looked;
 }
 
-/* The folder was read: what is missing here is not there. */
-static void make_sure(const struct group *group)
-{
-	for (uint32_t i = group->first; i < group->end; i++) {
-		struct coop_found *one = &group->ret[i];
-		size_t size = strcspn(name_of(group, i), "/");
-		one->sure |= one->state == COOP_FOUND_MISSING && one->known == group->offset + size;
-	}
-}
-
 static void look_in(const struct group *group)
 {
 	for (uint32_t i = group->first; i < group->end; i++) {
 		const char *row = name_of(group, i);
 		group->ret[i] =
 			(struct coop_found){.state = COOP_FOUND_MISSING,
+					    .sure = true,
 					    .known = group->offset + (uint32_t)strcspn(row, "/")};
 	}
-	if (group->folder < 0) {
-		if (group->memory)
-			group->memory->whole = false;
-		return;
-	}
-	remember(group);
-	if (read_entries(group))
-		make_sure(group);
-	else
+	if (group->folder >= 0) {
+		remember(group);
+		if (read_entries(group))
+			return;
 		look_for_each(group);
+	} else if (group->memory) {
+		group->memory->whole = false;
+	}
+	for (uint32_t i = group->first; i < group->end; i++)
+		group->ret[i].sure = false;
 }
 
 static void look(const char *folder, const struct coop_rows *rows, struct coop_found_memory *memory,

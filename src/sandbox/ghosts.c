@@ -252,16 +252,14 @@ void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_
 	finish(ghosts);
 }
 
-bool coop_ghosts_stands(const struct coop_ghosts *ghosts, const char *path)
+bool coop_ghosts_stands(const struct coop_ghosts *ghosts, struct coop_ghost_parent *near,
+			const char *path)
 {
 	if (!ghosts->count)
 		return false;
 	/* Looking changes nothing. */
-	struct entry *entry = *find((struct coop_ghosts *)(uintptr_t)ghosts, path);
-	struct coop_ghost_parent parent = COOP_GHOST_PARENT;
-	bool stands = entry && coop_ghost_unchanged(&parent, path, &entry->mark);
-	coop_ghost_parent_close(&parent);
-	return stands;
+	const struct entry *entry = *find((struct coop_ghosts *)(uintptr_t)ghosts, path);
+	return entry && coop_ghost_unchanged(near, path, &entry->mark);
 }
 
 size_t coop_ghosts_count(const struct coop_ghosts *ghosts)

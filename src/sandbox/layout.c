@@ -226,6 +226,7 @@ int coop_layout_build(const struct coop_layout_input *input, struct coop_layout 
 		.input = input,
 		.out = &layout,
 		.err = err,
+		.near = COOP_GHOST_PARENT,
 		.degraded = input->host->error[COOP_CAN_USERNS] ||
 			    input->host->error[COOP_CAN_NESTED] ||
 			    input->host->error[COOP_CAN_MOUNT],

@@ -39,6 +39,7 @@ void coop_builder_clear(struct coop_builder *b)
 	coop_buf_clear(&b->zones);
 	coop_buf_clear(&b->seals);
 	coop_buf_clear(&b->masks);
+	coop_ghost_parent_close(&b->near);
 	coop_mountinfo_clear(&b->mounts);
 }
 
@@ -283,11 +284,14 @@ void coop_builder_note(struct coop_builder *b, const char *format, ...)
 	va_end(list);
 }
 
-int coop_builder_look(const struct coop_builder *b, const char *path, struct stat *ret)
+int coop_builder_look(struct coop_builder *b, const char *path, struct stat *ret)
 {
-	if (coop_builder_missing(b, path))
+	if (coop_builder_missing(b, path) || coop_builder_stands(b, path))
 		return -ENOENT;
-	if (lstat(path, ret) < 0)
-		return -errno;
-	return b->input->ghosts && coop_ghosts_stands(b->input->ghosts, path) ? -ENOENT : 0;
+	return lstat(path, ret) < 0 ? -errno : 0;
+}
+
+bool coop_builder_stands(struct coop_builder *b, const char *path)
+{
+	return b->input->ghosts && coop_ghosts_stands(b->input->ghosts, &b->near, path);
 }

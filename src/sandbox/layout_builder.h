@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "sandbox/credentials.h"
+#include "sandbox/ghosts_disk.h"
 #include "sandbox/layout.h"
 #include "sandbox/layout_path.h"
 #include "sandbox/mountinfo.h"
@@ -61,8 +62,9 @@ struct coop_builder {
 	bool shallow;  /* for the seals that follow, as in them */
 	bool firm;     /* the same */
 	bool home_later; /* the home lies in a writable root or in a /tmp that is shared, which come first */
-	struct coop_buf zones; /* struct coop_zone_entry */
-	struct coop_buf seals; /* struct coop_seal */
+	struct coop_ghost_parent near; /* where placeholders of others were looked for last */
+	struct coop_buf zones;         /* struct coop_zone_entry */
+	struct coop_buf seals;         /* struct coop_seal */
 	struct coop_buf masks; /* names hidden in the home, relative to it, each with its NUL */
 	uint32_t mask_count;
 	struct coop_found credentials[COOP_CREDENTIALS_MAX]; /* in the home, once looked for */
@@ -112,7 +114,9 @@ __attribute__((format(printf, 2, 3))) void coop_builder_note(struct coop_builder
 							     const char *format, ...);
 
 /* lstat, to which a placeholder is missing. 0 or -errno. */
-int coop_builder_look(const struct coop_builder *b, const char *path, struct stat *ret);
+int coop_builder_look(struct coop_builder *b, const char *path, struct stat *ret);
+/* Whether a placeholder of another process stands there. */
+bool coop_builder_stands(struct coop_builder *b, const char *path);
 
 /* layout_home.c: the home folder, and the names that are hidden in it. */
 void coop_layout_home(struct coop_builder *b);

@@ -124,7 +124,7 @@ static void seal_repository(struct search *search, const char *folder, int depth
 	}
 }
 
-static bool there(const struct coop_builder *b, const char *folder, const char *name)
+static bool there(struct coop_builder *b, const char *folder, const char *name)
 {
 	char path[COOP_PATH_SIZE];
 	struct stat st;
@@ -132,13 +132,13 @@ static bool there(const struct coop_builder *b, const char *folder, const char *
 	return coop_path_join(folder, name, path) == 0 && coop_builder_look(b, path, &st) == 0;
 }
 
-static bool is_repository(const struct coop_builder *b, const char *folder)
+static bool is_repository(struct coop_builder *b, const char *folder)
 {
 	return there(b, folder, "HEAD");
 }
 
 /* As git makes them. Nobody works in what is only the beginning of one, but somebody could complete it. */
-static bool is_complete(const struct coop_builder *b, const char *folder, bool worktree)
+static bool is_complete(struct coop_builder *b, const char *folder, bool worktree)
 {
 	return worktree ? there(b, folder, "commondir")
 			: there(b, folder, "config") && there(b, folder, "objects") &&

@@ -30,18 +30,21 @@ static void protect_in(struct coop_builder *b, const char *root, const char *nam
 		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, missing);
 }
 
-/* A name of the root itself that was looked for and is not there needs no second look. False: something else decides. */
+/* A name of the root itself that was looked for and is not there, or only as a placeholder, needs no second look. False: something else
+ * decides. */
 static bool hold_in(struct coop_builder *b, const char *root, const char *name,
-		    const struct coop_found *found, struct coop_stand_in missing)
+		    const struct coop_found *found, struct coop_stand_in stand_in)
 {
 	char path[COOP_PATH_SIZE];
 	const char *top;
-
-	if (found->state != COOP_FOUND_MISSING || !found->sure ||
-	    found->known != strcspn(name, "/") || coop_path_join(root, name, path) < 0 ||
-	    coop_builder_zone(b, path, &top) != COOP_ZONE_WRITABLE || strcmp(top, root) != 0)
+	bool missing = found->state == COOP_FOUND_MISSING && found->sure &&
+		       found->known == strcspn(name, "/");
+	if ((!missing && (found->state != COOP_FOUND_PLAIN || strchr(name, '/'))) ||
+	    coop_path_join(root, name, path) < 0 ||
+	    coop_builder_zone(b, path, &top) != COOP_ZONE_WRITABLE || strcmp(top, root) != 0 ||
+	    (!missing && !coop_builder_stands(b, path)))
 		return false;
-	coop_layout_hold(b, root, name, missing);
+	coop_layout_hold(b, root, name, stand_in);
 	return true;
 }
 

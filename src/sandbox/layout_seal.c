@@ -141,9 +141,15 @@ void coop_layout_hold(struct coop_builder *b, const char *root, const char *name
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
 			 enum coop_seal_kind kind, struct coop_stand_in missing)
 {
-	struct way way = {.b = b, .kind = kind, .missing = missing};
 	char name[COOP_PATH_SIZE];
+	struct way way;
 
+	/* One by one: most of it is room that need not be cleared. */
+	way.b = b;
+	way.kind = kind;
+	way.missing = missing;
+	way.links = 0;
+	way.flags = 0;
 	(void)snprintf(way.at, sizeof way.at, "%s", root);
 	(void)snprintf(way.rest, sizeof way.rest, "%s", path + (root[1] ? strlen(root) : 0));
 	while (!b->failed && next_name(&way, name)) {

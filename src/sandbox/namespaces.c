@@ -40,10 +40,10 @@ void coop_namespaces_counts(struct coop_user_counts *ret)
 	ret->watches = read_count("/proc/sys/fs/inotify/max_user_watches");
 }
 
-static void write_count(const char *path, uint32_t count)
+static void write_count(int proc, const char *path, uint32_t count)
 {
 	char text[16];
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = openat(proc, path, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
@@ -52,12 +52,22 @@ static void write_count(const char *path, uint32_t count)
 	(void)close(fd);
 }
 
-void coop_namespaces_bound(const struct coop_user_counts *counts, bool last)
+void coop_namespaces_bound(int proc, const struct coop_user_counts *counts, bool last)
 {
 	if (counts->instances)
-		write_count("/proc/sys/user/max_inotify_instances", counts->instances);
+		write_count(proc, "sys/user/max_inotify_instances", counts->instances);
 	if (counts->watches)
-		write_count("/proc/sys/user/max_inotify_watches", counts->watches);
+		write_count(proc, "sys/user/max_inotify_watches", counts->watches);
 	if (last)
-		write_count("/proc/sys/user/max_user_namespaces", 0);
+		write_count(proc, "sys/user/max_user_namespaces", 0);
+}
+
+void coop_namespaces_bound_here(const struct coop_user_counts *counts, bool last)
+{
+	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (proc < 0)
+		return;
+	coop_namespaces_bound(proc, counts, last);
+	(void)close(proc);
 }

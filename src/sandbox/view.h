@@ -15,9 +15,11 @@
 struct coop_view {
 	const char *text;
 	const int *extra_fds;
-	int terminal; /* fd of the terminal; -1: none */
-	int root;     /* in which targets lie */
-	int old_root; /* in which sources lie */
+	const struct coop_user_counts
+		*counts; /* for the user namespace, set with its /proc; NULL: none */
+	int terminal;    /* fd of the terminal; -1: none */
+	int root;        /* in which targets lie */
+	int old_root;    /* in which sources lie */
 	int makeable; /* the root once more, writable, to make mount points in; -1: `root` itself */
 	int covers; /* a small file system with an empty "file", "absent" and "folder", and "files" to mount on; -1: not there yet */
 	int files;  /* what was injected; -1: nothing yet */

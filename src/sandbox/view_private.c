@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "sandbox/kernel.h"
+#include "sandbox/namespaces.h"
 #include "sandbox/view.h"
 
 #define NUMBER_MAX 24
@@ -93,10 +94,17 @@ int coop_view_tmpfs(struct coop_view *view, const struct coop_plan_op *op)
 
 int coop_view_proc(struct coop_view *view, const struct coop_plan_op *op)
 {
-	int tree = coop_view_fs("proc", NULL,
-				MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-					MOUNT_ATTR_NOEXEC);
+	uint64_t rest = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+	int tree = coop_view_fs("proc", NULL, view->counts ? rest : rest | MOUNT_ATTR_RDONLY);
 
+	if (tree >= 0 && view->counts) {
+		coop_namespaces_bound(tree, view->counts, true);
+		if (coop_mount_setattr(tree, 0, MOUNT_ATTR_RDONLY, 0, 0) < 0) {
+			int r = -errno;
+			(void)close(tree);
+			return r;
+		}
+	}
 	return put_new(view, tree, view->text + op->path);
 }
 

@@ -16,6 +16,7 @@
 
 #include "folder.h"
 #include "sandbox/ghosts.h"
+#include "sandbox/ghosts_disk.h"
 
 static char one[256], two[256];
 
@@ -35,6 +36,15 @@ static mode_t kind_of(const char *path)
 	return lstat(path, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
+static bool stands(const struct coop_ghosts *ghosts, const char *path)
+{
+	struct coop_ghost_parent near = COOP_GHOST_PARENT;
+	bool r = coop_ghosts_stands(ghosts, &near, path);
+
+	coop_ghost_parent_close(&near);
+	return r;
+}
+
 static void test_made_and_removed(void **state)
 {
 	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
@@ -48,9 +58,9 @@ static void test_made_and_removed(void **state)
 	assert_int_equal(kind_of(two), S_IFSOCK);
 	assert_int_equal(lstat(two, &st), 0);
 	assert_int_equal(st.st_mode & 0222, 0);
-	assert_true(coop_ghosts_stands(ghosts, one));
-	assert_true(coop_ghosts_stands(ghosts, two));
-	assert_false(coop_ghosts_stands(ghosts, folder));
+	assert_true(stands(ghosts, one));
+	assert_true(stands(ghosts, two));
+	assert_false(stands(ghosts, folder));
 	assert_int_equal(coop_ghosts_count(ghosts), 2);
 	coop_ghosts_drop(ghosts, list, 2);
 	assert_int_equal(kind_of(one), 0);
@@ -101,7 +111,7 @@ static void test_sockets_share_an_inode(void **state)
 	coop_ghosts_drop(ghosts, list, 2);
 	assert_int_equal(kind_of(two), 0);
 	assert_int_equal(kind_of(three), S_IFSOCK);
-	assert_true(coop_ghosts_stands(ghosts, three));
+	assert_true(stands(ghosts, three));
 	coop_ghosts_drop(ghosts, &later, 1);
 	assert_int_equal(kind_of(three), 0);
 	coop_ghosts_free(ghosts);
@@ -163,7 +173,7 @@ static void test_what_others_made_stays(void **state)
 	assert_false(list[1].held);
 	/* Filled meanwhile. */
 	folder_write(".git/HEAD", "ref", 3, 0644);
-	assert_false(coop_ghosts_stands(ghosts, one));
+	assert_false(stands(ghosts, one));
 	coop_ghosts_drop(ghosts, list, 2);
 	assert_true(folder_has(".git/HEAD"));
 	assert_int_equal(kind_of(two), S_IFREG);
@@ -173,7 +183,7 @@ static void test_what_others_made_stays(void **state)
 	assert_int_equal(coop_ghosts_take(ghosts, &list[1], 1), 0);
 	assert_int_equal(unlink(two), 0);
 	folder_write(".bashrc", "mine", 4, 0644);
-	assert_false(coop_ghosts_stands(ghosts, two));
+	assert_false(stands(ghosts, two));
 	coop_ghosts_drop(ghosts, &list[1], 1);
 	assert_int_equal(kind_of(two), S_IFREG);
 	coop_ghosts_free(ghosts);
@@ -228,9 +238,9 @@ static void test_plain_files(void **state)
 	assert_string_equal(content, ".\n");
 	free(content);
 	assert_int_equal(kind_of(two), S_IFREG);
-	assert_true(coop_ghosts_stands(ghosts, path));
+	assert_true(stands(ghosts, path));
 	folder_write(".bashrc", "mine", 4, 0644);
-	assert_false(coop_ghosts_stands(ghosts, two));
+	assert_false(stands(ghosts, two));
 	coop_ghosts_drop(ghosts, list, 2);
 	assert_int_equal(kind_of(path), 0);
 	assert_int_equal(kind_of(two), S_IFREG);
