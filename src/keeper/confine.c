@@ -264,6 +264,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		.terminal = draft->process->pty,
 		.sockets = coop_host_sockets_list(&keeper->sockets),
 		.ghosts = keeper->ghosts,
+		.masks = coop_private_files_masks(keeper),
 		.seen = grants->seen,
 	};
 

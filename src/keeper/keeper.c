@@ -1,6 +1,7 @@
 #include "keeper/keeper.h"
 #include "sandbox/found.h"
 #include "sandbox/ghosts.h"
+#include "sandbox/masks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -484,6 +485,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_buf_clear(&keeper->spare_out);
 	coop_tree_free(keeper);
 	coop_ghosts_free(keeper->ghosts);
+	coop_masks_free(keeper->masks);
 	coop_groups_free(keeper);
 	return true;
 }

@@ -36,6 +36,7 @@
 #define COOP_PROTOCOL 1
 
 struct coop_ghosts;
+struct coop_masks;
 struct coop_request;
 struct coop_secret;
 struct coop_store;
@@ -53,6 +54,7 @@ struct coop_keeper {
 	struct coop_keeper_host host;
 	struct coop_idmaps idmaps;
 	struct coop_ghosts *ghosts;
+	struct coop_masks *masks; /* NULL: none yet */
 	struct coop_users users;
 	struct coop_found_memory
 		*credentials; /* of the last look through the home: sandbox/found.h */

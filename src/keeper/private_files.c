@@ -17,6 +17,7 @@
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "records/secret.h"
+#include "sandbox/masks.h"
 
 #define RANDOM_BYTES 16u
 #define RANDOM_TEXT (2 * RANDOM_BYTES + 1)
@@ -161,6 +162,15 @@ void coop_private_files_remove(struct coop_process *process)
 	coop_paths_remove_all(confine->files);
 	free(confine->files);
 	confine->files = NULL;
+}
+
+struct coop_masks *coop_private_files_masks(struct coop_keeper *keeper)
+{
+	/* A root keeper's commands have no layer over a home. */
+	if (!keeper->masks && *keeper->files_dir && *keeper->socket_path &&
+	    !keeper->host.root_keeper)
+		keeper->masks = coop_masks_new(keeper->files_dir);
+	return keeper->masks;
 }
 
 void coop_private_files_clean(struct coop_keeper *keeper)

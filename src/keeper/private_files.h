@@ -7,6 +7,7 @@
 
 struct coop_injections;
 struct coop_keeper;
+struct coop_masks;
 struct coop_process;
 
 /* Names the process's folder, and the files in it, which are not made yet. Fixed paths are refused: sandbox_unavailable. 0, or the error
@@ -20,6 +21,9 @@ int coop_private_files_write(struct coop_process *process, const struct coop_inj
 
 /* Nobody of the process is left. */
 void coop_private_files_remove(struct coop_process *process);
+
+/* Where names are hidden for all sandboxes that have a layer over the home, see sandbox/masks.h. NULL: nowhere. */
+struct coop_masks *coop_private_files_masks(struct coop_keeper *keeper);
 
 /* Removes what an earlier keeper left behind. Called once, at start. */
 void coop_private_files_clean(struct coop_keeper *keeper);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "sandbox/ghosts.h"
 #include "sandbox/host.h"
+#include "sandbox/masks.h"
 #include "sandbox/plan.h"
 #include "sandbox/policy.h"
 
@@ -60,6 +61,7 @@ struct coop_layout_input {
 		sockets; /* canonical paths of sockets of the host that are to be out of reach; NULL-terminated, NULL: none */
 	const struct coop_lookable
 		*seen; /* where may be looked for names that an agent gave; NULL: anywhere */
+	struct coop_masks *masks; /* where names of the home may be hidden for all; NULL: nowhere */
 	const struct coop_ghosts
 		*ghosts; /* what stands for other processes counts as missing; NULL: none */
 };

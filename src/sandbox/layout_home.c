@@ -211,7 +211,13 @@ static void add_layer(struct coop_builder *b)
 				  .size = LAYER_BYTES,
 				  .inodes = LAYER_INODES,
 				  .count = b->mask_count};
-	op.data = coop_builder_text(b, coop_buf_front(&b->masks), coop_buf_size(&b->masks));
+	const char *names = (const char *)coop_buf_front(&b->masks), *folder = NULL;
+	if (!b->failed && b->input->masks)
+		folder = coop_masks_find(b->input->masks, b->input->home, names,
+					 coop_buf_size(&b->masks));
+	if (folder)
+		op.source = coop_builder_string(b, folder);
+	op.data = coop_builder_text(b, names, coop_buf_size(&b->masks));
 	coop_builder_op(b, op, b->input->home);
 	coop_builder_enter(b, b->input->home, COOP_ZONE_LAYER);
 }

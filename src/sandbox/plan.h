@@ -153,8 +153,9 @@ enum coop_plan_op_flag {
 
 struct coop_plan_op {
 	uint32_t kind, flags;
-	uint32_t path, source; /* offsets into the text; source 0: none */
-	int32_t fd;            /* which of the extra fds; -1: none */
+	uint32_t path,
+		source; /* offsets into the text; source 0: none. LAYER: a folder that hides the names already */
+	int32_t fd; /* which of the extra fds; -1: none */
 	uint32_t mode;
 	uint64_t dev, ino; /* 0: not checked */
 	uint64_t size, inodes;

@@ -109,14 +109,19 @@ static int hide(struct whiteout *whiteout, const char *name)
 	return put_whiteout(whiteout, whiteout->at, slash + 1);
 }
 
-static int stack(const struct coop_view *view, int lower, int layer, const char *path)
+/* `masks`: a folder with whiteouts that lies between; -1: none. */
+static int stack(const struct coop_view *view, int lower, int masks, int layer, const char *path)
 {
-	char from[FD_PATH_MAX], upper[FD_PATH_MAX], work[FD_PATH_MAX];
+	char from[2 * FD_PATH_MAX], upper[FD_PATH_MAX], work[FD_PATH_MAX];
 	const char *options[] = {"lowerdir", from,        "upperdir", upper, "workdir",
 				 work,       "userxattr", NULL,       NULL};
 
 	/* By fd, so that no path is looked up again; in the order of pairs, the flag is last. */
-	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", lower);
+	if (masks >= 0)
+		(void)snprintf(from, sizeof from, "/proc/self/fd/%d:/proc/self/fd/%d", masks,
+			       lower);
+	else
+		(void)snprintf(from, sizeof from, "/proc/self/fd/%d", lower);
 	(void)snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", layer);
 	(void)snprintf(work, sizeof work, "/proc/self/fd/%d/work", layer);
 	int tree = coop_view_fs("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -132,9 +137,10 @@ int coop_view_layer(struct coop_view *view, const struct coop_plan_op *op)
 	const char *options[] = {"size", bytes, "nr_inodes", nodes, "mode", "0700", NULL};
 	struct stat status;
 	int lower = coop_view_source(view, path);
+	int masks = op->source && lower >= 0 ? coop_view_source(view, view->text + op->source) : -1;
 
-	if (lower < 0)
-		return lower;
+	if (lower < 0 || (op->source && masks < 0))
+		return lower < 0 ? lower : masks;
 	int r = coop_view_save(view, path);
 	(void)snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)op->size);
 	(void)snprintf(nodes, sizeof nodes, "%llu", (unsigned long long)op->inodes);
@@ -149,15 +155,15 @@ int coop_view_layer(struct coop_view *view, const struct coop_plan_op *op)
 		r = -errno;
 	int upper = r < 0 ? -1 : coop_look(layer, "upper");
 	struct whiteout whiteout = {.upper = upper, .lower = lower, .at = -1, .below = -1};
-	for (uint32_t i = 0; r == 0 && i < op->count; i++) {
+	for (uint32_t i = 0; r == 0 && !op->source && i < op->count; i++) {
 		r = hide(&whiteout, name);
 		name += strlen(name) + 1;
 	}
 	leave(&whiteout);
 	if (r == 0)
-		r = stack(view, lower, layer, path);
-	for (int i = 0; i < 3; i++) {
-		int fd = (const int[]){upper, layer, lower}[i];
+		r = stack(view, lower, masks, layer, path);
+	for (int i = 0; i < 4; i++) {
+		int fd = (const int[]){upper, layer, lower, masks}[i];
 		if (fd >= 0)
 			(void)close(fd);
 	}

@@ -105,6 +105,27 @@ class CredentialsTest(BothKeepersCase):
             if number % 3 == 0:
                 subprocess.run(["rm", "-rf", str(self.home / name)], check=True)
 
+    def test_s132_what_hides_is_made_again(self):
+        """What hides names for all sandboxes lies beside the socket: whoever tidies there uncovers nothing that is started later."""
+        self.plant(NAMED)
+        self.assertEqual(self.seen("cow"), [])
+        beside = self.keeper.place.socket.parent / (self.keeper.place.socket.name + ".files")
+        made = sorted(beside.glob("masks-*"))
+        self.assertEqual(len(made), 1 if self.user else 0)
+        for one in made:
+            (one / ".ssh").unlink()
+        self.assertEqual(self.seen("cow"), [])
+        for one in beside.glob("masks-*"):
+            subprocess.run(["rm", "-r", str(one)], check=True)
+        self.assertEqual(self.seen("cow"), [])
+
+    def test_s132_home_around_the_socket(self):
+        """What hides names for all sandboxes cannot lie in the home itself: then each sandbox does it."""
+        home = self.keeper.place.socket.parent
+        self.plant([".ssh", ".config/gh", ".netrc"], home)
+        self.assertEqual([line for line in self.seen("cow", home=home) if not line.startswith("there")], [])
+        self.assertEqual(list(home.glob("*.files/masks-*")), [])
+
     def test_s132_by_links(self):
         """A name in the home that leads elsewhere in it, or out of it: neither the link nor what it leads to is seen."""
         elsewhere = self.folder("elsewhere")
