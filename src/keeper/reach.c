@@ -74,10 +74,11 @@ static bool owners_word(const struct coop_lookable *seen, const char *word)
 	const struct coop_reach *reach = reach_of(seen);
 	const struct coop_agent *agent = reach->agent, *main = agent->keeper->main;
 	const struct coop_profiles *profiles = &agent->keeper->conf.profiles;
-	const struct coop_sandbox_policy *policy = &profiles->defaults;
 
-	for (size_t i = 0; i <= profiles->own_count; policy = &profiles->own[i++]) {
-		if (says(&reach->homes, policy->deny_read, word))
+	if (says(&reach->homes, profiles->defaults.deny_read, word))
+		return true;
+	for (size_t i = 0; i < profiles->own_count; i++) {
+		if (says(&reach->homes, profiles->own[i].deny_read, word))
 			return true;
 	}
 	while (agent->parent && agent->parent != main)

@@ -559,8 +559,8 @@ class HoldsTest(CliCase):
         """An agent cannot ask for more than it has: refused as by policy, in the words of the option."""
         self.coop("agent", "add", "a", "--profile", "read-only")
         env = {**self.env, "COOP_TOKEN": self.out("token", "new", "a").decode().strip()}
-        self.assertIn("--profile", self.refusal("run", "--profile", "full", "--", "true", code=126, env=env, cwd=self.work))
         # Somewhere that anybody may enter: to stand in a folder gives an agent no right to it.
+        self.assertIn("--profile", self.refusal("run", "--profile", "full", "--", "true", code=126, env=env, cwd="/usr"))
         self.coop("run", "--", "sh", "-c", "! touch x", env=env, cwd="/usr")
 
     def test_doctor(self):

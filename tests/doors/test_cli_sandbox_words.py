@@ -35,7 +35,7 @@ class RefusalTest(CliCase):
         self.coop("agent", "add", "a", "--workspace", inside)
         env = {**self.env, "COOP_TOKEN": self.out("token", "new", "a").decode().strip()}
         refused = self.refusal("run", "--workspace", outside, "--", "true", code=125, env=env, cwd=inside)
-        self.assertRegex(refused, rf"^coop: --workspace: {re.escape(str(outside))} lies outside the workspace of this agent ")
+        self.assertRegex(refused, rf"^coop: --workspace: {re.escape(str(outside))} lies outside the workspace of this agent\b")
 
     def test_b093_refused_files_are_named(self):
         """Which one of them, and why; a path that is not there must lie where the command can write."""
