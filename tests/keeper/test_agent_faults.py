@@ -96,6 +96,16 @@ class ChangesTest(FaultCase):
     def test_changes_without_memory_change_nothing(self):
         """Whichever allocation of an add or a removal fails: nothing is on disk, the same again works, the next keeper starts."""
         seen = {"agent_add": set(), "agent_remove": set()}
+        # The keeper's own work takes some of them, now more, now fewer: the few that a change itself needs may be passed over.
+        for _ in range(5):
+            self.sweep(seen)
+            if all("internal" in outcomes for outcomes in seen.values()):
+                break
+        for op, outcomes in seen.items():
+            self.assertLessEqual({"ok", "internal"}, outcomes, f"the control: {op} has failed without memory")
+
+    def sweep(self, seen):
+        """One life for each allocation that may fail, until those are of nobody here. Adds to what came of the changes."""
         quiet = 0
         for number in range(FIRST, LAST, 3 if sanitized() else 1):
             with self.subTest(fault=f"alloc:{number}"):
@@ -103,14 +113,12 @@ class ChangesTest(FaultCase):
                 seen["agent_add"].add(added)
                 seen["agent_remove"].add(removed)
                 trouble = {added, removed} != {"ok"}
-                # The keeper's own work in its first moments takes a few in between: both must have failed before the end can be near.
-                met = all("internal" in outcomes for outcomes in seen.values())
+                # Both must have failed before the end can be near.
+                met = all(outcomes > {"ok"} for outcomes in seen.values())
                 quiet = 0 if trouble or not met else quiet + 1
             if quiet == UNTROUBLED:
-                break
-        self.assertEqual(quiet, UNTROUBLED, "the faults never end")
-        for op, outcomes in seen.items():
-            self.assertLessEqual({"ok", "internal"}, outcomes, f"the control: {op} has failed without memory")
+                return
+        self.fail("the faults never end")
 
 
 class JournalTest(FaultCase):
