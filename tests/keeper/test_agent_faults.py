@@ -106,16 +106,16 @@ class ChangesTest(FaultCase):
 
     def sweep(self, seen):
         """One life for each allocation that may fail, until those are of nobody here. Adds to what came of the changes."""
-        quiet = 0
+        quiet, failed = 0, set()
         for number in range(FIRST, LAST, 3 if sanitized() else 1):
             with self.subTest(fault=f"alloc:{number}"):
-                added, removed = self.one_life(number)
-                seen["agent_add"].add(added)
-                seen["agent_remove"].add(removed)
-                trouble = {added, removed} != {"ok"}
+                lived = dict(zip(seen, self.one_life(number), strict=True))
+                for op, outcome in lived.items():
+                    seen[op].add(outcome)
+                troubled = {op for op, outcome in lived.items() if outcome != "ok"}
+                failed |= troubled
                 # Both must have failed before the end can be near.
-                met = all(outcomes > {"ok"} for outcomes in seen.values())
-                quiet = 0 if trouble or not met else quiet + 1
+                quiet = 0 if troubled or failed != set(seen) else quiet + 1
             if quiet == UNTROUBLED:
                 return
         self.fail("the faults never end")
