@@ -81,7 +81,8 @@ static size_t plain_run(const uint8_t *bytes, size_t size)
 	return run;
 }
 
-/* Whether all of a short text is plain: the last eight bytes at once, some of them for the second time. */
+/* Whether all of a short text is plain: the last eight bytes at once, some of them for the
+ * second time. */
 static bool is_all_plain(const uint8_t *bytes, size_t size)
 {
 	if (size < sizeof(uint64_t))

@@ -140,7 +140,8 @@ static int check_giver(const struct coop_request *request, struct coop_err *err)
 	if (coop_arg(request->args, "workspace"))
 		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
 				      "workspace cannot be given by an agent that has none itself");
-	/* The keeper would make a writable place for whoever has none, and for as many as it likes. */
+	/* The keeper would make a writable place for whoever has none, and for as many as it
+	 * likes. */
 	return coop_arg_bool(request->args, "folder", false)
 		       ? coop_err_field(
 				 err, COOP_BOUNDARY_ESCAPE, "folder",

@@ -29,8 +29,8 @@ static const struct coop_sandbox_policy usual = {
 	.root = -1,
 };
 
-/* As it resolves now, like a workspace root: what requests name is compared with this when it is canonical. One that is not there, or lies
- * where must not be looked, stays as it is. */
+/* As it resolves now, like a workspace root: what requests name is compared with this when it is
+ * canonical. One that is not there, or lies where must not be looked, stays as it is. */
 static int resolve(char **path, const struct coop_lookable *seen, struct coop_err *err)
 {
 	bool home = !strncmp(*path, "~/", 2);

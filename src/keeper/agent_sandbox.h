@@ -14,16 +14,18 @@ struct coop_lookable;
 /* One for each level, and those of all agents which nobody gave a profile, or said what they must have. */
 #define COOP_AGENT_CEILINGS_MAX (COOP_AGENT_DEPTH_MAX + 3)
 
-/* Reads the settings `sandbox` and `limits` of `args` over `policy`: each is replaced as a whole where it is given, taken away where it is
- * null, left where it is absent. Own profiles are resolved: what they mean later does not change the agent. `resolved`: paths are
- * taken as they stand; else they are looked for where `seen` lets. 0, or the error filled and the policy as it was. */
+/* Reads the settings `sandbox` and `limits` of `args` over `policy`: each is replaced as a whole
+ * where it is given, taken away where it is null, left where it is absent. Own profiles are
+ * resolved: what they mean later does not change the agent. `resolved`: paths are taken as they
+ * stand; else they are looked for where `seen` lets. 0, or the error filled and the policy as it
+ * was. */
 int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *profiles, bool resolved,
 			    const struct coop_lookable *seen, struct coop_sandbox_policy *policy,
 			    struct coop_err *err);
 
-/* Makes what a ceiling allows to be written or seen what it resolves to now, looking where `seen` lets; NULL: anywhere. Of lists that
- * `sandbox` does not name (NULL: it names all) the words are the operator's. 0, or the error filled:
- * the policy can still be cleared. */
+/* Makes what a ceiling allows to be written or seen what it resolves to now, looking where
+ * `seen` lets; NULL: anywhere. Of lists that `sandbox` does not name (NULL: it names all) the
+ * words are the operator's. 0, or the error filled: the policy can still be cleared. */
 int coop_agent_sandbox_resolve(struct coop_sandbox_policy *policy, const json_t *sandbox,
 			       const struct coop_lookable *seen, struct coop_err *err);
 

@@ -34,9 +34,10 @@ struct coop_agent_settings {
 void coop_agent_settings_init(struct coop_agent_settings *settings);
 void coop_agent_settings_clear(struct coop_agent_settings *settings);
 
-/* Lays the members of `args` that are settings over `base` (NULL: nothing): absent ones stay as they are, null ones are taken
- * away. `path` is whose they are, for explanations; `profiles` are the operator's; folders are looked for where `seen` lets, NULL: anywhere.
- * 0 with *ret filled, or the error filled. */
+/* Lays the members of `args` that are settings over `base` (NULL: nothing): absent ones stay as
+ * they are, null ones are taken away. `path` is whose they are, for explanations; `profiles` are
+ * the operator's; folders are looked for where `seen` lets, NULL: anywhere. 0 with *ret filled,
+ * or the error filled. */
 int coop_agent_settings_read(const json_t *args, const struct coop_agent_settings *base,
 			     const char *path, const struct coop_profiles *profiles,
 			     const struct coop_lookable *seen, struct coop_agent_settings *ret,

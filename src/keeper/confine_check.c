@@ -20,8 +20,6 @@ bool coop_grants_may_write(const struct coop_agent *agent)
 static int check_place(const struct coop_keeper *keeper, const struct coop_homes *homes,
 		       const char *field, const char *path, struct coop_err *err)
 {
-	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->gate_path,
-				   keeper->spool_dir, keeper->files_dir};
 	const char *why = NULL;
 
 	if (!strcmp(path, "/"))
@@ -31,10 +29,8 @@ static int check_place(const struct coop_keeper *keeper, const struct coop_homes
 	else if (coop_protected_repository(path))
 		why = "lies in the .git of a repository (or .hg, .jj, .sl), which is the folder "
 		      "above";
-	for (size_t i = 0; !why && i < sizeof own / sizeof own[0]; i++) {
-		if (*own[i] && (coop_path_within(own[i], path) || coop_path_within(path, own[i])))
-			why = "holds what belongs to the keeper";
-	}
+	if (!why && (coop_grants_keepers(keeper, path) || coop_grants_holds_keepers(keeper, path)))
+		why = "holds what belongs to the keeper";
 	if (!why)
 		return 0;
 	int r = coop_err_field(err, COOP_INVALID_INPUT, field,

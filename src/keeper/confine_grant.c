@@ -36,7 +36,8 @@ static char *resolve(int fd)
 	return coop_mem_strdup(path);
 }
 
-/* `type`: O_DIRECTORY, or 0 for plain files, too. -EXDEV where it leads out of what may be looked at: then the refusal is the caller's. */
+/* `type`: O_DIRECTORY, or 0 for plain files, too. -EXDEV where it leads out of what may be
+ * looked at: then the refusal is the caller's. */
 static int open_grant(const char *field, const char *path, const struct coop_lookable *seen,
 		      int type, struct coop_grant *ret, struct coop_err *err)
 {
@@ -137,7 +138,8 @@ static int add_writable(struct coop_draft *draft, const char *field, const char 
 	if (r < 0)
 		return r;
 	r = open_grant(field, path, grants->seen, O_DIRECTORY, grant, draft->err);
-	/* What is not in its roots is refused before anything else is said of it. Nobody asked for what settings alone name. */
+	/* What is not in its roots is refused before anything else is said of it. Nobody asked
+	 * for what settings alone name. */
 	if (r == 0 && grants->seen && !coop_grants_in_roots(draft->agent, grant->path)) {
 		close_grant(grant);
 		r = -EXDEV;
@@ -334,7 +336,7 @@ int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 	ret->seen = seen;
 	coop_homes_find(draft->args, &keeper->conf.env, draft->agent == keeper->main, seen,
 			&ret->homes);
-	ret->homes.memory = &draft->agent->keeper->credentials;
+	ret->homes.memory = &draft->agent->keeper->host.credentials;
 	int r = open_writable(draft, confine, ret);
 	return r < 0 ? r
 		     : add_list(draft, "allow_read", confine->policy.allow_read, add_readable, ret);

@@ -29,8 +29,8 @@ struct coop_grants {
 	bool fixed; /* while they are opened: the next is named without links, and none is followed */
 };
 
-/* Opens workspace, allow_write and allow_read, looking where `seen` lets (NULL: anywhere; it is kept); refuses what nobody may get. 0, or
- * the error filled. */
+/* Opens workspace, allow_write and allow_read, looking where `seen` lets (NULL: anywhere; it is
+ * kept); refuses what nobody may get. 0, or the error filled. */
 int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 		     const struct coop_lookable *seen, struct coop_grants *ret);
 /* Opens what the agent's commands share as /tmp, unless a limit asks for a private one. 0, or the error filled. */
@@ -53,7 +53,8 @@ int coop_grants_check_asked(const struct coop_agent *agent, const char *field, c
 /* Refuses a folder, resolved, that is not to be written to by this agent, or by anybody. `name` is what it was called. */
 int coop_grants_check_writable(const struct coop_draft *draft, const struct coop_homes *homes,
 			       const char *field, const char *path, const char *name);
-/* The refusal of a path that is not the agent's to be written to; whether it is there is not said. */
+/* The refusal of a path that is not the agent's to be written to; whether it is there is not
+ * said. */
 int coop_grants_outside(const struct coop_draft *draft, const char *field, const char *name);
 /* Whether the path, resolved, lies in the agent's roots and in those above it. Without any it does. */
 bool coop_grants_in_roots(const struct coop_agent *agent, const char *path);
@@ -68,7 +69,11 @@ bool coop_grants_kernels(const char *path, int fd, bool writes);
 /* Whether the agent may name the path, resolved, to be read: in its roots, in its ceilings' lists, of the system. The user himself may.
  * What is hidden there is another matter. */
 bool coop_grants_may_read(const struct coop_agent *agent, const char *path);
-/* Whether the path, resolved, is of those that are hidden from the agent, although it may lie in its roots. */
+/* Whether the path is the keeper's own or lies in it; whether it holds such a place. */
+bool coop_grants_keepers(const struct coop_keeper *keeper, const char *path);
+bool coop_grants_holds_keepers(const struct coop_keeper *keeper, const char *path);
+/* Whether the path, resolved, is of those that are hidden from the agent, although it may lie in
+ * its roots. */
 bool coop_grants_hidden(const struct coop_agent *agent, const struct coop_homes *homes,
 			const char *path);
 /* Why the path, resolved, is not this agent's to name, be it to read or to write, although it may lie in its roots; NULL: it is. `name` is

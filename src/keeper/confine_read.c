@@ -186,18 +186,49 @@ enum coop_names coop_grants_names(const struct coop_draft *draft)
 					    : COOP_NAMES_AS_TYPED;
 }
 
-bool coop_grants_hidden(const struct coop_agent *agent, const struct coop_homes *homes,
-			const char *path)
-{
-	const struct coop_keeper *keeper = agent->keeper;
-	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->gate_path,
-				   keeper->spool_dir, keeper->files_dir};
-	const char *data = keeper->data_dir;
+#define OWN_COUNT 5u
 
-	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+/* What is the keeper's own; "" for what it has not. */
+static void list_own(const struct coop_keeper *keeper, const char *ret[OWN_COUNT])
+{
+	const char *const own[OWN_COUNT] = {keeper->state_dir, keeper->socket_path,
+					    keeper->gate_path, keeper->spool_dir,
+					    keeper->files_dir};
+
+	memcpy(ret, own, sizeof own);
+}
+
+bool coop_grants_keepers(const struct coop_keeper *keeper, const char *path)
+{
+	const char *own[OWN_COUNT];
+
+	list_own(keeper, own);
+	for (size_t i = 0; i < OWN_COUNT; i++) {
 		if (*own[i] && coop_path_within(path, own[i]))
 			return true;
 	}
+	return false;
+}
+
+bool coop_grants_holds_keepers(const struct coop_keeper *keeper, const char *path)
+{
+	const char *own[OWN_COUNT];
+
+	list_own(keeper, own);
+	for (size_t i = 0; i < OWN_COUNT; i++) {
+		if (*own[i] && coop_path_within(own[i], path))
+			return true;
+	}
+	return false;
+}
+
+bool coop_grants_hidden(const struct coop_agent *agent, const struct coop_homes *homes,
+			const char *path)
+{
+	const char *data = agent->keeper->data_dir;
+
+	if (coop_grants_keepers(agent->keeper, path))
+		return true;
 	if (*data && coop_path_within(path, data) && !coop_grants_own_folder(agent, path) &&
 	    !meant(agent, path, is_agents_folder, data))
 		return true;
@@ -226,15 +257,11 @@ static const char *why_hidden(const struct coop_draft *draft, const struct coop_
 			      const char *path, bool given)
 {
 	const struct coop_keeper *keeper = draft->agent->keeper;
-	const char *const own[] = {keeper->state_dir, keeper->socket_path, keeper->gate_path,
-				   keeper->spool_dir, keeper->files_dir};
 
-	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-		if (*own[i] && coop_path_within(path, own[i]))
-			return "belongs to the keeper";
-		if (*own[i] && !given && coop_path_within(own[i], path))
-			return "holds what belongs to the keeper";
-	}
+	if (coop_grants_keepers(keeper, path))
+		return "belongs to the keeper";
+	if (!given && coop_grants_holds_keepers(keeper, path))
+		return "holds what belongs to the keeper";
 	if (given)
 		return NULL;
 	if (*keeper->data_dir && coop_path_within(keeper->data_dir, path))

@@ -98,8 +98,8 @@ static bool open_in_tmp(const struct coop_agent *agent, const char *path, int *r
 	return true;
 }
 
-/* Whether somebody whom the keeper does not know gets there: the commands of root's are somebody else. What leads to an agent's roots is
- * in every view, and the home is a private one. */
+/* Whether somebody whom the keeper does not know gets there: the commands of root's are somebody
+ * else. What leads to an agent's roots is in every view, and the home is a private one. */
 static bool open_to_all(const struct coop_lookable *seen, const char *path)
 {
 	struct stat status;

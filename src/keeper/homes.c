@@ -71,8 +71,8 @@ static bool removes_home(const json_t *args)
 	return false;
 }
 
-/* The HOME that the command will have, as coop_env_build makes it; NULL: the standard one, or none. `ret_theirs`: whoever asks says so,
- * and not the operator. */
+/* The HOME that the command will have, as coop_env_build makes it; NULL: the standard one, or
+ * none. `ret_theirs`: whoever asks says so, and not the operator. */
 static const char *asked_home(const json_t *args, const struct coop_env_rules *rules,
 			      bool *ret_theirs)
 {
@@ -91,8 +91,9 @@ static const char *asked_home(const json_t *args, const struct coop_env_rules *r
 	return home;
 }
 
-/* The asked one, as far as it may be looked at: in what the agent may read, or one that is known anyway. Of others it is not found out
- * whether they are there; there is nothing in them to be hidden from somebody who need not call them his home. */
+/* The asked one, as far as it may be looked at: in what the agent may read, or one that is known
+ * anyway. Of others it is not found out whether they are there; there is nothing in them to be
+ * hidden from somebody who need not call them his home. */
 static bool asked_folder(const char *word, const struct coop_lookable *seen, const char *started,
 			 char ret[PATH_MAX])
 {

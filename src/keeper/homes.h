@@ -22,13 +22,14 @@ struct coop_homes {
 		[COOP_HOMES_MAX]
 		[COOP_PATH_SIZE]; /* resolved, each once; the first is what `~` means and gets the private layer */
 	size_t count; /* 0: there is none */
-	/* Of the last look for credentials in the first (sandbox/found.h); NULL: nothing is remembered. */
+	/* Of the last look for credentials in the first (sandbox/found.h); NULL: nothing is
+	 * remembered. */
 	struct coop_found_memory **memory;
 	size_t known; /* of them: the rest is so called by words that are not the user's own */
 };
 
-/* For a spawn with these arguments. Where the words are not the user's own (`trusted`) HOME moves neither `~` nor the layer, and is looked
- * at only where `seen` lets; NULL: anywhere. */
+/* For a spawn with these arguments. Where the words are not the user's own (`trusted`) HOME
+ * moves neither `~` nor the layer, and is looked at only where `seen` lets; NULL: anywhere. */
 void coop_homes_find(const json_t *args, const struct coop_env_rules *rules, bool trusted,
 		     const struct coop_lookable *seen, struct coop_homes *ret);
 

@@ -1,4 +1,4 @@
-/* What the keeper knows of its host: found out when it starts. */
+/* What the keeper knows of its host: most is found out when it starts. */
 #ifndef COOP_KEEPER_HOST_H
 #define COOP_KEEPER_HOST_H
 
@@ -7,7 +7,9 @@
 #include "base/err.h"
 #include "sandbox/host.h"
 
+struct coop_found_memory;
 struct coop_keeper;
+struct coop_masks;
 
 struct coop_keeper_host {
 	bool root_keeper;
@@ -16,6 +18,10 @@ struct coop_keeper_host {
 	int probe_error; /* why nothing is known: an errno; 0 */
 	bool outer_root; /* root of this user namespace, and of the one outside: commands would be, too */
 	const char *whose; /* how the identity of confined commands was chosen, for people */
+	/* Of homes, as commands are started: the last look for credentials, and where names are
+	 * hidden for all (sandbox/found.h, masks.h). NULL: none yet. */
+	struct coop_found_memory *credentials;
+	struct coop_masks *masks;
 };
 
 /* Chooses the identity and asks what works. Never fails: what is not known does not work. */

@@ -461,7 +461,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_helpers_close(&keeper->helpers);
 	coop_idmaps_clear(&keeper->idmaps);
 	coop_users_clear(&keeper->users);
-	coop_found_forget(keeper->credentials);
+	coop_found_forget(keeper->host.credentials);
 	coop_host_sockets_clear(&keeper->sockets);
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);
@@ -485,7 +485,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_buf_clear(&keeper->spare_out);
 	coop_tree_free(keeper);
 	coop_ghosts_free(keeper->ghosts);
-	coop_masks_free(keeper->masks);
+	coop_masks_free(keeper->host.masks);
 	coop_groups_free(keeper);
 	return true;
 }

@@ -36,7 +36,6 @@
 #define COOP_PROTOCOL 1
 
 struct coop_ghosts;
-struct coop_masks;
 struct coop_request;
 struct coop_secret;
 struct coop_store;
@@ -54,10 +53,7 @@ struct coop_keeper {
 	struct coop_keeper_host host;
 	struct coop_idmaps idmaps;
 	struct coop_ghosts *ghosts;
-	struct coop_masks *masks; /* NULL: none yet */
 	struct coop_users users;
-	struct coop_found_memory
-		*credentials; /* of the last look through the home: sandbox/found.h */
 	struct coop_host_sockets sockets;
 	struct coop_slots slots;
 	struct coop_groups groups;

@@ -167,10 +167,10 @@ void coop_private_files_remove(struct coop_process *process)
 struct coop_masks *coop_private_files_masks(struct coop_keeper *keeper)
 {
 	/* A root keeper's commands have no layer over a home. */
-	if (!keeper->masks && *keeper->files_dir && *keeper->socket_path &&
+	if (!keeper->host.masks && *keeper->files_dir && *keeper->socket_path &&
 	    !keeper->host.root_keeper)
-		keeper->masks = coop_masks_new(keeper->files_dir);
-	return keeper->masks;
+		keeper->host.masks = coop_masks_new(keeper->files_dir);
+	return keeper->host.masks;
 }
 
 void coop_private_files_clean(struct coop_keeper *keeper)

@@ -111,7 +111,7 @@ const struct coop_lookable *coop_reach_of(const struct coop_agent *agent, struct
 	ret->seen = (struct coop_lookable){may_look, leads, owners_word};
 	ret->agent = agent;
 	coop_homes_find(NULL, &agent->keeper->conf.env, true, NULL, &ret->homes);
-	ret->homes.memory = &agent->keeper->credentials;
+	ret->homes.memory = &agent->keeper->host.credentials;
 	return &ret->seen;
 }
 

@@ -51,7 +51,8 @@ int coop_tree_look(struct coop_keeper *keeper);
 /* As fresh as is cheap: repeated looks within a short time share one, so that statistics can never eat the keeper. */
 int coop_tree_look_lately(struct coop_keeper *keeper);
 
-/* That process has become the root of a record: a look that saw it before did not know, and serves nobody any more. */
+/* That process has become the root of a record: a look that saw it before did not know, and
+ * serves nobody any more. */
 void coop_tree_forget(struct coop_keeper *keeper, pid_t pid);
 
 /* Living members of a record's tree at the last look, the leader included. */

@@ -10,7 +10,8 @@
 extern const char *const coop_credentials[]; /* sorted as found.h wants it */
 extern const uint32_t coop_credentials_count;
 
-/* Which of them are in that home. `ret` has COOP_CREDENTIALS_MAX members; `memory` as in found.h, NULL: nothing is remembered. */
+/* Which of them are in that home. `ret` has COOP_CREDENTIALS_MAX members; `memory` as in
+ * found.h, NULL: nothing is remembered. */
 void coop_credentials_look(const char *home, struct coop_found_memory **memory,
 			   struct coop_found *ret);
 

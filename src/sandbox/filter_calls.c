@@ -98,8 +98,8 @@ const struct coop_filter_choice coop_filter_choices[] = {
 };
 
 const struct coop_filter_choice coop_filter_others_choices[] = {
-	/* One's own limits alone: those of the same user's other processes, the keeper among them, end them. Neither
-	 * Landlock nor the kernel objects. */
+	/* One's own limits alone: those of the same user's other processes, the keeper among
+	 * them, end them. Neither Landlock nor the kernel objects. */
 	{"prlimit64", EPERM, 0, 1, {0}},
 	{NULL},
 };

@@ -18,7 +18,8 @@
 #define ENTRIES_MAX 4096u /* of a folder; in a larger one each name is looked for */
 #define READ_BYTES 16384u /* of a folder's entries at a time */
 #define PLACES_MAX 64u /* folders that a memory knows; where there are more nothing is remembered */
-/* A change this soon after another may leave a folder with the same times: the kernel's clock for them goes by ticks. */
+/* A change this soon after another may leave a folder with the same times: the kernel's clock
+ * for them goes by ticks. */
 #define TICK_NS INT64_C(20000000)
 #define SECOND_NS INT64_C(1000000000)
 
@@ -166,8 +167,8 @@ static void meet(const struct group *group, const struct dirent64 *entry)
 	found(group, first, end, type);
 }
 
-/* False: it may not be read, or has too many entries. Without the C library's stream, which asks for memory and more calls: nearly every
- * start reads a folder. */
+/* False: it may not be read, or has too many entries. Without the C library's stream, which asks
+ * for memory and more calls: nearly every start reads a folder. */
 static bool read_entries(const struct group *group)
 {
 	alignas(struct dirent64) char room[READ_BYTES];

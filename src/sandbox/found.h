@@ -12,7 +12,8 @@ enum coop_found_state { COOP_FOUND_MISSING, COOP_FOUND_PLAIN, COOP_FOUND_LINKED 
 
 struct coop_found {
 	enum coop_found_state state;
-	/* MISSING: the folder where it ends was read and does not have it; else it may be there and not be seen. */
+	/* MISSING: the folder where it ends was read and does not have it; else it may be there
+	 * and not be seen. */
 	bool sure;
 	uint32_t
 		known; /* MISSING: up to the end of the first name that is missing; LINKED: of the link */
@@ -28,12 +29,13 @@ struct coop_rows {
 /* `ret` has as many members as there are rows. In a folder that may be neither read nor searched all are missing. */
 void coop_found_look(const char *folder, const struct coop_rows *rows, struct coop_found *ret);
 
-/* What a look found, for the next one through the same folder: it holds while none of the folders that were looked at has changed.
- * One look for each folder then does for reading all of them. */
+/* What a look found, for the next one through the same folder: it holds while none of the
+ * folders that were looked at has changed. One look for each folder then does for reading all of
+ * them. */
 struct coop_found_memory;
 
-/* The same, with a memory of its own (NULL: there is none yet, or no memory for one); always for the same rows. To be freed with
- * coop_found_forget. */
+/* The same, with a memory of its own (NULL: there is none yet, or no memory for one); always for
+ * the same rows. To be freed with coop_found_forget. */
 void coop_found_look_again(const char *folder, const struct coop_rows *rows,
 			   struct coop_found_memory **memory, struct coop_found *ret);
 void coop_found_forget(struct coop_found_memory *memory);

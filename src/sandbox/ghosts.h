@@ -42,8 +42,8 @@ void coop_ghosts_drop(struct coop_ghosts *ghosts, struct coop_ghost *list, size_
  * free them, and does so then. How many. */
 size_t coop_ghosts_removed(struct coop_ghosts *ghosts, int ret[COOP_GHOSTS_REMOVED_MAX]);
 
-/* Whether what is at path now is a placeholder of ours, still as it was made. `near` has the folder of the last one that was asked for
- * (ghosts_disk.h). */
+/* Whether what is at path now is a placeholder of ours, still as it was made. `near` has the
+ * folder of the last one that was asked for (ghosts_disk.h). */
 bool coop_ghosts_stands(const struct coop_ghosts *ghosts, struct coop_ghost_parent *near,
 			const char *path);
 

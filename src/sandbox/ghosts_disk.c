@@ -25,7 +25,8 @@ void coop_ghost_parent_close(struct coop_ghost_parent *parent)
 	parent->fd = parent->socket = -1;
 }
 
-/* Whether further names of the stock may stand in the folder: root's keeper gives each placeholder to the folder's owner. */
+/* Whether further names of the stock may stand in the folder: root's keeper gives each
+ * placeholder to the folder's owner. */
 static bool serves(const struct coop_ghost_stock *stock, int folder)
 {
 	struct stat st;

@@ -18,8 +18,8 @@ struct coop_ghost_mark {
 	off_t size;  /* of a plain file */
 };
 
-/* A socket that stays: in folders on the same file system placeholders are further names of it. To make and to free an inode costs more
- * than ten names. */
+/* A socket that stays: in folders on the same file system placeholders are further names of it.
+ * To make and to free an inode costs more than ten names. */
 struct coop_ghost_stock {
 	int folder; /* where it lies, which nobody else writes to; -1: there is none */
 	uid_t uid;
@@ -27,7 +27,8 @@ struct coop_ghost_stock {
 	struct coop_ghost_mark mark;
 };
 #define COOP_GHOST_STOCK ((struct coop_ghost_stock){.folder = -1})
-/* In that folder, in place of what an earlier keeper had there. 0 or -errno: then placeholders are made without it. */
+/* In that folder, in place of what an earlier keeper had there. 0 or -errno: then placeholders
+ * are made without it. */
 int coop_ghost_stock_open(struct coop_ghost_stock *stock, const char *folder);
 void coop_ghost_stock_close(struct coop_ghost_stock *stock);
 
@@ -57,7 +58,8 @@ bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 int coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
 		      const struct coop_ghost_mark *mark);
 
-/* The numbers of a mark as text, from one line to the next: most lines have those of the last. Begins with all zeroes. */
+/* The numbers of a mark as text, from one line to the next: most lines have those of the last.
+ * Begins with all zeroes. */
 struct coop_ghost_front {
 	struct coop_ghost_mark mark;
 	size_t size; /* 0: none yet */

@@ -97,8 +97,8 @@ int coop_layout_build(const struct coop_layout_input *input, struct coop_layout 
 		      struct coop_err *err);
 void coop_layout_clear(struct coop_layout *layout);
 
-/* Whether path, resolved, is one of the credentials that are hidden in that home, or lies in one. `memory` as in found.h; NULL: nothing is
- * remembered. */
+/* Whether path, resolved, is one of the credentials that are hidden in that home, or lies in
+ * one. `memory` as in found.h; NULL: nothing is remembered. */
 bool coop_layout_is_credential(const char *home, struct coop_found_memory **memory,
 			       const char *path);
 /* Whether path, resolved, lies in what a minimal root shows of every host, or is it. */

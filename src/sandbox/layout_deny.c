@@ -129,7 +129,8 @@ void coop_layout_deny_real(struct coop_builder *b, const char *real)
 		coop_layout_aliases(b, real, deny_alias, &known);
 }
 
-/* What an agent names where must not be looked is covered by its words, whatever is there; what comes to be there is not its business. */
+/* What an agent names where must not be looked is covered by its words, whatever is there; what
+ * comes to be there is not its business. */
 static void cover_unlooked(struct coop_builder *b, const char *path)
 {
 	enum coop_zone zone = coop_builder_zone(b, path, NULL);
@@ -182,7 +183,8 @@ static void deny_match(void *context, const char *path)
 static void deny_listed(struct coop_builder *b)
 {
 	char *const *list = b->input->policy->deny_read;
-	/* Those of an agent that begin where must not be looked are counted apart, and of how many there are nothing is told. */
+	/* Those of an agent that begin where must not be looked are counted apart, and of how
+	 * many there are nothing is told. */
 	struct match_context matches = {.b = b}, unseen = {.b = b};
 	size_t entries = ENTRIES_MAX, unseen_entries = ENTRIES_MAX, patterns = 0;
 	char path[COOP_PATH_SIZE], field[48];

@@ -83,8 +83,9 @@ static void put_file(struct coop_builder *b, const struct coop_injection *file, 
 	coop_builder_op(b, op, path);
 }
 
-/* Where must not be looked, a file is put into what is private, and on what the home's layer shows or hides: there the command sees for
- * itself. `real` is where it leads by its words. NULL, or why not; one reason for all of it. */
+/* Where must not be looked, a file is put into what is private, and on what the home's layer
+ * shows or hides: there the command sees for itself. `real` is where it leads by its words.
+ * NULL, or why not; one reason for all of it. */
 static const char *find_outside(const struct coop_builder *b, char *real)
 {
 	char place[COOP_PATH_SIZE];

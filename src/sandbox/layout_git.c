@@ -137,7 +137,8 @@ static bool is_repository(struct coop_builder *b, const char *folder)
 	return there(b, folder, "HEAD");
 }
 
-/* As git makes them. Nobody works in what is only the beginning of one, but somebody could complete it. */
+/* As git makes them. Nobody works in what is only the beginning of one, but somebody could
+ * complete it. */
 static bool is_complete(struct coop_builder *b, const char *folder, bool worktree)
 {
 	return worktree ? there(b, folder, "commondir")

@@ -58,6 +58,36 @@ void coop_path_parent(const char *path, char *ret)
 	ret[size] = 0;
 }
 
+bool coop_path_cut(char *rest, char *ret)
+{
+	const char *name = rest + strspn(rest, "/");
+	size_t size = strcspn(name, "/");
+
+	memcpy(ret, name, size);
+	ret[size] = 0;
+	name += size;
+	name += strspn(name, "/");
+	memmove(rest, name, strlen(name) + 1);
+	return size > 0;
+}
+
+int coop_path_follow(const char *link, char *at, char *rest)
+{
+	char target[COOP_PATH_SIZE], longer[2 * COOP_PATH_SIZE];
+	ssize_t size = readlink(link, target, sizeof target - 1);
+
+	if (size <= 0)
+		return size < 0 ? -errno : -ENOENT;
+	target[size] = 0;
+	int n = snprintf(longer, sizeof longer, "%s/%s", target, rest);
+	if (n < 0 || (size_t)n >= COOP_PATH_SIZE)
+		return -ENAMETOOLONG;
+	memcpy(rest, longer, (size_t)n + 1);
+	if (*target == '/')
+		memcpy(at, "/", 2);
+	return 0;
+}
+
 int coop_path_compare(const char *one, const char *other)
 {
 	while (*one && *one == *other) {

@@ -21,6 +21,13 @@ int coop_path_join(const char *folder, const char *name, char *ret);
 /* The folder that path lies in, "/" for "/". */
 void coop_path_parent(const char *path, char *ret);
 
+/* Cuts the first name off the rest of a path. False: there is none. */
+bool coop_path_cut(char *rest, char *ret);
+
+/* Goes on where a link leads: what it says comes before the rest, and where it begins anew `at`
+ * is "/". Both have COOP_PATH_SIZE bytes. 0 or -errno. */
+int coop_path_follow(const char *link, char *at, char *rest);
+
 /* Orders paths so that what lies below a folder follows it directly. */
 int coop_path_compare(const char *one, const char *other);
 
@@ -30,9 +37,9 @@ int coop_path_resolve(const char *path, char *ret, bool *ret_exists);
 /* "~/x" becomes "home/x", all else stays. -ENOENT: there is no home. */
 int coop_path_expand(const char *path, const char *home, char *ret);
 
-/* Calls `tell` with each path that fits the pattern: * ? [] within a name, ** for any folders. At most `matches` are told, `entries`
- * (counted down) looked at: -E2BIG beyond that. Links are not followed where a name fits. With `seen` folders that may not be looked at are
- * passed over. */
+/* Calls `tell` with each path that fits the pattern: * ? [] within a name, ** for any folders.
+ * At most `matches` are told, `entries` (counted down) looked at: -E2BIG beyond that. Links are
+ * not followed where a name fits. With `seen` folders that may not be looked at are passed over. */
 int coop_path_glob(const char *pattern, const struct coop_lookable *seen, size_t matches,
 		   size_t *entries, void (*tell)(void *context, const char *path), void *context);
 

@@ -30,8 +30,8 @@ static void protect_in(struct coop_builder *b, const char *root, const char *nam
 		coop_layout_seal_in(b, top, path, COOP_SEAL_READONLY, missing);
 }
 
-/* A name of the root itself that was looked for and is not there, or only as a placeholder, needs no second look. False: something else
- * decides. */
+/* A name of the root itself that was looked for and is not there, or only as a placeholder,
+ * needs no second look. False: something else decides. */
 static bool hold_in(struct coop_builder *b, const char *root, const char *name,
 		    const struct coop_found *found, struct coop_stand_in stand_in)
 {
@@ -141,8 +141,8 @@ void coop_layout_protect(struct coop_builder *b)
 	}
 	for (char *const *p = policy->deny_write; p && *p; p++)
 		protect_absolute(b, *p);
-	/* Every link on the way counts, also those that lead through a writable folder and out of it. What says how
-	 * commands are confined is held without mounts, too. */
+	/* Every link on the way counts, also those that lead through a writable folder and out
+	 * of it. What says how commands are confined is held without mounts, too. */
 	b->firm = true;
 	for (const char *const *p = b->input->sealed; p && *p; p++)
 		coop_layout_seal_in(b, "/", *p, COOP_SEAL_READONLY,

@@ -140,7 +140,8 @@ void coop_layout_rules(struct coop_builder *b)
 		else
 			coop_builder_rule(b, COOP_ACCESS_WRITE, list[i].path);
 	}
-	/* Behind the command's own: whoever makes thousands of names beside something denied must not use up what that needs. */
+	/* Behind the command's own: whoever makes thousands of names beside something denied
+	 * must not use up what that needs. */
 	if (b->degraded)
 		add_degraded(b, &budget);
 	if (!b->degraded && b->home_later)

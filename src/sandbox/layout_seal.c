@@ -51,36 +51,10 @@ static void seal_end(struct way *way, const char *path)
 		coop_builder_seal(way->b, path, way->kind, 0);
 }
 
-/* Cuts the first name off the rest. False: there is none. */
-static bool next_name(struct way *way, char *ret)
-{
-	const char *name = way->rest + strspn(way->rest, "/");
-	size_t size = strcspn(name, "/");
-
-	memcpy(ret, name, size);
-	ret[size] = 0;
-	name += size;
-	name += strspn(name, "/");
-	memmove(way->rest, name, strlen(name) + 1);
-	return size > 0;
-}
-
 /* Puts what the link says before the rest. */
 static bool follow(struct way *way, const char *link)
 {
-	char target[COOP_PATH_SIZE], longer[2 * COOP_PATH_SIZE];
-	ssize_t size = readlink(link, target, sizeof target - 1);
-
-	if (size <= 0 || ++way->links > LINKS_MAX)
-		return false;
-	target[size] = 0;
-	int n = snprintf(longer, sizeof longer, "%s/%s", target, way->rest);
-	if (n < 0 || (size_t)n >= sizeof way->rest)
-		return false;
-	memcpy(way->rest, longer, (size_t)n + 1);
-	if (*target == '/')
-		(void)snprintf(way->at, sizeof way->at, "/");
-	return true;
+	return coop_path_follow(link, way->at, way->rest) == 0 && ++way->links <= LINKS_MAX;
 }
 
 /* One name further. False: the way has ended. */
@@ -152,7 +126,7 @@ void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *p
 	way.flags = 0;
 	(void)snprintf(way.at, sizeof way.at, "%s", root);
 	(void)snprintf(way.rest, sizeof way.rest, "%s", path + (root[1] ? strlen(root) : 0));
-	while (!b->failed && next_name(&way, name)) {
+	while (!b->failed && coop_path_cut(way.rest, name)) {
 		if (!strcmp(name, ".."))
 			coop_path_parent(way.at, way.at);
 		else if (strcmp(name, ".") != 0 && !step(&way, name))

@@ -185,8 +185,8 @@ static void find(struct twins *twins, const char *root, const char *path, const 
 	twins->b->firm = false;
 }
 
-/* The keeper's own, and the folders of all agents: nobody but the user himself could have made other names of that, and
- * without mounts they are sealed for every process. */
+/* The keeper's own, and the folders of all agents: nobody but the user himself could have made
+ * other names of that, and without mounts they are sealed for every process. */
 static bool keepers(const struct coop_builder *b, const char *path)
 {
 	bool is = b->input->emptied && !strcmp(path, b->input->emptied);
@@ -227,7 +227,8 @@ static void collect_sealed(struct twins *twins)
 	}
 }
 
-/* Credentials that the home's layer has not, that lie in a hidden home, or that Landlock alone hides: files, and those that lie in a folder itself. */
+/* Credentials that the home's layer has not, that lie in a hidden home, or that Landlock alone
+ * hides: files, and those that lie in a folder itself. */
 static void collect_masked(struct twins *twins)
 {
 	const struct coop_builder *b = twins->b;

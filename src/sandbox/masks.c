@@ -17,7 +17,8 @@
 #include "base/paths.h"
 #include "sandbox/layout_path.h"
 
-/* Sets are not removed while a sandbox may use them. Where homes change so often that there are more, sandboxes hide names themselves. */
+/* Sets are not removed while a sandbox may use them. Where homes change so often that there are
+ * more, sandboxes hide names themselves. */
 #define SETS_MAX 64u
 
 struct set {
@@ -61,7 +62,8 @@ void coop_masks_free(struct coop_masks *masks)
 	free(masks);
 }
 
-/* The folder `name` of the set, with the rights of the home's. An fd; -ENOTDIR: the home has something else there; or -errno. */
+/* The folder `name` of the set, with the rights of the home's. An fd; -ENOTDIR: the home has
+ * something else there; or -errno. */
 static int enter(int at, int home, const char *name, int *ret_home)
 {
 	struct stat st = {.st_mode = S_IFDIR | 0700};
@@ -77,8 +79,9 @@ static int enter(int at, int home, const char *name, int *ret_home)
 		return -errno;
 	/* Not by mkdir, as that knows the umask. */
 	if (fchmodat(at, name, st.st_mode & 0777, 0) < 0) {
+		int r = -errno;
 		(void)close(fd);
-		return -errno;
+		return r;
 	}
 	*ret_home = COOP_TAKE_FD(below);
 	return fd;

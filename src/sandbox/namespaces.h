@@ -16,9 +16,10 @@ struct coop_user_counts {
 /* What a user of this host may have in all. */
 void coop_namespaces_counts(struct coop_user_counts *ret);
 
-/* In the user namespace that was just made, by whoever has all rights in it: it and all below it may have these, and with `last` no user
- * namespace can be made below it. What the kernel does not let one say stays as it is. `proc` is a /proc; one that was just made is best, as
- * in another the kernel compares the names with those of all other namespaces. */
+/* In the user namespace that was just made, by whoever has all rights in it: it and all below it
+ * may have these, and with `last` no user namespace can be made below it. What the kernel does
+ * not let one say stays as it is. `proc` is a /proc; one that was just made is best, as in
+ * another the kernel compares the names with those of all other namespaces. */
 void coop_namespaces_bound(int proc, const struct coop_user_counts *counts, bool last);
 /* The same by way of the host's. */
 void coop_namespaces_bound_here(const struct coop_user_counts *counts, bool last);

@@ -15,38 +15,12 @@ struct walk {
 	char rest[COOP_PATH_SIZE]; /* as it was written */
 };
 
-/* Cuts the first name off the rest. False: there is none. */
-static bool next_name(char *rest, char *ret)
-{
-	const char *name = rest + strspn(rest, "/");
-	size_t size = strcspn(name, "/");
-
-	memcpy(ret, name, size);
-	ret[size] = 0;
-	name += size;
-	name += strspn(name, "/");
-	memmove(rest, name, strlen(name) + 1);
-	return size > 0;
-}
-
 /* Puts what the link says before the rest. */
 static int follow(struct walk *walk, const char *link)
 {
-	char target[COOP_PATH_SIZE], longer[2 * COOP_PATH_SIZE];
-	ssize_t size = readlink(link, target, sizeof target - 1);
+	int r = coop_path_follow(link, walk->at, walk->rest);
 
-	if (size <= 0)
-		return size < 0 ? -errno : -ENOENT;
-	if (++walk->links > LINKS_MAX)
-		return -ELOOP;
-	target[size] = 0;
-	int n = snprintf(longer, sizeof longer, "%s/%s", target, walk->rest);
-	if (n < 0 || (size_t)n >= sizeof walk->rest)
-		return -ENAMETOOLONG;
-	memcpy(walk->rest, longer, (size_t)n + 1);
-	if (*target == '/')
-		(void)snprintf(walk->at, sizeof walk->at, "/");
-	return 0;
+	return r == 0 && ++walk->links > LINKS_MAX ? -ELOOP : r;
 }
 
 /* The place that the words mean, if they only go down. */
@@ -55,7 +29,7 @@ static void by_words(struct walk *walk, const char *place, char *ret)
 	char name[COOP_PATH_SIZE], longer[COOP_PATH_SIZE];
 
 	(void)snprintf(ret, COOP_PATH_SIZE, "%s", place);
-	while (next_name(walk->rest, name)) {
+	while (coop_path_cut(walk->rest, name)) {
 		if (!strcmp(name, "."))
 			continue;
 		if (!strcmp(name, "..") || coop_path_join(ret, name, longer) < 0) {
@@ -110,7 +84,7 @@ int coop_path_walk(const struct coop_lookable *seen, const char *path, char ret[
 	*ret = 0;
 	if (n < 0 || (size_t)n >= sizeof walk.rest)
 		return -ENAMETOOLONG;
-	while (next_name(walk.rest, name)) {
+	while (coop_path_cut(walk.rest, name)) {
 		int r = 0;
 		if (!strcmp(name, ".."))
 			coop_path_parent(walk.at, walk.at);

@@ -5,18 +5,22 @@
 #include "sandbox/layout_path.h"
 
 /* Sorted as found.h wants it. Why they are here:
- * git: hooks are run; of a `.git` that is there layout_git.c knows the rest. An empty folder stands for one that is missing, as git may
- * stumble over anything else.
- * Mercurial, Sapling (.sl), Jujutsu (.jj): settings name hooks, pagers and extensions; requirements and sharedpath lead to further
- * settings; Jujutsu's `repo` may be a file that leads elsewhere, and holds a repository of git's.
- * Shells, where the folder is somebody's home; direnv and mise at the prompt, of which mise trusts by the path, whatever is in the file.
+ * git: hooks are run; of a `.git` that is there layout_git.c knows the rest. An empty folder
+ * stands for one that is missing, as git may stumble over anything else.
+ * Mercurial, Sapling (.sl), Jujutsu (.jj): settings name hooks, pagers and extensions;
+ * requirements and sharedpath lead to further settings; Jujutsu's `repo` may be a file that leads
+ * elsewhere, and holds a repository of git's.
+ * Shells, where the folder is somebody's home; direnv and mise at the prompt, of which mise trusts
+ * by the path, whatever is in the file.
  * Agents: servers, hooks, permissions, commands and plug-ins that they start with.
- * Editors: tasks, programs that they start for a language, settings that are code. Some ask before they take new ones.
+ * Editors: tasks, programs that they start for a language, settings that are code. Some ask before
+ * they take new ones.
  *
- * Held where they are missing, which costs every start a mount each, is what is run without a question and often enough.
+ * Held where they are missing, which costs every start a mount each, is what is run without a
+ * question and often enough.
  *
- * Not here, as nothing in them is run by itself: .svn, .tool-versions, .editorconfig, .gitattributes, which only chooses among what the
- * settings define. */
+ * Not here, as nothing in them is run by itself: .svn, .tool-versions, .editorconfig,
+ * .gitattributes, which only chooses among what the settings define. */
 static const struct coop_protected rows[] = {
 	{".aider.conf.yml"},
 	{".amazonq"},

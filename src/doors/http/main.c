@@ -195,8 +195,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments,
 	return optind == argc && arguments->broker > 0 && arguments->listen_count > 0;
 }
 
-/* A tenth of the descriptors stays for links to the keeper, a quarter of the connections for others than the busiest
- * agent, and an eighth for the owner. */
+/* A tenth of the descriptors stays for links to the keeper, a quarter of the connections for
+ * others than the busiest agent, and an eighth for the owner. */
 static void set_limits(struct coop_gateway_options *options)
 {
 	struct rlimit limit = {0};

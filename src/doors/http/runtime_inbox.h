@@ -14,17 +14,20 @@ struct coop_inbox;
 struct coop_user;
 struct coop_ws;
 
-/* The client is not listened to while more bytes, or more messages, wait. It is much, as there are clients that send all they
- * have without waiting for an acknowledgement, and give up when a send makes no progress for a second: a program that begins to
- * read after two must not make them fail. Where all clients of an agent have more waiting (COOP_USER_INPUT_MAX), each may have
- * COOP_INBOX_BYTES_LEAST. */
+/* The client is not listened to while more bytes, or more messages, wait. It is much, as there
+ * are clients that send all they have without waiting for an acknowledgement, and give up when a
+ * send makes no progress for a second: a program that begins to read after two must not make
+ * them fail. Where all clients of an agent have more waiting (COOP_USER_INPUT_MAX), each may
+ * have COOP_INBOX_BYTES_LEAST. */
 #define COOP_INBOX_BYTES_MAX (64u << 20)
 #define COOP_INBOX_BYTES_LEAST (1u << 20)
 #define COOP_INBOX_COUNT_MAX 16384u
-/* It is listened to again when so much less waits: little, so that a slow program lets its client go on all the time. */
+/* It is listened to again when so much less waits: little, so that a slow program lets its
+ * client go on all the time. */
 #define COOP_INBOX_BYTES_STEP (256u << 10)
 #define COOP_INBOX_COUNT_STEP 512u
-/* What a client left behind is carried out until the process has taken nothing for that long; then a note says so. */
+/* What a client left behind is carried out until the process has taken nothing for that long;
+ * then a note says so. */
 #define COOP_INBOX_LEFT_MS 10000u
 
 /* NULL without memory. */

@@ -10,8 +10,8 @@
 
 #define NAME_MAX_SIZE 1024u
 
-/* uid:1000; the names of other principals have no colon. Below that user's main the agents stand side by side, and with
- * another principal there is nothing above them. */
+/* uid:1000; the names of other principals have no colon. Below that user's main the agents stand
+ * side by side, and with another principal there is nothing above them. */
 static void write_name(char ret[NAME_MAX_SIZE], const char *principal, const char *agent)
 {
 	bool user = strncmp(principal, "uid:", 4) == 0;

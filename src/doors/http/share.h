@@ -1,5 +1,6 @@
-/* What the tokens of one agent, and of all below it, have of the gateway together: an agent makes as many tokens as it
- * likes. Agents directly below `main` are told apart, and those of each principal. */
+/* What the tokens of one agent, and of all below it, have of the gateway together: an agent
+ * makes as many tokens as it likes. Agents directly below `main` are told apart, and those of
+ * each principal. */
 #ifndef COOP_HTTP_SHARE_H
 #define COOP_HTTP_SHARE_H
 
@@ -8,7 +9,8 @@
 
 /* Unfinished bodies and messages, over all connections. */
 #define COOP_SHARE_HELD_MAX (128u << 20)
-/* The same with the input that waits for processes: each connection may add one message to it before it has to wait. */
+/* The same with the input that waits for processes: each connection may add one message to it
+ * before it has to wait. */
 #define COOP_SHARE_TAKEN_MAX (512u << 20)
 
 struct coop_gateway_options;

@@ -63,9 +63,10 @@ static bool use_key(SSL_CTX *context, BIO *pem)
 	return good;
 }
 
-/* TLS 1.3, and of TLS 1.2 what has forward secrecy (ECDHE) and authenticated encryption: what is recorded today must not
- * be read with a key that is stolen tomorrow. An older OpenSSL configuration of the system cannot widen it. Nor are there
- * tickets to take a session up again: those of TLS 1.2 carry its secret, under one key for as long as the gateway runs. */
+/* TLS 1.3, and of TLS 1.2 what has forward secrecy (ECDHE) and authenticated encryption: what is
+ * recorded today must not be read with a key that is stolen tomorrow. An older OpenSSL
+ * configuration of the system cannot widen it. Nor are there tickets to take a session up again:
+ * those of TLS 1.2 carry its secret, under one key for as long as the gateway runs. */
 static bool allow_strong(SSL_CTX *context)
 {
 	(void)SSL_CTX_set_options(context, SSL_OP_NO_TICKET);

@@ -35,7 +35,8 @@ struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, js
  * it. NULL is fine. */
 void coop_user_drop(struct coop_user_call *call);
 
-/* Input for processes that waits in the gateway, of all clients of its share (share.h) together: who adds to it stops at the bound. */
+/* Input for processes that waits in the gateway, of all clients of its share (share.h) together:
+ * who adds to it stops at the bound. */
 #define COOP_USER_INPUT_MAX (128u << 20)
 size_t coop_user_input(const struct coop_user *user);
 void coop_user_input_more(struct coop_user *user, size_t bytes);

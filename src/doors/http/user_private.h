@@ -37,11 +37,13 @@ void coop_users_find(struct coop_users *users, const char *token, struct coop_co
 bool coop_users_knows(const struct coop_users *users, const char *token);
 void coop_user_wait_stop(struct coop_user_waiter *waiter); /* NULL is fine */
 
-/* Counts the connection as one of the user's, instead of the one it was before. -EMFILE: its agent has as many as it may. */
+/* Counts the connection as one of the user's, instead of the one it was before. -EMFILE: its
+ * agent has as many as it may. */
 int coop_user_enter(struct coop_user *user, struct coop_conn *conn);
 void coop_user_leave(struct coop_user *user); /* NULL is fine */
 
-/* The connection holds so many bytes of an unfinished body or message now. False: with those of all connections of its agent that is too much. */
+/* The connection holds so many bytes of an unfinished body or message now. False: with those of
+ * all connections of its agent that is too much. */
 bool coop_user_hold(struct coop_conn *conn, size_t bytes);
 
 /* For links. */

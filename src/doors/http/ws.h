@@ -9,8 +9,8 @@
 
 #include "doors/http/shared.h"
 
-/* 64 MiB of input in one message, and some more: clients send what they are given as it is. What the messages of an agent
- * may take together is bounded by its share (share.h). */
+/* 64 MiB of input in one message, and some more: clients send what they are given as it is. What
+ * the messages of an agent may take together is bounded by its share (share.h). */
 #define COOP_WS_MESSAGE_MAX (96u << 20)
 #define COOP_WS_HEADER_MAX 10u
 /* `writable` is called when less than this waits to be sent. */
@@ -56,7 +56,8 @@ size_t coop_ws_pending(const struct coop_ws *ws);
 /* Lets the kernel hold little of what waits, so that `taking` is called often for a slow client. */
 void coop_ws_expect_little(struct coop_ws *ws);
 
-/* Whether a message of the client was refused for its size, or for want of room: what was in it is lost. */
+/* Whether a message of the client was refused for its size, or for want of room: what was in it
+ * is lost. */
 bool coop_ws_lost_message(const struct coop_ws *ws);
 
 /* No further messages until resumed; pings wait too. The bound on what a client may send ahead. */
