@@ -7,6 +7,7 @@ import threading
 
 from lib.cutting_proxy import CuttingProxy
 from lib.gateway import GatewayCase
+from lib.place import sanitized
 from lib.procs import wait_until
 from lib.sdk_case import SdkCase
 from lib.sdk_old_rust import OldRust, Rust
@@ -189,7 +190,7 @@ class SlowReaderTest(GatewayCase):
             self.attach(socket.pid, FAR).until_exit()
         with open(f"/proc/{self.gateway.pid}/status", encoding="ascii") as file:
             resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
-        self.assertLess(resident, 128 << 10)
+        self.assertLess(resident, (512 if sanitized() else 128) << 10)
 
 
 class EvictionTest(GatewayCase):
