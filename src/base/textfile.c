@@ -33,15 +33,9 @@ static int read_all(int fd, size_t max, struct coop_buf *ret)
 int coop_textfile_read(const char *path, size_t max, struct coop_buf *ret)
 {
 	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	return fd < 0 ? -errno : coop_textfile_read_again(fd, max, ret);
-}
-
-int coop_textfile_read_again(int fd, size_t max, struct coop_buf *ret)
-{
 	size_t before = coop_buf_size(ret);
 
-	if (lseek(fd, 0, SEEK_SET) < 0)
+	if (fd < 0)
 		return -errno;
 	int r = read_all(fd, max, ret);
 	/* What is in front of it may have been moved, but is of the same size. */

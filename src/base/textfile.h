@@ -8,7 +8,4 @@
  * -errno with nothing appended. */
 int coop_textfile_read(const char *path, size_t max, struct coop_buf *ret);
 
-/* The same of an open file, from its beginning, as often as is wanted: for what is asked too often to be opened each time. */
-int coop_textfile_read_again(int fd, size_t max, struct coop_buf *ret);
-
 #endif

@@ -1,7 +1,6 @@
 #include "keeper/host_sockets.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/textfile.h"
+#include "base/unix_names.h"
 
 #define TABLE "/proc/net/unix"
 #define TABLE_MAX (8u << 20)
@@ -19,16 +19,6 @@
 #define KEPT_NS 250000000u
 #define KNOWN_NS UINT64_C(5000000000)
 #define FIELDS_BEFORE_PATH 7
-
-/* What stands behind the fields of a line; NULL: the socket has no name. */
-static const char *path_of(const char *line)
-{
-	for (int i = 0; i < FIELDS_BEFORE_PATH; i++) {
-		line += strspn(line, " ");
-		line += strcspn(line, " \n");
-	}
-	return *line == ' ' && line[1] == '/' ? line + 1 : NULL;
-}
 
 static int by_text(const void *a, const void *b)
 {
@@ -58,26 +48,6 @@ static char *resolve(const char *path)
 	if (!realpath(path, real) || lstat(real, &status) < 0 || !S_ISSOCK(status.st_mode))
 		return NULL;
 	return coop_mem_strdup(real);
-}
-
-/* Cuts the table into lines, and gives the paths in it; how many. `ret` NULL: only counts. */
-static size_t find_paths(char *table, char **ret)
-{
-	size_t count = 0;
-	char *end;
-
-	for (char *line = table; (end = strchr(line, '\n')) && count < COOP_HOST_SOCKETS_MAX;
-	     line = end + 1) {
-		const char *path = path_of(line);
-		if (!path)
-			continue;
-		if (ret) {
-			*end = 0;
-			ret[count] = line + (path - line);
-		}
-		count++;
-	}
-	return count;
 }
 
 /* Whether the names are those of the last time. */
@@ -123,44 +93,115 @@ static void resolve_all(struct coop_host_sockets *sockets, char **names, size_t 
 	sockets->resolved_at = coop_clock_now();
 }
 
-void coop_host_sockets_clear(struct coop_host_sockets *sockets)
+/* What stands behind the fields of a line; NULL: the socket has no name. */
+static char *path_of(char *line)
 {
-	forget(sockets);
-	coop_buf_clear(&sockets->names);
-	coop_buf_clear(&sockets->table);
+	for (int i = 0; i < FIELDS_BEFORE_PATH; i++) {
+		line += strspn(line, " ");
+		line += strcspn(line, " \n");
+	}
+	return *line == ' ' && line[1] == '/' ? line + 1 : NULL;
+}
+
+static int read_table(struct coop_buf *ret)
+{
+	struct coop_buf table = {0};
+	size_t count = 0;
+	char *end;
+
+	int r = coop_textfile_read(TABLE, TABLE_MAX, &table);
+	/* As much as there is room for. */
+	if (r == -EFBIG)
+		r = 0;
+	for (char *line = (char *)coop_buf_front(&table);
+	     r == 0 && count < COOP_HOST_SOCKETS_MAX && (end = strchr(line, '\n'));
+	     line = end + 1) {
+		char *path = path_of(line);
+		if (!path)
+			continue;
+		*end = 0;
+		count++;
+		r = coop_buf_append(ret, path, (size_t)(end - path) + 1);
+	}
+	coop_buf_clear(&table);
+	return r;
+}
+
+static void stop_asking(struct coop_host_sockets *sockets)
+{
 	if (sockets->opened)
 		(void)close(sockets->fd);
 	sockets->opened = false;
 }
 
-/* 0 or -errno. */
-static int read_table(struct coop_host_sockets *sockets)
+static int ask_kernel(struct coop_host_sockets *sockets)
 {
+	int r = 0;
+
 	if (!sockets->opened) {
-		sockets->fd = open(TABLE, O_RDONLY | O_CLOEXEC);
-		if (sockets->fd < 0)
-			return -errno;
-		sockets->opened = true;
+		r = coop_unix_names_open();
+		sockets->opened = r >= 0;
+		sockets->fd = r;
 	}
-	coop_buf_consume(&sockets->table, coop_buf_size(&sockets->table));
-	int r = coop_textfile_read_again(sockets->fd, TABLE_MAX, &sockets->table);
-	/* As much as there is room for. */
-	return r == -EFBIG ? 0 : r;
+	if (sockets->opened)
+		r = coop_unix_names_ask(sockets->fd, COOP_HOST_SOCKETS_MAX, &sockets->found);
+	if (r < 0)
+		stop_asking(sockets);
+	return r;
+}
+
+/* Whether that may be otherwise the next time. */
+static bool passes(int error)
+{
+	return error == -ENOMEM || error == -ENOBUFS || error == -EMFILE || error == -ENFILE ||
+	       error == -EINTR;
+}
+
+static void forget_found(struct coop_host_sockets *sockets)
+{
+	coop_buf_consume(&sockets->found, coop_buf_size(&sockets->found));
+}
+
+static int find(struct coop_host_sockets *sockets)
+{
+	forget_found(sockets);
+	int r = sockets->unanswered ? -EOPNOTSUPP : ask_kernel(sockets);
+	if (r == 0)
+		return 0;
+	sockets->unanswered = !passes(r);
+	forget_found(sockets);
+	return read_table(&sockets->found);
+}
+
+/* The names that were found, each once; they stay where they are. NULL: no memory. */
+static char **list_found(const struct coop_host_sockets *sockets, size_t *ret_count)
+{
+	char *text = (char *)coop_buf_front(&sockets->found);
+	size_t size = coop_buf_size(&sockets->found), count = 0;
+
+	for (size_t at = 0; at < size; at += strlen(text + at) + 1)
+		count++;
+	char **names = coop_mem_alloc((count + 1) * sizeof *names);
+	if (!names)
+		return NULL;
+	count = 0;
+	for (size_t at = 0; at < size; at += strlen(text + at) + 1)
+		names[count++] = text + at;
+	*ret_count = drop_repeated(names, count);
+	return names;
 }
 
 const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets)
 {
 	uint64_t now = coop_clock_now();
+	size_t count;
 
 	if (sockets->count > MANY && now - sockets->read_at < KEPT_NS)
 		return (const char *const *)sockets->paths;
 	sockets->read_at = now;
-	int r = read_table(sockets);
-	char *text = (char *)coop_buf_front(&sockets->table);
-	char **names = r < 0 ? NULL : coop_mem_alloc((find_paths(text, NULL) + 1) * sizeof *names);
+	char **names = find(sockets) < 0 ? NULL : list_found(sockets, &count);
 	if (!names)
 		return (const char *const *)sockets->paths;
-	size_t count = drop_repeated(names, find_paths(text, names));
 	/* Where they lead is mostly known already, and takes longer to find out than all the rest. */
 	if (same(sockets, names, count) && now - sockets->resolved_at < KNOWN_NS) {
 		free(names);
@@ -169,4 +210,12 @@ const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets)
 		resolve_all(sockets, names, count);
 	}
 	return (const char *const *)sockets->paths;
+}
+
+void coop_host_sockets_clear(struct coop_host_sockets *sockets)
+{
+	forget(sockets);
+	coop_buf_clear(&sockets->names);
+	coop_buf_clear(&sockets->found);
+	stop_asking(sockets);
 }

@@ -16,9 +16,10 @@ struct coop_host_sockets {
 	size_t count;
 	uint64_t read_at, resolved_at; /* monotonic */
 	struct coop_buf names;         /* that they were found by: each with its NUL, sorted */
-	struct coop_buf table;         /* the kernel's list */
-	int fd;                        /* of it, once it is opened */
+	struct coop_buf found;         /* now: the same, unsorted */
+	int fd;                        /* to ask the kernel by, if opened */
 	bool opened;
+	bool unanswered; /* it does not tell: its table is read instead */
 };
 
 /* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond the bound the rest is left out.

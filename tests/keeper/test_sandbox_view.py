@@ -1,25 +1,11 @@
-"""What a confined process sees around it: sockets of the host (S-027), its user's name, TMPDIR, folders it was granted (B-108)."""
+"""What a confined process sees around it: its user's name, TMPDIR, folders it was granted (B-108)."""
 
 import os
 import pwd
-import socket
 import time
 
 from lib import procs
 from lib.both_keepers import USER, BothKeepersCase
-
-CONNECT = """
-import socket, sys
-for path in sys.argv[1:]:
-    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-        try:
-            socket.socket(socket.AF_UNIX, kind).connect(path)
-            print("reached", path)
-        except OSError:
-            pass
-print("end")
-"""
-
 
 class ViewTest(BothKeepersCase):
     conf = """
@@ -28,47 +14,6 @@ base = workspace-write
 allow_write = /nowhere/at/all
 allow_write = ~/.cache/tool
 """
-
-    def listen(self, path, kind=socket.SOCK_STREAM):
-        server = socket.socket(socket.AF_UNIX, kind)
-        self.addCleanup(server.close)
-        server.bind(str(path))
-        os.chmod(path, 0o777)
-        if kind == socket.SOCK_STREAM:
-            server.listen()
-        return str(self.give(path))
-
-    def reached(self, *paths, **sandbox):
-        args = {"argv": ["python3", "-c", CONNECT, *paths], "cwd": str(self.ws)}
-        process = self.client.call("spawn", sandbox={"workspace": str(self.ws), **sandbox}, **args)["process"]["id"]
-        self.client.call("wait", id=process)
-        lines = self.output(process).decode().splitlines()
-        self.assertEqual(lines.pop(), "end", self.output(process, "stderr"))
-        return [line.split()[1] for line in lines]
-
-    def test_s027_sockets_of_the_host(self):
-        """Listening and bound ones are out of reach wherever they lie, also by a link; those of the workspace are its own."""
-        seen = self.folder("seen")
-        (self.base / "link").symlink_to(seen)
-        outside = [self.listen(self.base / "a.sock"), self.listen(self.base / "d.sock", socket.SOCK_DGRAM),
-                   self.listen(seen / "b.sock"), self.listen(self.base / "link" / "c.sock"), self.listen(self.home / "h.sock")]  # fmt: skip
-        outside.append(str(seen / "c.sock"))
-        own = self.listen(self.ws / "own.sock")
-        procs.wait_until(lambda: self.reached(*outside, own) == [own], "only its own", timeout=2)
-        self.assertEqual(self.reached(*outside, own, profile="read-only"), [])
-        self.assertEqual(self.reached(*outside, own, root="minimal", allow_read=[str(seen)]), [own])
-        self.assertEqual(self.reached(*outside, profile="full", workspace=None), outside)
-
-    def test_s027_one_in_a_hidden_place_that_is_shown(self):
-        """Below /tmp, in a folder that is shown because the command starts there."""
-        folder = self.keeper.place.work / "cwd"
-        folder.mkdir()
-        self.give(folder)
-        path = self.listen(folder / "s.sock")
-        args = {"argv": ["python3", "-c", CONNECT, path], "cwd": str(folder), "sandbox": {"profile": "read-only"}}
-        process = self.client.call("spawn", **args)["process"]["id"]
-        self.client.call("wait", id=process)
-        self.assertEqual(self.output(process), b"end\n", self.output(process, "stderr"))
 
     def test_b108_user_has_a_name(self):
         """Whoever it runs as: user and group have names, and a home; all others stay. The host's files are as they were."""
