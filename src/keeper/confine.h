@@ -52,6 +52,7 @@ struct coop_confine {
 	bool no_tmpdir; /* what the door calls TMPDIR is not to be had in its view */
 	bool grouped, launched;
 	bool parked; /* started by a launcher in its agent's group, and so in that: parks.h */
+	bool shared; /* its agent's share holds, or held, for it */
 	bool frozen, freezing;
 	struct coop_net *net; /* the session's; NULL: none */
 	const char *user;     /* by which `id` knows it inside; NULL: by its number */

@@ -52,7 +52,6 @@ const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper)
 	if (groups->known)
 		return &groups->host;
 	groups->known = true;
-	coop_machine_look(&groups->machine);
 	name_keeper(keeper, name);
 	coop_cgroups_init(&groups->host, name);
 	if (groups->host.unified && keeper->host.root_keeper)
@@ -273,6 +272,8 @@ void coop_groups_init(struct coop_keeper *keeper)
 	coop_list_init(&keeper->groups.left);
 	(void)uv_timer_init(&keeper->loop, &keeper->groups.timer);
 	keeper->groups.timer.data = keeper;
+	/* At once: of what a first command's agent may use its record tells. */
+	coop_machine_look(&keeper->groups.machine);
 }
 
 /* Only agents that have limits have groups; each lies in those above it. "" for none. */
@@ -371,7 +372,7 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 		else
 			confine->launcher = launcher->class;
 	}
-	confine->grouped = true;
+	confine->grouped = confine->shared = true;
 	keeper->groups.cells_until = uv_now(&keeper->loop) + CELL_IDLE_MS;
 	if (!uv_is_active((uv_handle_t *)&keeper->groups.timer))
 		(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_IDLE_MS, 0);

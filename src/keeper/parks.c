@@ -198,7 +198,7 @@ void coop_parks_enter(struct coop_agent *agent, struct coop_confine *confine)
 	coop_list_remove(&park->in_all);
 	coop_list_add(&keeper->parks.all, &park->in_all);
 	confine->launcher.cell = park->launcher->class.cell;
-	confine->parked = true;
+	confine->parked = confine->shared = true;
 }
 
 void coop_parks_warm(struct coop_keeper *keeper, const struct coop_launcher_class *class)
@@ -252,8 +252,7 @@ void coop_parks_write(const struct coop_process *process, struct coop_jsonw *w, 
 	} rows[] = {{"memory_bytes", limits.memory_bytes, COOP_CG_MEMORY},
 		    {"max_pids", limits.max_pids, COOP_CG_PIDS}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		bool held = (confine->parked || confine->grouped) &&
-			    keeper->groups.host.version[rows[i].controller];
+		bool held = confine->shared && keeper->groups.host.version[rows[i].controller];
 		if (!rows[i].limit) {
 			coop_jsonw_null(w, rows[i].name);
 			continue;

@@ -201,6 +201,20 @@ class MemoryTest(SharesCase):
         wait_until(lambda: self.client.call("info")["sandbox"]["cgroups"] <= before, "their groups are gone")
 
 
+class RecordTest(SharesCase):
+    def test_record_tells_the_same_from_beginning_to_end(self):
+        """The first command of all, before any group is made; one in its agent's group, one in its own."""
+        first = self.client.call("spawn", argv=["cat"], stdin="pipe")["process"]
+        self.assertTrue(all(first["sandbox"]["agent_limits"].values()), first["sandbox"])
+        a = self.keeper.agent("main/a")
+        self.shares(a)
+        for client, options in ((self.client, None), (a, {}), (a, {"limits": {"memory_bytes": 64 * MIB}})):
+            process = first if options is None else client.call("spawn", argv=["cat"], stdin="pipe", **options)["process"]
+            client.call("close_stdin", id=process["id"])
+            ended = client.call("wait", id=process["id"], tidy=True)["process"]
+            self.assertEqual(ended["sandbox"]["agent_limits"], process["sandbox"]["agent_limits"])
+
+
 class LauncherTest(SharesCase):
     def test_starts_are_pooled_and_in_the_agents_group(self):
         """The launcher waits in the group: so do the sandboxes that it prepares."""
