@@ -2,16 +2,20 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/unix_diag.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/sock_diag.h"
 #include "base/textfile.h"
-#include "base/unix_names.h"
 
 #define TABLE "/proc/net/unix"
 #define TABLE_MAX (8u << 20)
@@ -134,17 +138,56 @@ static void stop_asking(struct coop_host_sockets *sockets)
 	sockets->opened = false;
 }
 
+struct finding {
+	struct coop_buf *names;
+	size_t left; /* that may yet be appended */
+};
+
+/* Without a slash in front a name is abstract, or relative to who knows where. */
+static int take_name(struct finding *finding, const char *name, size_t size)
+{
+	if (!size || *name != '/' || !finding->left)
+		return 0;
+	finding->left--;
+	int r = coop_buf_append(finding->names, name, strnlen(name, size));
+	return r < 0 ? r : coop_buf_append(finding->names, "", 1);
+}
+
+/* A fixed part and attributes, of which one is the name. */
+static int take_socket(void *user, const void *told, size_t size)
+{
+	const char *bytes = told;
+	const struct rtattr *part;
+
+	for (size_t at = NLMSG_ALIGN(sizeof(struct unix_diag_msg)); at + sizeof *part <= size;
+	     at += RTA_ALIGN(part->rta_len)) {
+		part = (const void *)(bytes + at);
+		if (part->rta_len < sizeof *part || part->rta_len > size - at)
+			return -EPROTO;
+		if (part->rta_type == UNIX_DIAG_NAME)
+			return take_name(user, bytes + at + sizeof *part,
+					 part->rta_len - sizeof *part);
+	}
+	return 0;
+}
+
 static int ask_kernel(struct coop_host_sockets *sockets)
 {
+	/* In every state: a bound datagram socket counts as connected once anybody connected to
+	 * it. */
+	const struct unix_diag_req question = {
+		.sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_show = UDIAG_SHOW_NAME};
+	struct finding finding = {&sockets->found, COOP_HOST_SOCKETS_MAX};
 	int r = 0;
 
 	if (!sockets->opened) {
-		r = coop_unix_names_open();
+		r = coop_sock_diag_open();
 		sockets->opened = r >= 0;
 		sockets->fd = r;
 	}
 	if (sockets->opened)
-		r = coop_unix_names_ask(sockets->fd, COOP_HOST_SOCKETS_MAX, &sockets->found);
+		r = coop_sock_diag_ask(sockets->fd, &question, sizeof question, take_socket,
+				       &finding);
 	if (r < 0)
 		stop_asking(sockets);
 	return r;
@@ -162,6 +205,8 @@ static void forget_found(struct coop_host_sockets *sockets)
 	coop_buf_consume(&sockets->found, coop_buf_size(&sockets->found));
 }
 
+/* The table is text with a line for every socket, nameless ones too, and a name with a line break
+ * is cut in it: where there are many, reading it takes eight times as long. */
 static int find(struct coop_host_sockets *sockets)
 {
 	forget_found(sockets);

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sock_diag.h"
 
-#define ANSWER_BYTES 16384u
 #define LISTENING \
 	10 /* TCP_LISTEN: the C library's header for it and the kernel's do not go together */
 #define LINES_MAX 65536u /* of a table that are read */
@@ -34,13 +32,6 @@ static void add(struct coop_port_table *listeners, uint64_t inode, int family, c
 	listeners->count++;
 }
 
-static int open_here(void)
-{
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-
-	return fd < 0 ? -errno : fd;
-}
-
 struct visit {
 	int network; /* fd of the namespace */
 	int result;
@@ -50,7 +41,7 @@ static void *open_there(void *user)
 {
 	struct visit *visit = user;
 
-	visit->result = setns(visit->network, CLONE_NEWNET) < 0 ? -errno : open_here();
+	visit->result = setns(visit->network, CLONE_NEWNET) < 0 ? -errno : coop_sock_diag_open();
 	return NULL;
 }
 
@@ -77,60 +68,32 @@ static int open_in(pid_t pid)
 	return visit.result;
 }
 
-/* One message of the answer. 1: go on, 0: that was all, or -errno. */
-static int take(const struct nlmsghdr *head, struct coop_port_table *ret)
+static int take(void *user, const void *told, size_t size)
 {
-	const struct inet_diag_msg *said = NLMSG_DATA(head);
+	const struct inet_diag_msg *said = told;
 
-	if (head->nlmsg_type == NLMSG_DONE)
-		return 0;
-	if (head->nlmsg_type == NLMSG_ERROR) {
-		const struct nlmsgerr *error = NLMSG_DATA(head);
-		return error->error < 0 ? error->error : -EPROTO;
-	}
-	if (head->nlmsg_type == SOCK_DIAG_BY_FAMILY &&
-	    head->nlmsg_len >= NLMSG_LENGTH(sizeof *said))
-		add(ret, said->idiag_inode, said->idiag_family, said->id.idiag_src);
-	return 1;
+	if (size >= sizeof *said)
+		add(user, said->idiag_inode, said->idiag_family, said->id.idiag_src);
+	return 0;
 }
 
 /* The kernel goes through its listeners alone. Its tables in /proc show all sockets, and finding that there are no more takes it
  * milliseconds where much memory made the table of connections large. 0 or -errno. */
 static int ask(int fd, uint8_t family, uint16_t port, struct coop_port_table *ret)
 {
-	struct {
-		struct nlmsghdr head;
-		struct inet_diag_req_v2 body;
-	} question = {
-		.head = {.nlmsg_len = sizeof question,
-			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.body = {.sdiag_family = family,
-			 .sdiag_protocol = IPPROTO_TCP,
-			 .idiag_states = 1u << LISTENING,
-			 .id = {.idiag_sport = htons(port)}},
+	const struct inet_diag_req_v2 question = {
+		.sdiag_family = family,
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_states = 1u << LISTENING,
+		.id = {.idiag_sport = htons(port)},
 	};
-	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
 
-	if (send(fd, &question, sizeof question, 0) < 0)
-		return -errno;
-	for (;;) {
-		ssize_t size = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
-		if (size <= 0)
-			return size < 0 ? -errno : -EPROTO;
-		unsigned left = (unsigned)size;
-		for (const struct nlmsghdr *head = (const void *)answer; NLMSG_OK(head, left);
-		     head = NLMSG_NEXT(head, left)) {
-			int r = take(head, ret);
-			if (r <= 0)
-				return r;
-		}
-	}
+	return coop_sock_diag_ask(fd, &question, sizeof question, take, ret);
 }
 
 static int ask_kernel(pid_t pid, uint16_t port, struct coop_port_table *ret)
 {
-	int opened = pid ? open_in(pid) : open_here();
+	int opened = pid ? open_in(pid) : coop_sock_diag_open();
 	COOP_AUTO_FD int fd = opened;
 
 	if (opened < 0)
