@@ -90,9 +90,11 @@ static void run(struct coop_job *job)
 			? 0
 			: coop_cgroup_freeze(freeze->host, &freeze->group, freeze->freeze);
 
-	/* Whoever enters a group that is frozen stops. */
+	/* Whoever enters a group that is frozen stops, but not at once. */
 	for (; r == 0 && freeze->moved < freeze->count; freeze->moved++)
 		r = move(freeze, &freeze->members[freeze->moved]);
+	if (r == 0 && freeze->freeze)
+		r = coop_cgroup_freeze(freeze->host, &freeze->group, true);
 	job->result = r;
 }
 

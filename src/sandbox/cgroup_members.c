@@ -130,6 +130,10 @@ int coop_cgroup_freeze(const struct coop_cgroups *groups, const struct coop_cgro
 			return -EBUSY;
 		}
 		(void)poll(NULL, 0, waited ? FREEZE_LOOK_MS : 1);
+		/* Version 1 tells each of them once. One that was about to wait for its vfork
+		 * did not hear it, and the child that it waits for has stopped. */
+		if (version == 1 && !is_thawed(folder, version))
+			(void)write_state(folder, version, true);
 	}
 	return 0;
 }
