@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import unittest
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from lib.place import COOP
 from lib.world import World
 
 RENAME_EXCHANGE = 2
+TRIES = 100
 LOOKS = ("S-001", "S-003", "S-029", "S-044", "S-045", "S-067", "S-127", "S-127.bounding", "S-128", "S-082")
 
 
@@ -149,11 +149,8 @@ class SwapTest(AsksCase):
         (right / "right").touch()
         (grant / "link").symlink_to(evil)
         agent = self.keeper.agent("main/a", workspace=[str(grant)])
-        swaps, refused, ran = self.swap_during(grant, lambda: self.try_spawn(agent, right))
-        self.assertGreater(swaps, 100)
+        self.swap_during(grant, lambda: self.try_spawn(agent, right))
         self.assertEqual(os.listdir(evil), [], "the other folder was written")
-        self.assertGreater(refused + ran, 20)
-        self.assertGreater(ran, 0, "the control: none ever ran")
 
     def try_spawn(self, agent, right):
         args = {"argv": ["sh", "-c", "ls; echo x >made"], "sandbox": {"workspace": str(right)}}
@@ -167,7 +164,9 @@ class SwapTest(AsksCase):
         self.assertIn(b"right", said[0], said)
         return True
 
-    def swap_during(self, grant, act, seconds=1.5):
+    def swap_during(self, grant, act):
+        """Acts until a spawn has met the folder in its place and one has not, and many have come between many swaps. Where none
+        ever runs, or none meets a swap, the test's own time limit ends it."""
         libc, stop, swaps = ctypes.CDLL(None), threading.Event(), [0]
         names = [os.fsencode(grant / name) for name in ("ws", "link")]
 
@@ -179,9 +178,8 @@ class SwapTest(AsksCase):
         thread = threading.Thread(target=swap)
         thread.start()
         refused = ran = 0
-        deadline = time.monotonic() + seconds
         try:
-            while time.monotonic() < deadline:
+            while min(refused, ran) == 0 or refused + ran < TRIES or swaps[0] < 5 * TRIES:
                 if act():
                     ran += 1
                 else:
@@ -189,7 +187,6 @@ class SwapTest(AsksCase):
         finally:
             stop.set()
             thread.join()
-        return swaps[0], refused, ran
 
 
 class UserSwapTest(SwapTest):
