@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/ceiling.h"
+#include "keeper/eviction.h"
 #include "keeper/follow.h"
 #include "keeper/holder.h"
 #include "keeper/intake.h"
@@ -140,6 +141,7 @@ void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reaso
 	conn->collecting = NULL;
 	coop_holders_leave(conn);
 	end_leases(conn);
+	coop_eviction_forgo(conn);
 	say_fatal(conn, "permission_denied", why, reason);
 	close_soon(conn);
 }
@@ -216,6 +218,7 @@ int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 	coop_list_init(&conn->subscribers);
 	coop_list_init(&conn->holders);
 	coop_list_init(&conn->leases);
+	coop_list_init(&conn->started);
 	coop_list_init(&conn->ready);
 	coop_list_add(&keeper->connections, &conn->in_keeper);
 	keeper->connection_count++;
@@ -293,6 +296,7 @@ void coop_conn_close(struct coop_conn *conn)
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
 	coop_holders_leave(conn);
 	end_leases(conn);
+	coop_eviction_forgo(conn);
 	if (conn->expiry)
 		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
 	coop_list_remove(&conn->in_dirty);

@@ -47,6 +47,7 @@ struct coop_conn {
 	uint64_t sent_at;                /* with holders: when the client took something last */
 	struct coop_link ready;          /* requests whose large answers wait for room */
 	struct coop_link leases;         /* ephemeral processes that end with this connection */
+	struct coop_link started;        /* processes whose ends it has not been told of */
 	struct coop_request *collecting; /* its bytes are still coming */
 	uint64_t discard_id, discard;    /* bytes of a refused request, still coming */
 	struct coop_link in_dirty;       /* has something to send before the loop sleeps */

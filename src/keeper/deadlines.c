@@ -1,6 +1,7 @@
 #include "keeper/deadlines.h"
 
 #include "base/clock.h"
+#include "keeper/eviction.h"
 #include "keeper/follow.h"
 #include "keeper/holder.h"
 #include "keeper/keeper.h"
@@ -76,11 +77,15 @@ static void idle_reached(struct coop_process *process)
 			      STOP_GRACE_MS);
 }
 
-/* Descendants that outlive their leader keep the record, however old: they must stay owned. So does a reader in
- * progress. */
+/* Descendants that outlive their leader keep the record, however old: they must stay owned. So does a
+ * reader in progress, and whoever started it and is about to read. */
 static void retention_over(struct coop_process *process)
 {
-	if (process->readers || coop_orphans_left(process->keeper, process, COOP_THOROUGH))
+	uint64_t kept = coop_eviction_kept_until(process);
+
+	if (kept)
+		coop_deadlines_set(process, COOP_DUE_RETENTION, kept);
+	else if (process->readers || coop_orphans_left(process->keeper, process, COOP_THOROUGH))
 		coop_deadlines_set(process, COOP_DUE_RETENTION,
 				   coop_clock_now() +
 					   (uint64_t)process->limits.exit_retention_ms * MS);

@@ -2,11 +2,14 @@
 
 #include <uv.h>
 
+#include "base/clock.h"
 #include "keeper/agent.h"
+#include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/orphans.h"
 #include "keeper/process.h"
 
+#define MS 1000000u
 #define TRIM_BATCH 64
 #define TRIM_AFTER_MS 100
 
@@ -79,10 +82,62 @@ void coop_eviction_receipt(struct coop_process *process)
 	process->keeper->untrimmed = true;
 }
 
-/* Kept: what a reader is reading, what is being killed, and what still owns living processes. */
+void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn)
+{
+	process->starter = conn;
+	coop_list_add(&conn->started, &process->in_started);
+}
+
+void coop_eviction_unclaim(struct coop_process *process)
+{
+	if (!process->starter)
+		return;
+	process->starter = NULL;
+	coop_list_remove(&process->in_started);
+	process->keeper->untrimmed = true;
+}
+
+void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn)
+{
+	if (process->told && process->starter == conn)
+		coop_eviction_unclaim(process);
+}
+
+void coop_eviction_forgo(struct coop_conn *conn)
+{
+	while (!coop_list_empty(&conn->started))
+		coop_eviction_unclaim(
+			COOP_LIST_ITEM(conn->started.next, struct coop_process, in_started));
+}
+
+/* When the claim of its starter is over, should that never ask; 0: there is none. */
+static uint64_t claimed_until(const struct coop_process *process)
+{
+	int64_t patience = process->keeper->conf.settings.hold_idle_ms;
+
+	return process->starter ? process->end.ended + (uint64_t)patience * MS : 0;
+}
+
+bool coop_eviction_awaited(const struct coop_process *process, const struct coop_conn *conn)
+{
+	return process->readers ||
+	       (process->starter != conn && claimed_until(process) > coop_clock_now());
+}
+
+uint64_t coop_eviction_kept_until(const struct coop_process *process)
+{
+	uint64_t until = claimed_until(process);
+	bool last = process->starter && process->in_started.next == &process->starter->started;
+
+	return last && until > coop_clock_now() ? until : 0;
+}
+
+/* Kept: what a reader is reading or its starter is about to read, what is being killed, and what
+ * still owns living processes. */
 bool coop_eviction_may_go(struct coop_process *process)
 {
 	return process->in_agent.next && !process->readers && !process->kill &&
+	       !coop_eviction_kept_until(process) &&
 	       !coop_orphans_may_be_left(process->keeper, process);
 }
 

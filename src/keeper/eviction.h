@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct coop_agent;
+struct coop_conn;
 struct coop_keeper;
 struct coop_process;
 
@@ -18,6 +19,25 @@ void coop_eviction_told(struct coop_process *process);
 /* It is a receipt now, or is being removed. */
 void coop_eviction_remove(struct coop_process *process);
 void coop_eviction_receipt(struct coop_process *process);
+
+/* What a connection starts is kept for it until it has been told of the end, or goes; however, no
+ * longer than `hold_idle_ms` after the end. Without that whoever clears up beside it could take the
+ * record between the answer to a spawn and the question for the output. gc leaves all of these
+ * alone; the caps and retention only what each connection has started last, as they must hold
+ * whatever a client forgets to ask for. */
+void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn);
+/* That connection is shown the record; another's looking changes nothing. */
+void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn);
+/* Nobody waits for it any more. */
+void coop_eviction_unclaim(struct coop_process *process);
+/* The same for all that a connection has started, which goes. */
+void coop_eviction_forgo(struct coop_conn *conn);
+
+/* Whether a finished record must stay when `conn` asks for all to go: another connection claims it,
+ * or somebody reads it. */
+bool coop_eviction_awaited(const struct coop_process *process, const struct coop_conn *conn);
+/* Until when its retention must wait for that, by the monotonic clock; 0: it need not. */
+uint64_t coop_eviction_kept_until(const struct coop_process *process);
 
 /* Whether it is finished, and nothing keeps it from becoming a receipt. */
 bool coop_eviction_may_go(struct coop_process *process);

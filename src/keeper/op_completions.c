@@ -49,7 +49,7 @@ static void write_processes(const struct coop_request *request, struct coop_comp
 			break;
 		}
 		coop_record_write(COOP_LIST_ITEM(link, struct coop_process, in_completions),
-				  COOP_RECORD_FULL, request->conn->agent, w, NULL);
+				  COOP_RECORD_FULL, request->conn, w, NULL);
 		portion->processes++;
 	}
 	coop_jsonw_array_end(w);

@@ -9,6 +9,7 @@
 #include "keeper/choices.h"
 #include "keeper/completions.h"
 #include "keeper/connection.h"
+#include "keeper/eviction.h"
 #include "keeper/foreground.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
@@ -106,7 +107,7 @@ static void answer_kill(struct coop_request *request, const struct coop_receipt 
 	coop_request_result(request, &w);
 	coop_receipt_write(receipt, &w);
 	coop_jsonw_string(&w, "status", coop_record_status(request->process));
-	coop_record_write(request->process, COOP_RECORD_FULL, request->conn->agent, &w, "process");
+	coop_record_write(request->process, COOP_RECORD_FULL, request->conn, &w, "process");
 	coop_request_end(request, &w);
 }
 
@@ -227,7 +228,7 @@ void coop_op_keep(struct coop_request *request)
 		coop_stream_resume(stream); /* if it must wait still, the read says so */
 	}
 	coop_request_result(request, &w);
-	coop_record_write(process, COOP_RECORD_FULL, request->conn->agent, &w, "process");
+	coop_record_write(process, COOP_RECORD_FULL, request->conn, &w, "process");
 	coop_request_end(request, &w);
 }
 
@@ -240,8 +241,10 @@ void coop_op_gc(struct coop_request *request)
 	COOP_LIST_EACH(&keeper->registry.all, link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		/* What still owns living processes is not finished business. */
+		/* What still owns living processes is not finished business, nor is what another
+		 * connection has started and not heard of yet. */
 		if (process->agent != request->conn->agent || !process->told || process->kill ||
+		    coop_eviction_awaited(process, request->conn) ||
 		    (!process->receipt && coop_orphans_may_be_left(keeper, process)))
 			continue;
 		coop_journal_released(process);

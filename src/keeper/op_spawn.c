@@ -6,6 +6,7 @@
 #include "keeper/confine.h"
 #include "keeper/connection.h"
 #include "keeper/draft.h"
+#include "keeper/eviction.h"
 #include "keeper/holder.h"
 #include "keeper/keeper.h"
 #include "keeper/notices.h"
@@ -69,6 +70,7 @@ static int start(struct coop_draft *draft)
 		coop_session_add(draft->session, process);
 	if (process->lease == COOP_LEASE_EPHEMERAL)
 		coop_list_add(&draft->request->conn->leases, &process->in_lease);
+	coop_eviction_claim(process, draft->request->conn);
 	/* From its first byte on: the caller could only ask for it when a fast one has lost output
 	 * already. */
 	struct coop_holder *holder = NULL;
@@ -99,6 +101,7 @@ static void record_refusal(struct coop_draft *draft)
 		*draft->err = failure;
 		return;
 	}
+	coop_eviction_claim(process, draft->request->conn);
 	coop_note_add(process, "%s", failure.message);
 	coop_process_failed(process, 126);
 	coop_err_detail(draft->err, "id", process->id);
@@ -176,7 +179,7 @@ void coop_spawn_reply(struct coop_request *request, struct coop_process *process
 	struct coop_jsonw w;
 
 	coop_request_result(request, &w);
-	coop_record_write(process, COOP_RECORD_CACHED, request->conn->agent, &w, "process");
+	coop_record_write(process, COOP_RECORD_CACHED, request->conn, &w, "process");
 	if (coop_arg_bool(request->args, "hold", false))
 		coop_holder_write(coop_holder_of(process, request->conn), &w, "hold");
 	coop_request_end(request, &w);

@@ -193,6 +193,9 @@ struct coop_process {
 	unsigned holder_count;
 	unsigned readers; /* followers, and waits that bring the output: it is kept for them */
 	struct coop_link in_lease; /* ephemeral: ends with the connection that started it */
+	/* The connection that started it, and has not been told of its end yet; else NULL. */
+	const struct coop_conn *starter;
+	struct coop_link in_started; /* of that connection */
 
 	uv_timer_t timer;
 	uint64_t due[COOP_DUE_COUNT]; /* 0: not set */

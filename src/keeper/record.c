@@ -11,7 +11,9 @@
 #include "keeper/blocked.h"
 #include "keeper/choices.h"
 #include "keeper/confine.h"
+#include "keeper/connection.h"
 #include "keeper/digest.h"
+#include "keeper/eviction.h"
 #include "keeper/facts.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -250,10 +252,14 @@ static void write_limits(const struct coop_process *process, struct coop_jsonw *
 }
 
 void coop_record_write(struct coop_process *process, enum coop_record_view view,
-		       const struct coop_agent *viewer, struct coop_jsonw *w, const char *name)
+		       const struct coop_conn *conn, struct coop_jsonw *w, const char *name)
 {
-	if (view != COOP_RECORD_CACHED)
+	const struct coop_agent *viewer = conn->agent;
+
+	if (view != COOP_RECORD_CACHED) {
 		coop_stats_update(process);
+		coop_eviction_heard(process, conn);
+	}
 	if (viewer == process->agent)
 		coop_process_owner_told(process);
 	coop_jsonw_begin(w, name);

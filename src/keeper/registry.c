@@ -270,6 +270,7 @@ void coop_registry_remove(struct coop_process *process)
 	coop_list_remove(&process->in_all);
 	coop_list_remove(&process->in_principal);
 	coop_completions_forget(process);
+	coop_eviction_unclaim(process);
 	if (!process->receipt)
 		coop_quota_count(process, process->told ? 0 : -1, process->told ? -1 : 0);
 	leave(process);

@@ -38,7 +38,8 @@ TOUCHES = (("signal", {"signal": "TERM"}), ("signal", {"signal": "KILL", "target
 
 
 class RandomAgentsTest(GroupPlans, AgentCase):
-    settings = {"max_finished": 100000, "max_receipts": 100000, "max_running": 1000, "agent_max_running": 1000}
+    settings = {"max_finished": 100000, "max_receipts": 100000, "max_running": 1000, "agent_max_running": 1000,
+                "hold_idle_ms": 1}  # gc takes what another connection of the agent has started
 
     def setUp(self):
         print(f"random agents: COOP_SEED={SEED}", file=sys.stderr, flush=True)

@@ -85,6 +85,77 @@ class ReleaseTest(KeeperCase):
         self.assertEqual(self.status(live)["state"], "running")
 
 
+class StarterTest(KeeperCase):
+    """What a connection has started stays until that one has heard of its end, whoever clears up beside it."""
+
+    def started(self, word="out"):
+        """(connection, id) of a process that has ended, and of which its starter has heard nothing but the start."""
+        starter = self.connect()
+        process = starter.call("spawn", argv=["echo", word])["process"]["id"]
+        self.ended(process)
+        return starter, process
+
+    def test_b117_gc_beside_its_starter(self):
+        """gc leaves it alone until the one who started it has followed it to its end; a second gc takes it."""
+        starter, process = self.started()
+        self.assertEqual(self.client.call("gc"), {"released": 0})
+        self.assertEqual(starter.reply("follow", {"id": process}).bytes(), b"out\n")
+        self.assertEqual(self.client.call("gc"), {"released": 1})
+        with self.refused("no_such_process"):
+            starter.call("status", id=process)
+
+    def test_b117_gc_of_the_starter_itself(self):
+        """Who started it may let it go unheard."""
+        starter, process = self.started()
+        self.assertEqual(starter.call("gc"), {"released": 1})
+
+    def test_b117_gc_after_its_starter_has_gone(self):
+        """A connection that is closed waits for nothing."""
+        starter, process = self.started()
+        starter.close()
+        procs.wait_until(lambda: self.client.call("gc")["released"], "it is let go of")
+
+    def test_b117_gc_beside_a_reader(self):
+        """gc leaves alone what somebody holds for reading."""
+        reader = self.connect()
+        result = reader.call("spawn", argv=["echo", "x"], hold=True)
+        process = result["process"]["id"]
+        self.ended(process)
+        self.assertFalse(reader.call("wait", id=process)["running"])
+        self.assertEqual(self.client.call("gc"), {"released": 0})
+        self.assertEqual(reader.reply("follow", {"id": process}).bytes(), b"x\n")
+        reader.call("hold", id=process, hold=result["hold"]["number"], end=True)
+        self.assertEqual(self.client.call("gc"), {"released": 1})
+
+    def test_b117_gc_and_a_refused_command(self):
+        """The record of a command that could not be started waits as well."""
+        starter = self.connect()
+        answer = starter.answer("spawn", {"argv": ["/nowhere/at/all"], "record_failure": True})
+        process = answer["error"]["details"]["id"]
+        self.assertEqual(self.client.call("gc"), {"released": 0})
+        self.assertEqual(starter.call("status", id=process)["process"]["end_cause"], "spawn_failed")
+        self.assertEqual(self.client.call("gc"), {"released": 1})
+
+
+class ImpatientStarterTest(KeeperCase):
+    settings = {"hold_idle_ms": 1}
+
+    def test_b117_a_starter_that_never_asks(self):
+        """It keeps its records from gc for the patience that holders have, no longer."""
+        self.connect().call("spawn", argv=["true"])
+        procs.wait_until(lambda: self.client.call("gc")["released"], "it is let go of")
+
+
+class StarterCapTest(StarterTest):
+    settings = {"max_finished": 1, "max_receipts": 0, "min_retention_ms": 1, "exit_retention_ms": 1}
+
+    def test_b118_caps_leave_the_last_of_each_connection(self):
+        """Neither the cap of finished records nor a short retention takes the output before its starter has asked."""
+        all_started = [self.started(f"word {i}") for i in range(4)]
+        for i, (starter, process) in enumerate(all_started):
+            self.assertEqual(starter.reply("follow", {"id": process}).bytes(), f"word {i}\n".encode())
+
+
 class CapTest(KeeperCase):
     settings = {"max_finished": 8, "max_receipts": 16}
 
