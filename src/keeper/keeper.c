@@ -228,6 +228,7 @@ static void before_sleep(uv_prepare_t *handle)
 		(void)uv_idle_start(&keeper->busy, no_sleep);
 	else
 		(void)uv_idle_stop(&keeper->busy);
+	coop_tree_turn_over(keeper);
 }
 
 static void raise_fd_limit(struct coop_keeper *keeper)

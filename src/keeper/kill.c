@@ -78,7 +78,7 @@ static void ask(struct coop_kill *job)
 	if (!coop_leader_there(process))
 		return;
 	note(job, process->pid);
-	if (coop_tree_look_lately(process->keeper) == 0)
+	if (coop_tree_look_this_turn(process->keeper) == 0)
 		coop_tree_each(process->keeper, process, note_group, job);
 	(void)coop_leader_signal(process, job->ask, true);
 	(void)coop_leader_signal(process, SIGCONT, true);
@@ -286,7 +286,7 @@ static void end_namespace(struct coop_kill *job)
 	job->struck = true;
 	if (process->pid && !process->reaped)
 		note(job, process->pid);
-	if (coop_tree_look_lately(process->keeper) == 0)
+	if (coop_tree_look_this_turn(process->keeper) == 0)
 		coop_tree_each(process->keeper, process, note_member, job);
 	(void)kill(process->root_pid, SIGKILL); /* our unreaped child */
 }

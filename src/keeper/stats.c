@@ -40,9 +40,10 @@ void coop_stats_update(struct coop_process *process)
 		process->descendants = 0;
 		return;
 	}
-	/* A look from before it began cannot show it. */
-	int r = keeper->tree.taken <= process->started ? coop_tree_look(keeper)
-						       : coop_tree_look_lately(keeper);
+	/* A look from before it began cannot show it, nor one from before it ended what it left. */
+	uint64_t since = process->reaped ? process->end.ended : process->started;
+	int r = keeper->tree.taken <= since ? coop_tree_look(keeper)
+					    : coop_tree_look_lately(keeper);
 	if (r < 0)
 		return;
 	struct coop_tree_sum sum = coop_tree_sum(keeper, process);

@@ -268,6 +268,16 @@ int coop_tree_look_lately(struct coop_keeper *keeper)
 	return coop_tree_look(keeper);
 }
 
+int coop_tree_look_this_turn(struct coop_keeper *keeper)
+{
+	return keeper->tree.taken > keeper->tree.turn ? 0 : coop_tree_look(keeper);
+}
+
+void coop_tree_turn_over(struct coop_keeper *keeper)
+{
+	keeper->tree.turn = coop_clock_now();
+}
+
 void coop_tree_forget(struct coop_keeper *keeper, pid_t pid)
 {
 	if (coop_tree_find(&keeper->tree, pid))

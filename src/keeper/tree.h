@@ -34,6 +34,7 @@ struct coop_tree {
 	struct coop_tree_entry *entries;
 	size_t count, capacity;
 	uint64_t taken; /* monotonic; 0: never */
+	uint64_t turn;  /* when the loop's last turn was over */
 	uint64_t cost;
 	struct coop_map index; /* pid -> entry */
 	struct coop_tree_sum *sums;
@@ -50,6 +51,12 @@ int coop_tree_look(struct coop_keeper *keeper);
 
 /* As fresh as is cheap: repeated looks within a short time share one, so that statistics can never eat the keeper. */
 int coop_tree_look_lately(struct coop_keeper *keeper);
+
+/* As fresh as a request that was sent in answer to anything the keeper has said: those of one turn
+ * of the loop share a look, so that a thousand kills that were asked for at once cost one. */
+int coop_tree_look_this_turn(struct coop_keeper *keeper);
+/* The turn is over: the loop is about to sleep. */
+void coop_tree_turn_over(struct coop_keeper *keeper);
 
 /* That process has become the root of a record: a look that saw it before did not know, and
  * serves nobody any more. */

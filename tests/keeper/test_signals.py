@@ -1,5 +1,6 @@
 """Signals, kill and stop (B-046 to B-052)."""
 
+import os
 import signal
 import time
 
@@ -106,6 +107,35 @@ class KillTest(KeeperCase):
         self.assert_receipt(receipt)
         self.assertEqual(set(receipt["killed"]), set(tree))
         self.assertEqual(receipt["status"], "killed")
+
+    def forks_after_a_look(self, script):
+        """A process whose script goes on only after the keeper has just looked at all processes."""
+        go = self.work / "go"
+        if not go.exists():
+            os.mkfifo(go)
+        process = self.sh(f"read x <{go}; {script}")
+        with open(go, "w") as gate:
+            self.status(process["id"])
+            gate.write("\n")
+        return process
+
+    def test_b049_receipt_has_those_that_came_a_moment_ago(self):
+        """Looks that are close together are one, but not for a kill or a stop: who was forked since the last is named, too."""
+        for op, name in (("kill", "killed"), ("stop", "signalled")) * 5:
+            with self.subTest(op=op):
+                process = self.forks_after_a_look("sleep 300 & sleep 300 & wait")
+                forked = procs.wait_until(
+                    lambda pid=process["pid"]: len(found := procs.children(pid)) == 2 and found, "both are there", interval=0.0002
+                )
+                receipt = self.client.call(op, id=process["id"])
+                self.assertEqual(set(receipt[name]), {process["pid"], *forked}, receipt)
+
+    def test_b021_the_end_counts_those_that_came_a_moment_ago(self):
+        """The last record of one that forked right before its end has all that it left."""
+        for _ in range(5):
+            process = self.forks_after_a_look("for i in 1 2 3; do setsid sleep 300 >&- 2>&- & done; exit 0")["id"]
+            self.assertEqual(self.ended(process)["descendants"], 3)
+            self.assert_receipt(self.client.call("kill", id=process))
 
     def test_b050_setsid_tree(self):
         """`setsid sh -c 'sleep 300 & sleep 300' &` leaves nothing, with its parent alive and with its parent gone."""
