@@ -5,8 +5,10 @@ DESTDIR ?=
 LISTEN ?= 127.0.0.1:7717
 FUZZ_SECONDS ?= 60
 VALGRIND_PROCESSES ?= 10250
+SEED ?= 1
+N ?= 200
 
-.PHONY: all run test test-clients test-vm bench asan fuzz valgrind lint format install deps clean help
+.PHONY: all run test test-clients test-vm bench asan fuzz valgrind mutants lint format install deps clean help
 
 ## all: build; programs in build/bin, libraries in build/lib (the default)
 all: deps
@@ -40,6 +42,10 @@ fuzz: deps
 valgrind: all
 	@scripts/valgrind-keeper build/bin/coop-keeper $(VALGRIND_PROCESSES)
 
+## mutants: N (200) small wrong changes drawn by SEED (1) in AREAS, one at a time: do the tests notice? (slow; goes on where it was)
+mutants: deps
+	@SEED=$(SEED) N=$(N) scripts/mutants build-mutants
+
 ## bench: speed against the floors and against node; one table, raw samples in build/bench.json
 bench: all
 	@COOP_BUILD=build tests/bench/run
@@ -63,7 +69,7 @@ deps:
 
 ## clean: remove the build directories
 clean:
-	rm -rf build build-asan build-clients build-fuzz
+	rm -rf build build-asan build-clients build-fuzz build-mutants
 
 ## help: this list
 help:
