@@ -1,6 +1,7 @@
 #include "keeper/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,26 @@ static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 	return r;
 }
 
+/* A tree serves one sandbox: whoever must begin anew needs the folder, too. Its number. */
+static int add_tree(struct coop_confine *confine, int tree, int folder)
+{
+	uint32_t at = confine->start->tree_count++;
+
+	confine->start->trees[at] = tree;
+	confine->start->folders[at] = fcntl(folder, F_DUPFD_CLOEXEC, 3);
+	return (int)at;
+}
+
+int coop_confine_tree_anew(const struct coop_process *process, uint32_t number)
+{
+	struct coop_keeper *keeper = process->keeper;
+	int folder = process->confine->start->folders[number];
+
+	return folder < 0 ? -EMFILE
+			  : coop_idmap_tree(&keeper->idmaps, folder, keeper->host.can.uid,
+					    keeper->host.can.gid);
+}
+
 /* A root keeper's commands are somebody else: the folders are shown to them as theirs. Where a file system does not take part, they
  * run as the folder's owner instead. */
 static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
@@ -103,8 +124,7 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 				 : coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
 						   keeper->host.can.gid);
 		if (fd >= 0) {
-			confine->start->trees[confine->start->tree_count] = fd;
-			ret_fds[i] = (int)confine->start->tree_count++;
+			ret_fds[i] = add_tree(confine, fd, grant->fd);
 			continue;
 		}
 		if (grant->uid == 0 || grant->gid == 0 || i > 0) {
@@ -132,10 +152,7 @@ static int show(struct coop_keeper *keeper, struct coop_confine *confine,
 		return -1;
 	int fd = coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
 				 keeper->host.can.gid);
-	if (fd < 0)
-		return -1;
-	confine->start->trees[confine->start->tree_count] = fd;
-	return (int)confine->start->tree_count++;
+	return fd < 0 ? -1 : add_tree(confine, fd, grant->fd);
 }
 
 static void fill_root(const struct coop_grant *grant, int tree, struct coop_layout_root *ret)
@@ -390,8 +407,11 @@ static void end_start(struct coop_confine *confine)
 	if (!start)
 		return;
 	confine->start = NULL;
-	for (uint32_t i = 0; i < start->tree_count; i++)
+	for (uint32_t i = 0; i < start->tree_count; i++) {
 		(void)close(start->trees[i]);
+		if (start->folders[i] >= 0)
+			(void)close(start->folders[i]);
+	}
 	coop_layout_clear(&start->layout);
 	free(start->cwd_name);
 	free(start);

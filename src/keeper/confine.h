@@ -26,7 +26,8 @@ struct coop_confine_start {
 	struct coop_layout layout;
 	struct coop_plan_limit limits[COOP_CONFINE_LIMITS_MAX];
 	uint32_t limit_count;
-	int trees[COOP_PLAN_EXTRA_FDS_MAX]; /* what the layout's operations name */
+	int trees[COOP_PLAN_EXTRA_FDS_MAX];   /* what the layout's operations name */
+	int folders[COOP_PLAN_EXTRA_FDS_MAX]; /* what they were made of; -1: without descriptors */
 	uint32_t tree_count;
 	char *cwd_name; /* as it was called */
 };
@@ -73,6 +74,10 @@ int coop_confine_make(struct coop_draft *draft);
 
 /* It is about to be started: placeholders are put where its view needs them. 0, or the error filled. */
 int coop_confine_hold(struct coop_process *process, struct coop_err *err);
+
+/* One of the trees that it is to be started with, made once more of the same folder. Its descriptor,
+ * which is the caller's, or -errno. */
+int coop_confine_tree_anew(const struct coop_process *process, uint32_t number);
 
 /* The process has been started, or never will be: what only that needed is given up. */
 void coop_confine_started(struct coop_process *process);

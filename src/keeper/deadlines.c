@@ -9,6 +9,7 @@
 #include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/progress.h"
+#include "keeper/spawn_slot.h"
 
 #define MS 1000000u
 #define STOP_GRACE_MS 5000u
@@ -139,6 +140,10 @@ static void due(struct coop_process *process, enum coop_deadline which)
 		break;
 	case COOP_DUE_TIDY:
 		coop_process_tidied(process);
+		break;
+	case COOP_DUE_START:
+		if (process->spawn)
+			coop_spawn_due(process->spawn);
 		break;
 	case COOP_DUE_RETENTION:
 		retention_over(process);

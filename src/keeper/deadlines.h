@@ -16,7 +16,8 @@ enum coop_deadline {
 	COOP_DUE_QUIET,      /* no byte for so long after the end: drained */
 	COOP_DUE_DRAINED,    /* drained at the latest */
 	COOP_DUE_HOLD,       /* a holder that has not moved until then loses its right */
-	COOP_DUE_TIDY, /* what still stands in folders after the end is waited for no longer */
+	COOP_DUE_TIDY,  /* what still stands in folders after the end is waited for no longer */
+	COOP_DUE_START, /* a start takes long: it may stand still */
 	COOP_DUE_RETENTION,
 	COOP_DUE_CHUNK,    /* an unfinished character has waited long enough for its rest */
 	COOP_DUE_PROGRESS, /* the next note about one that runs */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,33 +25,74 @@
 #define SENT_MAX 48u
 #define WATCHDOG_MS 10000u
 #define USELESS_MAX 5u
-#define HELLO_MS 1000
 
+static int execute(struct coop_launcher *launcher, int userns);
 static void on_socket(uv_poll_t *poll, int status, int events);
+static void on_watchdog(uv_timer_t *timer);
+static void refuse_queue(struct coop_launcher *launcher, int error);
+static void send_queue(struct coop_launcher *launcher);
 
-/* The namespace to be joined; -1: it makes its own. One in a control group serves the same sessions as the others of its kind, whose
- * networks belong to the namespace of the first of them. */
-static int own_userns(struct coop_launcher *launcher)
+/* The one whose namespace it joins; NULL: it makes its own. One in a control group serves the same
+ * sessions as the others of its kind, whose networks belong to the namespace of the first of them. */
+static struct coop_launcher *first_of_kind(const struct coop_launcher *launcher)
 {
 	struct coop_launcher_class class = launcher->class;
 
-	if (launcher->userns_fd >= 0 || !class.cell || class.kind == COOP_LAUNCHER_PLAIN)
-		return launcher->userns_fd;
+	if (!class.cell || class.kind == COOP_LAUNCHER_PLAIN)
+		return NULL;
 	class.cell = 0;
-	struct coop_launcher *first = coop_launcher_get(launcher->keeper, &class);
-	if (!first)
-		return -1;
-	coop_launcher_warm(first);
-	/* Only in the first moments of a keeper, and then for less than a millisecond. */
-	if (first->userns_fd < 0 && first->poll) {
-		struct pollfd hello = {.fd = first->fd, .events = POLLIN};
-		(void)poll(&hello, 1, HELLO_MS);
-		on_socket(first->poll, 0, UV_READABLE);
-	}
-	return first->userns_fd;
+	return coop_launcher_get(launcher->keeper, &class);
 }
 
+/* Whether it is not started again and again: it cannot be, or dies without a single answer. */
+static bool is_hopeless(const struct coop_launcher *launcher)
+{
+	return launcher->refusal.error || launcher->useless > USELESS_MAX;
+}
+
+/* Whether its namespace will be known soon: it is being started. */
+static bool is_coming(const struct coop_launcher *first)
+{
+	return first->userns_fd < 0 && first->poll && !first->greeted;
+}
+
+static void watch(struct coop_launcher *launcher)
+{
+	(void)uv_timer_start(&launcher->watchdog, on_watchdog, WATCHDOG_MS, 0);
+}
+
+/* Starts it, or has it wait for the first of its kind: what it is sent meanwhile stays in its queue. */
 static int start(struct coop_launcher *launcher)
+{
+	struct coop_launcher *first = launcher->userns_fd < 0 ? first_of_kind(launcher) : NULL;
+
+	launcher->waits = false;
+	if (first && first->userns_fd < 0 && !is_hopeless(first))
+		coop_launcher_warm(first);
+	if (first && is_coming(first)) {
+		launcher->waits = true;
+		return 0;
+	}
+	return execute(launcher, first ? first->userns_fd : launcher->userns_fd);
+}
+
+/* What the first of a kind is like is known, or will not be: those that wait for it go on. */
+static void start_waiting(struct coop_launcher *first)
+{
+	COOP_LIST_EACH(&first->keeper->launchers.all, link)
+	{
+		struct coop_launcher *launcher = COOP_LIST_ITEM(link, struct coop_launcher, in_all);
+		if (!launcher->waits || first_of_kind(launcher) != first)
+			continue;
+		int r = start(launcher);
+		if (r < 0)
+			refuse_queue(launcher, -r);
+		else
+			send_queue(launcher);
+	}
+}
+
+static int execute(struct coop_launcher *launcher, int userns)
 {
 	struct coop_keeper *keeper = launcher->keeper;
 	COOP_AUTO_FD int fd = -1;
@@ -63,7 +103,7 @@ static int start(struct coop_launcher *launcher)
 	if (!poll)
 		return -ENOMEM;
 	struct coop_launcher_start how = {.class = &launcher->class,
-					  .userns = own_userns(launcher),
+					  .userns = userns,
 					  .doors = launcher->doors,
 					  .door_count = launcher->door_count};
 	int r = coop_launcher_start(keeper, &how, &ours, &pid);
@@ -81,8 +121,9 @@ static int start(struct coop_launcher *launcher)
 	launcher->poll = poll;
 	launcher->poll_events = UV_READABLE;
 	launcher->refusal = (struct coop_plan_reply){0};
-	launcher->ready = false;
+	launcher->ready = launcher->greeted = false;
 	poll->data = launcher;
+	watch(launcher);
 	return uv_poll_start(poll, UV_READABLE, on_socket);
 }
 
@@ -101,9 +142,11 @@ static void disconnect(struct coop_launcher *launcher)
 	launcher->fd = -1;
 }
 
-/* Whether some plan waits for the launcher that runs now. */
+/* Whether some plan waits for the launcher that runs now, or it has said nothing at all. */
 static bool owes_answers(const struct coop_launcher *launcher)
 {
+	if (!launcher->greeted)
+		return true;
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
 		if (!COOP_LIST_ITEM(link, struct coop_spawn, in_launcher)->unanswered)
@@ -187,7 +230,9 @@ static void send_queue(struct coop_launcher *launcher)
 		coop_list_add(&launcher->sent, &spawn->in_launcher);
 		launcher->sent_count++;
 		coop_spawn_sent(spawn);
-		(void)uv_timer_start(&launcher->watchdog, on_watchdog, WATCHDOG_MS, 0);
+		/* Later plans do not give it more time for the first. */
+		if (!uv_is_active((uv_handle_t *)&launcher->watchdog))
+			watch(launcher);
 	}
 	update_poll(launcher);
 }
@@ -195,7 +240,7 @@ static void send_queue(struct coop_launcher *launcher)
 void coop_launcher_submit(struct coop_launcher *launcher, struct coop_spawn *spawn)
 {
 	/* The last one died and could not be replaced then: perhaps now. */
-	int r = launcher->pid ? 0 : start(launcher);
+	int r = launcher->pid || launcher->waits ? 0 : start(launcher);
 
 	if (r < 0) {
 		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
@@ -238,7 +283,7 @@ int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message,
 
 void coop_launcher_warm(struct coop_launcher *launcher)
 {
-	if (!launcher->pid)
+	if (!launcher->pid && !launcher->waits)
 		(void)start(launcher); /* it is tried again when it is needed */
 }
 
@@ -248,7 +293,10 @@ void coop_launcher_settled(struct coop_launcher *launcher, struct coop_spawn *sp
 
 	coop_list_remove(&spawn->in_launcher);
 	launcher->sent_count--;
-	if (coop_list_empty(&launcher->sent))
+	/* It has answered: for the next it has all the time again. */
+	if (owes_answers(launcher))
+		watch(launcher);
+	else
 		(void)uv_timer_stop(&launcher->watchdog);
 	/* Before the loop sleeps, and not from here: this may be called while reaping. */
 	keeper->reap_again = keeper->reap_again || keeper->reap_pid;
@@ -271,6 +319,9 @@ static void on_hello(struct coop_launcher *launcher, const struct coop_plan_repl
 {
 	launcher->refusal = *reply;
 	launcher->ready = !reply->error;
+	launcher->greeted = true;
+	if (!owes_answers(launcher))
+		(void)uv_timer_stop(&launcher->watchdog);
 	if (*fd >= 0 && launcher->userns_fd < 0) {
 		launcher->userns_fd = coop_launcher_raise_fd(*fd);
 		*fd = -1;
@@ -281,6 +332,7 @@ static void on_reply(struct coop_launcher *launcher, const struct coop_plan_repl
 {
 	if (reply->sequence == 0) {
 		on_hello(launcher, reply, fd);
+		start_waiting(launcher);
 		return;
 	}
 	COOP_LIST_EACH(&launcher->fills, link)
@@ -390,12 +442,14 @@ void coop_launcher_died(struct coop_launcher *launcher)
 			COOP_LIST_ITEM(launcher->fills.next, struct coop_slot, in_launcher), 0,
 			EIO);
 	if (keeper->stopping && coop_list_empty(&launcher->sent) &&
-	    coop_list_empty(&launcher->queue))
+	    coop_list_empty(&launcher->queue)) {
+		start_waiting(launcher);
 		return;
+	}
 	keeper->launchers.restarts++;
-	/* One that dies again and again without a single answer is not started again until somebody needs it. */
-	bool hopeless = launcher->refusal.error || launcher->useless++ >= USELESS_MAX;
-	int r = hopeless ? -ECHILD : start(launcher);
+	launcher->useless++;
+	/* One that is hopeless is not started again until somebody needs it. */
+	int r = is_hopeless(launcher) ? -ECHILD : start(launcher);
 	coop_log(COOP_LOG_WARN, "launcher died, another started restarts=%u result=%s",
 		 keeper->launchers.restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
 	COOP_LIST_EACH(&launcher->sent, link)
@@ -409,6 +463,8 @@ void coop_launcher_died(struct coop_launcher *launcher)
 		refuse_queue(launcher, -r);
 	else
 		send_queue(launcher);
+	if (!is_coming(launcher))
+		start_waiting(launcher);
 }
 
 void coop_launcher_retire(struct coop_launcher *launcher)

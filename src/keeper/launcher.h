@@ -36,6 +36,8 @@ struct coop_launcher {
 	int door_count;
 	bool retired; /* not started again */
 	bool ready;   /* the one that runs has become what it should be */
+	bool greeted; /* it has said whether it has */
+	bool waits;   /* it is to be started as soon as the first of its kind has said so */
 	pid_t pid;    /* 0: none runs */
 	int fd;
 	int userns_fd; /* above the sandboxes; the next one joins it. -1: not known yet */

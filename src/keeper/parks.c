@@ -167,7 +167,7 @@ static bool refused(struct coop_keeper *keeper, struct coop_park *park)
 {
 	const struct coop_launcher *launcher = park->launcher;
 
-	if ((!launcher->refusal.error && !launcher->useless) || launcher->pid)
+	if ((!launcher->refusal.error && !launcher->useless) || launcher->pid || launcher->waits)
 		return false;
 	coop_log(COOP_LOG_WARN, "agents' shares are not held: no launcher in their groups error=%s",
 		 coop_err_errno_name(launcher->refusal.error));

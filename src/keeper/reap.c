@@ -13,6 +13,7 @@
 #include "keeper/orphans.h"
 #include "keeper/process.h"
 #include "keeper/spawn.h"
+#include "keeper/spawn_slot.h"
 #include "keeper/stats.h"
 #include "keeper/wire.h"
 
@@ -57,8 +58,11 @@ static void leader_reported(struct coop_process *process)
 
 	boxed = coop_process_boxed(process);
 	if (!gone) {
+		/* The program's own stops are told over the wire. */
+		if (boxed && code == CLD_STOPPED && process->spawn)
+			coop_spawn_stands(process->spawn);
 		if (boxed)
-			return; /* its own word counts, over the wire */
+			return;
 		if (code == CLD_STOPPED)
 			coop_process_event(process, COOP_EVENT_STOPPED);
 		else if (code == CLD_CONTINUED)
@@ -98,11 +102,13 @@ static void launchers_reported(struct coop_keeper *keeper)
 
 static void slot_reported(struct coop_keeper *keeper, pid_t pid)
 {
-	int code, status;
+	int code = 0, status;
 	struct rusage usage;
 
 	if (consume(pid, &code, &status, &usage))
 		coop_slots_died(keeper, pid);
+	else if (code == CLD_STOPPED)
+		coop_slots_stopped(keeper, pid);
 }
 
 static void orphan_reported(struct coop_keeper *keeper, pid_t pid)

@@ -311,34 +311,41 @@ void coop_slots_rest(struct coop_keeper *keeper)
 		schedule(keeper, REST_MS);
 }
 
-bool coop_slots_has(const struct coop_keeper *keeper, pid_t pid)
+static struct coop_slot *by_pid(const struct coop_keeper *keeper, pid_t pid)
 {
 	COOP_LIST_EACH(&keeper->slots.pools, pool_link)
 	{
 		const struct coop_pool *pool = COOP_LIST_ITEM(pool_link, struct coop_pool, in_all);
-		for (const struct coop_link *at = pool->slots.next; at != &pool->slots;
-		     at = at->next) {
-			if (COOP_LIST_ITEM(at, struct coop_slot, in_pool)->pid == pid)
-				return true;
+		for (struct coop_link *at = pool->slots.next; at != &pool->slots; at = at->next) {
+			struct coop_slot *slot = COOP_LIST_ITEM(at, struct coop_slot, in_pool);
+			if (slot->pid == pid)
+				return slot;
 		}
 	}
-	return false;
+	return NULL;
+}
+
+bool coop_slots_has(const struct coop_keeper *keeper, pid_t pid)
+{
+	return by_pid(keeper, pid);
 }
 
 void coop_slots_died(struct coop_keeper *keeper, pid_t pid)
 {
-	COOP_LIST_EACH(&keeper->slots.pools, pool_link)
-	{
-		struct coop_pool *pool = COOP_LIST_ITEM(pool_link, struct coop_pool, in_all);
-		for (struct coop_link *at = pool->slots.next; at != &pool->slots; at = at->next) {
-			struct coop_slot *slot = COOP_LIST_ITEM(at, struct coop_slot, in_pool);
-			if (slot->pid != pid)
-				continue;
-			slot->pid = 0; /* reaped: nobody's any more */
-			failed(slot);
-			return;
-		}
-	}
+	struct coop_slot *slot = by_pid(keeper, pid);
+
+	if (!slot)
+		return;
+	slot->pid = 0; /* reaped: nobody's any more */
+	failed(slot);
+}
+
+void coop_slots_stopped(struct coop_keeper *keeper, pid_t pid)
+{
+	struct coop_slot *slot = by_pid(keeper, pid);
+
+	if (slot)
+		drop_slot(slot);
 }
 
 void coop_slots_drop_net(struct coop_keeper *keeper, const struct coop_net *net)

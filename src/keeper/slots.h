@@ -72,6 +72,8 @@ void coop_slots_pressed(struct coop_keeper *keeper);
 bool coop_slots_has(const struct coop_keeper *keeper, pid_t pid);
 /* It was reaped. */
 void coop_slots_died(struct coop_keeper *keeper, pid_t pid);
+/* Somebody has stopped it: it would let the command that takes it wait, and goes. */
+void coop_slots_stopped(struct coop_keeper *keeper, pid_t pid);
 
 /* That launcher is about to go: the slots that it makes go first. */
 void coop_slots_drop_launcher(struct coop_keeper *keeper, const struct coop_launcher *launcher);

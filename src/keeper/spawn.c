@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "keeper/confine.h"
 #include "keeper/connection.h"
+#include "keeper/deadlines.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/net.h"
@@ -29,6 +30,7 @@
 void coop_spawn_release(struct coop_spawn *spawn)
 {
 	spawn->process->spawn = NULL;
+	coop_deadlines_set(spawn->process, COOP_DUE_START, 0);
 	/* One for this process alone may be gone by now. */
 	if (spawn->stays)
 		spawn->launcher->spawns--;
@@ -46,10 +48,6 @@ static void fail_spawn(struct coop_spawn *spawn)
 	struct coop_process *process = spawn->process;
 	struct coop_request *request = spawn->request;
 	struct coop_err err;
-	/* Trees that were handed in are used up by the slot that did not fit: that is why, then. */
-	if (spawn->slot_failure.event && spawn->failure.event &&
-	    spawn->failure.step == COOP_STEP_MOUNTS)
-		spawn->failure = spawn->slot_failure;
 	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.error;
 
 	if (spawn->refusal)
@@ -128,9 +126,9 @@ static void succeed(struct coop_spawn *spawn)
 /* A slot did not fit after all: the launcher does it from the beginning. */
 static void begin_anew(struct coop_spawn *spawn)
 {
-	spawn->slot_failure = spawn->failure;
-	coop_spawn_leave_slot(spawn);
-	int r = coop_spawn_submit(spawn);
+	int r = coop_spawn_leave_slot(spawn);
+	if (r == 0)
+		r = coop_spawn_submit(spawn);
 	if (r < 0)
 		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
 }
@@ -145,7 +143,7 @@ static void conclude(struct coop_spawn *spawn)
 		return;
 	}
 	if (spawn->failure.event && process->confine->pooled &&
-	    spawn->failure.step == COOP_STEP_MOUNTS)
+	    (spawn->failure.step == COOP_STEP_MOUNTS || spawn->stood))
 		begin_anew(spawn);
 	else if (spawn->refusal || spawn->reply_error || spawn->failure.event)
 		fail_spawn(spawn);
@@ -341,6 +339,7 @@ void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid)
 	}
 	coop_spawn_fds_close(spawn);
 	spawn->answered = true;
+	coop_spawn_watch(spawn);
 	settle_launcher(spawn);
 	conclude(spawn);
 }
@@ -390,9 +389,12 @@ void coop_spawn_root_gone(struct coop_spawn *spawn, int wait_status, const struc
 	/* What it had said before is still on the wire; it says more than its death. */
 	struct coop_process *process = coop_process_ref(spawn->process);
 
-	if (spawn->wire)
+	const struct coop_wire *wire = spawn->wire;
+
+	if (wire)
 		coop_wire_drain(spawn->wire);
-	if (process->spawn != spawn) {
+	/* It has been answered by that, or begun anew with another first process. */
+	if (process->spawn != spawn || spawn->wire != wire) {
 		coop_process_unref(process);
 		return;
 	}

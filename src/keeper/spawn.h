@@ -31,6 +31,7 @@ struct coop_spawn {
 	int fds[COOP_SPAWN_FDS_MAX];
 	uint64_t sequence; /* 0: not sent */
 	unsigned attempts;
+	bool stood;        /* its first process was stopped, and has been killed for that */
 	bool stays;        /* the launcher does, for others of its agent: it counts this one */
 	bool answered;     /* the launcher's reply is known, or will never come */
 	bool heard;        /* the child has said how it went */
@@ -39,8 +40,7 @@ struct coop_spawn {
 	pid_t program_pid; /* with a first process of its own: that one's word */
 	int reply_error;
 	enum coop_plan_step reply_step;
-	struct coop_plan_status failure;      /* event 0: none */
-	struct coop_plan_status slot_failure; /* of the slot that did not fit; event 0: none */
+	struct coop_plan_status failure; /* event 0: none */
 	struct coop_err *
 		refusal; /* the keeper's own, while the sandbox was being made already; NULL: none */
 	bool ended;      /* the program ended before its start was known */

@@ -1,0 +1,134 @@
+"""Starts whose helpers stand still: prepared sandboxes and launchers that somebody has stopped."""
+
+import os
+import re
+import shutil
+import signal
+import unittest
+
+from lib import procs
+from lib.keeper import KeeperCase
+from lib.place import Place
+
+
+class StoppedSlotTest(KeeperCase):
+    """A prepared sandbox that was stopped serves nobody: the start goes another way, and the sandbox ends."""
+
+    shares = False
+
+    def waiting(self):
+        """[(first process, parked one)] of all sandboxes that wait for a command."""
+        children = procs.children(self.keeper.pid)
+        launchers = set(self.launchers())
+        return [(pid, *procs.children(pid)) for pid in children if pid not in launchers and procs.children(pid)]
+
+    def prepared(self):
+        self.ended(self.spawn("true")["id"])
+        procs.wait_until(lambda: len(self.waiting()) >= 4, "sandboxes are prepared")
+        return self.waiting()
+
+    def stop_all(self, pids):
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+
+    def start_beside(self):
+        """A command runs all the same."""
+        process = self.client.finish(self.client.submit("spawn", {"argv": ["echo", "there"], **self.granted()}), 30).result["process"]["id"]
+        self.assertEqual(self.ended(process)["exit"]["code"], 0)
+        self.assertEqual(self.output(process), b"there\n")
+
+    def test_first_processes_stopped(self):
+        """All first processes are stopped: they are ended at once, and commands start."""
+        stopped = [slot[0] for slot in self.prepared()]
+        self.stop_all(stopped)
+        self.start_beside()
+        self.assert_gone(stopped)
+        self.assertTrue(self.client.call("info")["sandbox"]["slots"]["enabled"])
+
+    def test_parked_processes_stopped(self):
+        """The processes that are to become the command are stopped, of which no event tells: after a time the start
+        goes another way, once, and the command is run once."""
+        slots = self.prepared()
+        self.stop_all(slot[1] for slot in slots)
+        self.start_beside()
+        self.assertEqual(len(self.client.call("list", include_finished=True)["processes"]), 2)
+
+    def test_stopped_when_it_was_taken(self):
+        """The keeper hears of the stop when the sandbox is somebody's already."""
+        slots = self.prepared()
+        os.kill(self.keeper.pid, signal.SIGSTOP)
+        try:
+            self.stop_all(slot[0] for slot in slots)
+            request = self.client.submit("spawn", {"argv": ["echo", "there"], **self.granted()})
+        finally:
+            os.kill(self.keeper.pid, signal.SIGCONT)
+        process = self.client.finish(request, 30).result["process"]["id"]
+        self.assertEqual(self.ended(process)["exit"]["code"], 0)
+        self.assertEqual(self.output(process), b"there\n")
+        self.assert_gone([slot[0] for slot in slots])
+
+
+class StoppedLauncherTest(KeeperCase):
+    slots = 0
+
+    def test_later_starts_do_not_postpone_the_end_of_the_wait(self):
+        """A launcher is stopped and starts keep coming: it is given up when its time is over all the same."""
+        self.ended(self.spawn("true")["id"])
+        launcher = self.launcher()
+        os.kill(launcher, signal.SIGSTOP)
+        requests = [self.client.submit("spawn", {"argv": ["true"]})]
+
+        def given_up():
+            if len(requests) < 40:
+                requests.append(self.client.submit("spawn", {"argv": ["true"]}))
+            return not procs.alive(launcher)
+
+        procs.wait_until(given_up, "the stopped launcher is ended", timeout=30, interval=1)
+        self.assertLess(len(requests), 40, "each start began the wait anew")
+        for request in requests:
+            self.ended(self.client.finish(request, 30).result["process"]["id"])
+
+
+WAITS = "poll,ppoll,select,pselect6,nanosleep,clock_nanosleep,wait4,waitid"
+
+
+@unittest.skipUnless(shutil.which("strace"), "needs strace to see what the keeper's loop waits in")
+class LoopTest(KeeperCase):
+    """The thread that serves everybody waits in epoll alone."""
+
+    def setUp(self):
+        self.keepers = []
+        self.addCleanup(procs.assert_no_descendants)
+        place = Place()
+        self.trace = place.dir / "trace"
+        wrap = ["strace", "-ff", "-qq", "-e", f"trace=listen,{WAITS}", "-o", str(self.trace)]
+        self.keeper = self.start_keeper(place=place, wrap=wrap)
+        self.client = self.keeper.clients[0]
+
+    def calls(self):
+        """What the loop's thread has called since it serves: [(name, the rest of the line)]."""
+        text = self.trace.with_suffix(f".{self.client.hello['pid']}").read_text()
+        found = re.findall(r"^(\w+)\((.*)$", text, re.M)
+        listens = [i for i, (name, _) in enumerate(found) if name == "listen"]
+        self.assertTrue(listens, "the control: the loop's thread is seen")
+        return found[listens[-1] + 1:]
+
+    def waits(self):
+        """Those of them that may have stood still."""
+        harmless = {"poll": r".*, 0\)", "wait4": r".*WNOHANG", "waitid": r".*WNOHANG"}
+        return [call for call in self.calls() if not re.match(harmless.get(call[0], "$^"), call[1])]
+
+    def test_nothing_waits(self):
+        """Commands of two agents, with and without limits and sandbox, are started, stopped and ended."""
+        agent = self.keeper.agent("main/other")
+        for client in (self.client, agent):
+            for args in ({}, {"sandbox": {"network": "none"}}, {"limits": {"memory_bytes": 1 << 26}}):
+                answer = client.answer("spawn", {"argv": ["sleep", "300"], **self.granted(), **args})
+                # A host without control groups refuses limits.
+                if "result" in answer:
+                    process = answer["result"]["process"]["id"]
+                    client.answer("freeze", {"id": process})
+                    client.call("stop", id=process, grace_ms=0)
+        self.client.call("doctor")
+        self.client.call("gc")
+        self.assertEqual(self.waits(), [])
