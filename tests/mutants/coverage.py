@@ -5,6 +5,8 @@ The answer only says which tests to run first, so that it need not be of the ver
 """
 
 import bisect
+import functools
+import heapq
 import json
 import os
 import re
@@ -164,8 +166,8 @@ def trace_all(top, here, say):
 class Map:
     """Answers which tests run a line, the nearest first."""
 
-    def __init__(self, lines, seconds):
-        self.lines, self.seconds = lines, seconds
+    def __init__(self, names, lines, seconds):
+        self.names, self.lines, self.seconds = names, lines, seconds
         self.known = {file: sorted(map(int, numbers)) for file, numbers in lines.items()}
 
     @classmethod
@@ -175,7 +177,7 @@ class Map:
         if not path.exists() or any(one.stat().st_mtime > path.stat().st_mtime for one in kept):
             path.write_text(json.dumps(cls._join(here, kept), separators=(",", ":")))
         data = json.loads(path.read_text())
-        return cls(data["lines"], data["seconds"])
+        return cls(data["names"], data["lines"], data["seconds"])
 
     @staticmethod
     def _join(here, kept):
@@ -200,22 +202,25 @@ class Map:
                             lines[file][line].add(number)
         table = {}
         for file, rows in lines.items():
+            best = sorted(range(len(names)), key=lambda number: (-nearness(names[number], file), seconds[names[number]]))
+            rank = {number: place for place, number in enumerate(best)}
             for line, numbers in rows.items():
-                best = sorted((names[number] for number in numbers), key=lambda test: (-nearness(test, file), seconds[test]))
-                table.setdefault(file, {})[line] = best[:TESTS_A_LINE]
-        return {"lines": table, "seconds": seconds}
+                table.setdefault(file, {})[line] = heapq.nsmallest(TESTS_A_LINE, numbers, key=rank.get)
+        return {"names": names, "lines": table, "seconds": seconds}
 
     def tests(self, file, line):
         """Tests that ran the block that a line is in (the last one that begins at it or before), or None if unknown."""
         known = self.known.get(file)
         at = bisect.bisect_right(known, line) if known else 0
-        return self.lines[file][str(known[at - 1])] if at else None
+        return [self.names[number] for number in self.lines[file][str(known[at - 1])]] if at else None
 
 
+@functools.cache
 def words(name):
     return {word for word in re.split(r"[^a-z]+", name.lower()) if len(word) > 2 and word not in ("test", "src", "doors", "keeper", "the")}
 
 
+@functools.cache
 def nearness(test, file):
     """How much a test's name says that it is about a source file: its own unit test first."""
     own = words(file)

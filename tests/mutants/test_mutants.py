@@ -115,7 +115,7 @@ class DrawTest(unittest.TestCase):
         self.assertEqual(sorted(trial.order(places, 7)), places)
 
     def test_tests_of_a_line_are_those_of_its_block(self):
-        known = coverage.Map({"src/a.c": {"10": ["one"], "20": ["two"]}}, {"one": 1, "two": 1})
+        known = coverage.Map(["one", "two"], {"src/a.c": {"10": [0], "20": [1]}}, {"one": 1, "two": 1})
         self.assertEqual([known.tests("src/a.c", line) for line in (9, 10, 19, 20, 99)], [None, ["one"], ["one"], ["two"], ["two"]])
         self.assertIsNone(known.tests("src/b.c", 10))
 
