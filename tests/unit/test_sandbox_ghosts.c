@@ -49,6 +49,7 @@ static void test_made_and_removed(void **state)
 {
 	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
 	struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = two}};
+	int removed[COOP_GHOSTS_REMOVED_MAX];
 	struct stat st;
 
 	(void)state;
@@ -68,6 +69,8 @@ static void test_made_and_removed(void **state)
 	assert_int_equal(coop_ghosts_count(ghosts), 0);
 	/* Once more does no harm. */
 	coop_ghosts_drop(ghosts, list, 2);
+	assert_int_equal(coop_ghosts_removed(ghosts, removed), 1);
+	assert_int_equal(close(removed[0]), 0);
 	coop_ghosts_free(ghosts);
 }
 
@@ -186,6 +189,117 @@ static void test_what_others_made_stays(void **state)
 	assert_false(stands(ghosts, two));
 	coop_ghosts_drop(ghosts, &list[1], 1);
 	assert_int_equal(kind_of(two), S_IFREG);
+	coop_ghosts_free(ghosts);
+}
+
+/* Somebody's own that is just like the placeholder that he removed: empty, of its kind and size. Only that it is another one tells. */
+static void test_alike_is_not_ours(void **state)
+{
+	static const struct coop_ghost kinds[] = {
+		{.path = two, .content = ""}, {.path = two, .content = ".\n"}, {.path = two}};
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghost home = {.path = one, .folder = true};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct coop_ghost first = kinds[i], second = first;
+		const char *content = first.content;
+
+		assert_int_equal(coop_ghosts_take(ghosts, &first, 1), 0);
+		/* Its number is not given to another while somebody has it open. */
+		int old = open(two, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		assert_true(old >= 0);
+		assert_int_equal(unlink(two), 0);
+		if (content)
+			folder_write(".bashrc", content, strlen(content), 0444);
+		else
+			assert_int_equal(mknod(two, S_IFSOCK | 0444, 0), 0);
+		assert_false(stands(ghosts, two));
+		/* The next one finds the name taken, and counts for nothing. */
+		assert_int_equal(coop_ghosts_take(ghosts, &second, 1), 0);
+		assert_false(second.held);
+		assert_int_equal(coop_ghosts_count(ghosts), 1);
+		coop_ghosts_drop(ghosts, &second, 1);
+		assert_int_equal(coop_ghosts_count(ghosts), 1);
+		coop_ghosts_drop(ghosts, &first, 1);
+		assert_int_equal(coop_ghosts_count(ghosts), 0);
+		assert_int_equal(kind_of(two), content ? S_IFREG : S_IFSOCK);
+		assert_int_equal(unlink(two), 0);
+		assert_int_equal(close(old), 0);
+	}
+	assert_int_equal(coop_ghosts_take(ghosts, &home, 1), 0);
+	int old = open(one, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(old >= 0);
+	assert_int_equal(rmdir(one), 0);
+	assert_int_equal(mkdir(one, 0755), 0);
+	assert_false(stands(ghosts, one));
+	coop_ghosts_drop(ghosts, &home, 1);
+	assert_int_equal(kind_of(one), S_IFDIR);
+	assert_int_equal(close(old), 0);
+	coop_ghosts_free(ghosts);
+}
+
+/* What lies in another goes first; so do those of a list that could not be taken whole, unless somebody else has them. */
+static void test_order(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	char inside[300], wrong[] = "relative";
+	struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = inside}};
+	struct coop_ghost bad[] = {{.path = two}, {.path = one, .folder = true}, {.path = wrong}};
+	struct coop_ghost late[] = {{.path = wrong, .held = true}, {.path = two, .held = true}};
+	struct coop_ghost other = {.path = two};
+
+	(void)state;
+	(void)snprintf(inside, sizeof inside, "%s/config", one);
+	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+	assert_int_equal(kind_of(inside), S_IFSOCK);
+	coop_ghosts_drop(ghosts, list, 2);
+	assert_int_equal(kind_of(one), 0);
+
+	assert_int_equal(coop_ghosts_take(ghosts, &other, 1), 0);
+	assert_int_equal(coop_ghosts_take(ghosts, bad, 3), -EINVAL);
+	assert_false(bad[0].held || bad[1].held || bad[2].held);
+	assert_int_equal(kind_of(one), 0);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+	/* What a list says of an earlier time counts for nothing. */
+	assert_int_equal(coop_ghosts_take(ghosts, late, 2), -EINVAL);
+	assert_false(late[0].held || late[1].held);
+	assert_int_equal(kind_of(two), S_IFSOCK);
+	coop_ghosts_drop(ghosts, &other, 1);
+	assert_int_equal(kind_of(two), 0);
+	assert_int_equal(coop_ghosts_count(ghosts), 0);
+	coop_ghosts_free(ghosts);
+}
+
+/* Folders that went are handed over, each once and no more than there is room for. */
+static void test_removed_folders(void **state)
+{
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghost list[COOP_GHOSTS_REMOVED_MAX + 1] = {0};
+	int removed[COOP_GHOSTS_REMOVED_MAX];
+	struct stat st;
+
+	(void)state;
+	for (unsigned i = 0; i <= COOP_GHOSTS_REMOVED_MAX; i++) {
+		assert_true(asprintf(&list[i].path, "%s/d%u", folder, i) > 0);
+		list[i].folder = true;
+	}
+	for (size_t count = COOP_GHOSTS_REMOVED_MAX - 1; count <= COOP_GHOSTS_REMOVED_MAX + 1;
+	     count++) {
+		size_t most = count < COOP_GHOSTS_REMOVED_MAX ? count : COOP_GHOSTS_REMOVED_MAX;
+
+		assert_int_equal(coop_ghosts_take(ghosts, list, count), 0);
+		coop_ghosts_drop(ghosts, list, count);
+		assert_int_equal(coop_ghosts_removed(ghosts, removed), most);
+		for (size_t i = 0; i < most; i++) {
+			assert_int_equal(fstat(removed[i], &st), 0);
+			assert_int_equal(st.st_nlink, 0);
+			assert_int_equal(close(removed[i]), 0);
+		}
+		assert_int_equal(coop_ghosts_removed(ghosts, removed), 0);
+	}
+	for (unsigned i = 0; i <= COOP_GHOSTS_REMOVED_MAX; i++)
+		free(list[i].path);
 	coop_ghosts_free(ghosts);
 }
 
@@ -349,6 +463,38 @@ static void test_left_by_a_killed_keeper(void **state)
 	free(list);
 }
 
+/* Many of all kinds, more than one page of names: each is listed as what it is. */
+static void test_many_left_by_a_killed_keeper(void **state)
+{
+	static const struct coop_ghost kinds[] = {
+		{.folder = true}, {.content = ""}, {.folder = true}, {.content = ".\n"}, {0}};
+	struct coop_ghost list[100] = {0};
+	const size_t count = sizeof list / sizeof *list;
+	int status;
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		list[i] = kinds[i % 5];
+		assert_true(asprintf(&list[i].path, "%s/.a-rather-long-name-of-one-%zu", folder,
+				     i) > 0);
+	}
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+		_exit(ghosts && coop_ghosts_take(ghosts, list, count) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_not_equal(kind_of(list[i].path), 0);
+	coop_ghosts_free(coop_ghosts_new(folder));
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(kind_of(list[i].path), 0);
+		free(list[i].path);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,11 +503,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sockets_share_an_inode, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_sockets_share_the_stock, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_what_others_made_stays, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_alike_is_not_ours, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_order, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_removed_folders, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_removed_meanwhile, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_links_are_not_followed, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_plain_files, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_not_possible, begin, folder_remove),
 		cmocka_unit_test_setup_teardown(test_left_by_a_killed_keeper, begin, folder_remove),
+		cmocka_unit_test_setup_teardown(test_many_left_by_a_killed_keeper, begin,
+						folder_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
