@@ -58,13 +58,17 @@ def resident_kb(pids):
 
 
 def disk_kb(folder):
-    used = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                used += os.lstat(os.path.join(parent, name)).st_blocks // 2
-            except OSError:
-                pass
+    """Tests nest folders deeper than a path may be long, or a call may recurse: what cannot be reached is not counted."""
+    used, stack = 0, [folder]
+    while stack:
+        try:
+            with os.scandir(stack.pop()) as entries:
+                for entry in entries:
+                    used += entry.stat(follow_symlinks=False).st_blocks // 2
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append(entry.path)
+        except OSError:
+            pass
     return used
 
 

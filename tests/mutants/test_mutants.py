@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 from lib import procs
-from mutants import coverage, ctokens, operators, report, trial
+from mutants import coverage, ctokens, operators, report, runner, trial
 from mutants.runner import Run, Runner
 
 HEAD = "#include <errno.h>\n#define BOUND \\\n\t(1 < 2)\n"
@@ -210,6 +210,22 @@ class RunnerTest(unittest.TestCase):
         run = self.run_unit(f"setsid sh -c 'echo $$ >{note}; exec sleep 1000' &\nuntil [ -s {note} ]; do :; done\nexec sleep 1000", seconds=1)
         self.assertEqual(run.ended_for, "time")
         self.assertFalse(procs.alive(int(note.read_text())))
+
+    def test_scratch_files_are_counted_however_deep(self):
+        """Deeper than Python recurses, and than a path can name."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "large").write_bytes(bytes(1 << 20))
+            fd = os.open(folder, os.O_RDONLY)
+            for _ in range(2500):
+                os.mkdir("d", dir_fd=fd)
+                below = os.open("d", os.O_RDONLY, dir_fd=fd)
+                os.close(fd)
+                fd = below
+            os.close(fd)
+            self.assertGreaterEqual(runner.disk_kb(folder), 1024)
+            runner.remove(folder)
+            self.assertFalse(os.path.exists(folder))
+            os.mkdir(folder)
 
     def test_scratch_files_go(self):
         note = Path(self.folder.name) / "where"
