@@ -82,6 +82,17 @@ class IdentityTest(AgentCase):
         self.assertTrue(client.call("describe")["operations"])
         self.assertEqual(client.login(text).call("info")["you"]["agent"], "main/tester")
 
+    def test_b077_tokens_of_all_numbers(self):
+        """The tenth token is as good as the first, whatever digits its number has; with another number it is none."""
+        self.client.call("agent_add", agent="main/tester")
+        tokens = [self.keeper.token("tester")["token"] for _ in range(21)]
+        for token in tokens:
+            self.assertEqual(self.connect().call("login", token=token)["agent"], "main/tester")
+        name, number, secret = tokens[-1].split("_", 2)
+        for wrong in ("0", f"0{number}", f"{number}0", "", f" {number}", f"+{number}", "99999999999999999999"):
+            with self.subTest(wrong=wrong):
+                self.assert_refused(self.connect(), "permission_denied", "login", token=f"{name}_{wrong}_{secret}")
+
     def test_a_token_of_ten_megabytes(self):
         """More than a frame may hold, which is little for somebody whose login failed, ends that connection; as much as one may hold is
         refused. Nothing else happens."""

@@ -4,7 +4,7 @@ import os
 import signal
 
 from lib import procs
-from lib.keeper import KeeperCase
+from lib.keeper import KeeperCase, generous_limits
 
 END_FIELDS = ("state", "exit", "end_cause", "ended_at")
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
@@ -280,3 +280,33 @@ class KeepTest(KeeperCase):
         process = self.sh("seq 1 100000", overflow="spool", ring_bytes=4096)["id"]
         self.assertEqual(self.client.call("keep", id=process, overflow="drop_oldest")["process"]["streams"]["stdout"]["overflow"], "spool")
         self.assertEqual(self.ended(process)["streams"]["stdout"]["bytes_dropped"], 0)
+
+
+class CoreTest(KeeperCase):
+    """The keeper has all the room for cores that may be had."""
+
+    CRASH = "ulimit -Hc; kill -SEGV $$"
+
+    def crash(self, client, **args):
+        args["cwd"] = str(client.place.work)
+        process = client.clients[0].call("spawn", argv=["sh", "-c", self.CRASH], **args)["process"]["id"]
+        exit = client.clients[0].call("wait", id=process)["process"]["exit"]
+        return exit["signal"], exit["core_dumped"], self.output(process, client=client.clients[0])
+
+    def reference(self, folder):
+        """Whether the same crash leaves a core there without a keeper."""
+        pid = os.fork()
+        if pid == 0:
+            os.chdir(folder)
+            generous_limits()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.execv("/bin/sh", ["sh", "-c", self.CRASH])
+        return os.WCOREDUMP(os.waitpid(pid, 0)[1])
+
+    def test_b013_core_dumped(self):
+        """Told as the kernel tells it where a command may have one; in a sandbox none is left, nor can one be asked for."""
+        keeper = self.start_keeper(before_exec=generous_limits)
+        signal_number, dumped, limit = self.crash(keeper, sandbox={"profile": "full"})
+        self.assertEqual((signal_number, dumped), (11, self.reference(keeper.place.work)))
+        self.assertNotEqual(limit, b"0\n")
+        self.assertEqual(self.crash(keeper), (11, False, b"0\n"))

@@ -286,6 +286,35 @@ class StopTest(KeeperCase):
         receipt = self.client.call("stop", id=record["id"])
         self.assertEqual((sorted(receipt["signalled"]), sorted(receipt["killed"])), (pids, pids))
 
+    def stopping(self, grace_ms):
+        """A process that ignores TERM, being stopped; and the request that waits for it, on a connection of its own."""
+        process = self.sh("trap '' TERM; echo ready; while :; do sleep 0.05; done")["id"]
+        self.wait_output(process, b"ready")
+        client = self.connect()
+        request = client.submit("stop", {"id": process, "grace_ms": grace_ms})
+        self.wait_state(process, "stopping")
+        return process, client, request
+
+    def test_b052_the_shorter_grace_counts(self):
+        """Of two stops of one process the one that is over first ends it, be it the second or the first; another one, whose
+        grace ends in between, is still there then."""
+        for first, second in ((30000, 200), (2000, 30000)):
+            with self.subTest(first=first, second=second):
+                process, client, request = self.stopping(first)
+                other, _, _ = self.stopping(20000)
+                record = self.client.call("stop", id=process, grace_ms=second)["process"]
+                self.assertEqual((record["state"], record["exit"]["signal"]), ("signaled", 9))
+                self.assertEqual(client.finish(request).result["process"]["ended_at"], record["ended_at"])
+                self.assertEqual(self.status(other)["state"], "stopping")
+
+    def test_b052_a_stop_without_grace_ends_a_longer_one(self):
+        """A kill while a stop waits ends it at once, and answers both."""
+        process, client, request = self.stopping(30000)
+        other, _, _ = self.stopping(20000)
+        self.assertTrue(self.client.call("stop", id=process, grace_ms=0)["success"])
+        self.assertTrue(client.finish(request).result["success"])
+        self.assertEqual(self.status(other)["state"], "stopping")
+
     def test_b052_grace_has_bounds(self):
         """More than 30 s or less than 0 is refused."""
         process = self.spawn("sleep", "300")["id"]

@@ -49,6 +49,47 @@ class SpoolTest(KeeperCase):
         self.assertLessEqual(self.client.call("info")["memory"]["spool_bytes"], 1 << 20)
         self.assertEqual(self.ended(self.sh("echo fine")["id"])["exit"]["code"], 0)
 
+    def spool_bytes(self):
+        return self.client.call("info")["memory"]["spool_bytes"]
+
+    def spooled(self, client, size):
+        """A process that ended, with so much of its output on disk."""
+        argv = ["head", "-c", str(size), "/dev/zero"]
+        process = client.call("spawn", argv=argv, overflow="spool", ring_bytes=4096)["process"]["id"]
+        client.call("wait", id=process)
+        spool = client.call("status", id=process)["process"]["streams"]["stdout"]["spool"]
+        self.assertFalse(spool["truncated"])
+        return process
+
+    def test_b029_room_comes_back(self):
+        """What was released gives its room back to the last byte, so that as much fits again; what stays keeps its own."""
+        kept = self.spooled(self.client, 100000)
+        procs.wait_until(lambda: self.spool_bytes() >= 100000, "it is on disk")
+        each = self.spool_bytes()
+        for _ in range(3):
+            ids = [self.spooled(self.client, 200000) for _ in range(2)]
+            procs.wait_until(lambda: self.spool_bytes() == 5 * each, "all is on disk")
+            for process in ids:
+                self.client.call("release", id=process)
+            procs.wait_until(lambda: self.spool_bytes() == each, "the room is back")
+        self.assertEqual(len(self.output(kept)), 100000)
+        self.client.call("release", id=kept)
+        procs.wait_until(lambda: self.spool_bytes() == 0, "all of it is back")
+
+    def test_b029_receipts_have_no_room(self):
+        """Whose record is shed gives back its own room, and nobody else's goes for it."""
+        who = self.keeper.agent("main/a", max_finished=1)
+        kept = self.spooled(self.client, 100000)
+        procs.wait_until(lambda: self.spool_bytes() >= 100000, "it is on disk")
+        each = self.spool_bytes()
+        ids = []
+        for _ in range(6):
+            ids.append(self.spooled(who, 200000))
+            procs.wait_until(lambda: self.spool_bytes() == 3 * each, "the room of the one before is back")
+        self.assertTrue(all(who.call("status", id=process)["process"]["receipt"] for process in ids[:-1]))
+        self.assertEqual(len(self.output(ids[-1], client=who)), 200000)
+        self.assertEqual(len(self.output(kept)), 100000)
+
     def test_b029_quota_kill_only_where_asked(self):
         """With on_output_quota kill the process ends with cause output_quota; what came before stays readable."""
         process = self.spool("echo first; while :; do head -c 65536 /dev/zero; done", on_output_quota="kill")

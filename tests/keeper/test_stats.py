@@ -7,6 +7,28 @@ from lib.keeper import KeeperCase
 
 FIELDS = ("cpu_usage_ns", "cpu_pct", "memory_bytes", "memory_peak_bytes", "pids")
 BUSY = "while :; do :; done"
+# Works in a process that has left its parent, and ends when that one is gone to the last.
+ORPHAN = """
+import os, time
+reader, writer = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid()
+        while time.process_time() < 0.3:
+            pass
+        os.write(writer, b"%d %d" % (os.getpid(), time.process_time_ns()))
+    os._exit(0)
+os.close(writer)
+os.wait()
+pid, used = map(int, os.read(reader, 64).split())
+while True:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        break
+    time.sleep(0.01)
+print(used, flush=True)
+"""
 # The interval between two looks; the case asks for at least 200 ms.
 INTERVAL = 0.5
 
@@ -120,3 +142,19 @@ class StatsTest(KeeperCase):
         # A start has the next sandboxes prepared, which takes its time.
         procs.wait_until(lambda: woken(0.3) <= 3, "the keeper rests")
         self.assertLessEqual(woken(1.5), 4)
+
+
+class OrphanTest(KeeperCase):
+    """Without a namespace of its own: orphans fall to the keeper."""
+
+    profile = "full"
+
+    def test_b010_an_orphan_counts_when_it_is_gone(self):
+        """What a process used that had left its parent, and that its parent could not wait for, is in the sum, live and at the
+        end."""
+        process = self.spawn("/usr/bin/python3", "-c", ORPHAN + "\ninput()", stdin="pipe")["id"]
+        self.wait_output(process, b"\n")
+        used = int(self.output(process))
+        self.assertGreaterEqual(self.status(process)["stats"]["cpu_usage_ns"], used)
+        self.client.call("close_stdin", id=process)
+        self.assertGreaterEqual(self.ended(process)["stats"]["cpu_usage_ns"], used)
