@@ -152,7 +152,9 @@ void coop_layout_hold(struct coop_builder *b, const char *root, const char *name
 void coop_layout_deny(struct coop_builder *b);
 /* One path, whose links are resolved. */
 void coop_layout_deny_real(struct coop_builder *b, const char *real);
-/* Calls `tell` with the other paths of the same file or folder; reads the mounts once. */
+/* What is mounted, read once; empty if that cannot be known. */
+const struct coop_mountinfo *coop_layout_mounts(struct coop_builder *b);
+/* Calls `tell` with the other paths of the same file or folder. */
 void coop_layout_aliases(struct coop_builder *b, const char *real,
 			 void (*tell)(void *context, const char *alias), void *context);
 void coop_layout_hide_keeper(struct coop_builder *b);

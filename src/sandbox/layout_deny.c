@@ -94,8 +94,7 @@ static void deny_alias(void *context, const char *alias)
 	cover(b, alias, true);
 }
 
-void coop_layout_aliases(struct coop_builder *b, const char *real,
-			 void (*tell)(void *context, const char *alias), void *context)
+const struct coop_mountinfo *coop_layout_mounts(struct coop_builder *b)
 {
 	int r = b->mounts.mounts || b->failed ? 0 : coop_mountinfo_read(&b->mounts);
 
@@ -105,10 +104,17 @@ void coop_layout_aliases(struct coop_builder *b, const char *real,
 			coop_builder_no_memory(b);
 		coop_builder_note(b, "other mounts of the same files are not known: %s",
 				  coop_err_errno_name(-r));
-		return;
 	}
+	return &b->mounts;
+}
+
+void coop_layout_aliases(struct coop_builder *b, const char *real,
+			 void (*tell)(void *context, const char *alias), void *context)
+{
+	const struct coop_mountinfo *mounts = coop_layout_mounts(b);
+
 	if (!b->failed)
-		coop_mountinfo_aliases(&b->mounts, real, tell, context);
+		coop_mountinfo_aliases(mounts, real, tell, context);
 }
 
 static void deny_aliases(struct coop_builder *b, const char *path)

@@ -189,9 +189,24 @@ bool coop_layout_masks_path(const struct coop_builder *b, const char *path)
 	return path[size] && masked(b, path + size + 1);
 }
 
+/* Whether something is mounted in the home, not on it. */
+static bool holds_mounts(struct coop_builder *b)
+{
+	const struct coop_mountinfo *mounts = coop_layout_mounts(b);
+	const char *home = b->input->home;
+
+	for (size_t i = 0; i < mounts->count; i++) {
+		const char *point = mounts->mounts[i].point;
+		if (coop_path_below(point, home) && strcmp(point, home) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* What can be had. An overlay keeps the owners of files: with other owners below, as under a root keeper, it would show a home that the
- * process may hardly read. */
-static enum coop_home possible(const struct coop_builder *b)
+ * process may hardly read. And it shows what lies beneath other mounts, which the kernel does not let an ordinary user look at: over a
+ * folder that holds some there is none. */
+static enum coop_home possible(struct coop_builder *b)
 {
 	const struct coop_layout_input *input = b->input;
 	enum coop_home home = (enum coop_home)input->policy->home;
@@ -200,7 +215,8 @@ static enum coop_home possible(const struct coop_builder *b)
 		return home;
 	if (input->root_keeper)
 		return COOP_HOME_HIDDEN;
-	return input->host->error[COOP_CAN_OVERLAY] ? COOP_HOME_READ_ONLY : COOP_HOME_COW;
+	return input->host->error[COOP_CAN_OVERLAY] || holds_mounts(b) ? COOP_HOME_READ_ONLY
+								       : COOP_HOME_COW;
 }
 
 static void add_layer(struct coop_builder *b)

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import subprocess
 import time
 
 from lib import procs
@@ -94,6 +95,39 @@ allow_write = ~/.cache/tool
 
 class ViewOfAUserTest(ViewTest):
     user = USER
+
+
+class MountInTheHomeTest(BothKeepersCase):
+    """Something else is mounted in the home: over that no ordinary user may lay anything that shows what is beneath."""
+
+    user = USER
+
+    def keeper_wrap(self, place):
+        """A view of the keeper's own, so that nobody else meets the mounts."""
+        return ["unshare", "-m"]
+
+    def mounts(self, *words):
+        subprocess.run(["nsenter", "-m", "-t", str(self.keeper.pid), *words], check=True)
+
+    def look(self):
+        """What a command is told of its home and finds there."""
+        script = "cd; cat note disk/file; grep -rhs secret .; touch new && echo made"
+        record, out, _ = self.inside(script)
+        self.assertFalse((self.home / "new").exists())
+        return record["sandbox"]["home"], out.split()
+
+    def test_b108_commands_start_and_see_it(self):
+        """Read-only meanwhile, without credentials; with a layer of their own before and afterwards."""
+        disk = self.folder("home/disk")
+        for path, text in (("note", "note"), (".netrc", "secret")):
+            (self.home / path).write_text(text + "\n")
+            self.give(self.home / path)
+        self.assertEqual(self.look(), ("cow", ["note", "made"]))
+        self.mounts("mount", "-t", "tmpfs", "coop-test", str(disk))
+        self.mounts("sh", "-c", f"echo mounted >{disk}/file; chmod 755 {disk}")
+        self.assertEqual(self.look(), ("read-only", ["note", "mounted"]))
+        self.mounts("umount", str(disk))
+        self.assertEqual(self.look(), ("cow", ["note", "made"]))
 
 
 class StreamsTest(BothKeepersCase):
