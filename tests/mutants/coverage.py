@@ -225,4 +225,4 @@ def nearness(test, file):
     """How much a test's name says that it is about a source file: its own unit test first."""
     own = words(file)
     shared = len({word.rstrip("s") for word in own} & {word.rstrip("s") for word in words(test)})
-    return shared + 3 * test.startswith("unit/")
+    return shared + 3 * (shared > 0 and test.startswith("unit/"))

@@ -119,6 +119,12 @@ class DrawTest(unittest.TestCase):
         self.assertEqual([known.tests("src/a.c", line) for line in (9, 10, 19, 20, 99)], [None, ["one"], ["one"], ["two"], ["two"]])
         self.assertIsNone(known.tests("src/b.c", 10))
 
+    def test_a_unit_test_is_near_only_to_its_own(self):
+        grep = "src/doors/tools/grep.c"
+        self.assertGreater(coverage.nearness("doors/test_tool_read.py::GrepTest.test_grep", grep), coverage.nearness("unit/test_audit", grep))
+        self.assertGreater(coverage.nearness("unit/test_audit", "src/records/audit.c"), coverage.nearness("keeper/test_audit.py::A.test_b", "src/records/audit.c"))
+        self.assertEqual(coverage.nearness("unit/test_audit", grep), 0)
+
 
 def row(fate, **more):
     return {"file": "src/policy/x.c", "line": 3, "was": "if (a <\tb)", "is": "if (a <= b)", "operator": "comparison", "fate": fate, **more}
