@@ -4,6 +4,7 @@ import json
 import resource
 from unittest import mock
 
+from lib import procs
 from lib.keeper import plain_limits
 from lib.raw_http_case import MIB, RawCase
 
@@ -60,6 +61,9 @@ class SharesTest(RawCase):
         for _ in range(5):
             self.assert_served()
         self.assertGreater(self.take_all(self.gateway.token)[0], 10)
+        # All is taken now. What the clients close comes back when the gateway has seen it.
+        self.close_raw()
+        procs.wait_until(lambda: self.ask("GET", "/healthz").status == 200, "the gateway has seen that they are gone")
 
     def test_unfinished_bodies_of_an_agent_and_all_below_it(self):
         tokens, before = self.tokens("main/a"), self.rss()

@@ -24,6 +24,7 @@ class RawCase(GatewayCase):
         self.host = f"Host: {self.gateway.host}"
         self.auth = f"Authorization: Bearer {self.gateway.token}"
         self.pid = self.gateway.pid
+        self.connections = []
         # First in, last out: after what a test itself has still to end.
         self.addCleanup(self.assert_unharmed)
 
@@ -75,8 +76,14 @@ class RawCase(GatewayCase):
 
     def raw(self, **options):
         connection = Raw(self.address, **options)
+        self.connections.append(connection)
         self.addCleanup(connection.close)
         return connection
+
+    def close_raw(self):
+        """All of those, now."""
+        for connection in self.connections:
+            connection.close()
 
     def head(self, method, target, *lines, body=b"", version="HTTP/1.1"):
         return request(method, target, self.host, *lines, body=body, version=version)
