@@ -12,11 +12,11 @@
 #include <stddef.h>
 
 struct coop_ghost {
-	char *path; /* canonical */
-	bool folder;
-	bool never_folder;   /* where there can be no socket it is a plain file without content */
+	char *path;          /* canonical */
 	const char *content; /* of a plain file; static. NULL: a socket */
-	bool held;           /* set by coop_ghosts_take: it stands, and is counted */
+	bool folder;
+	bool never_folder; /* where there can be no socket it is a plain file without content */
+	bool held;         /* set by coop_ghosts_take: it stands, and is counted */
 };
 
 struct coop_ghosts;
