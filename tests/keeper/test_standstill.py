@@ -31,6 +31,10 @@ class StoppedSlotTest(KeeperCase):
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
 
+    def assert_end(self, pids):
+        """They are ended, though nobody waits for that."""
+        procs.wait_until(lambda: not any(map(procs.alive, pids)), "the stopped sandboxes are ended")
+
     def start_beside(self):
         """A command runs all the same."""
         process = self.client.finish(self.client.submit("spawn", {"argv": ["echo", "there"], **self.granted()}), 30).result["process"]["id"]
@@ -42,7 +46,7 @@ class StoppedSlotTest(KeeperCase):
         stopped = [slot[0] for slot in self.prepared()]
         self.stop_all(stopped)
         self.start_beside()
-        self.assert_gone(stopped)
+        self.assert_end(stopped)
         self.assertTrue(self.client.call("info")["sandbox"]["slots"]["enabled"])
 
     def test_parked_processes_stopped(self):
@@ -65,7 +69,7 @@ class StoppedSlotTest(KeeperCase):
         process = self.client.finish(request, 30).result["process"]["id"]
         self.assertEqual(self.ended(process)["exit"]["code"], 0)
         self.assertEqual(self.output(process), b"there\n")
-        self.assert_gone([slot[0] for slot in slots])
+        self.assert_end([slot[0] for slot in slots])
 
 
 class StoppedLauncherTest(KeeperCase):
