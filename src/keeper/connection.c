@@ -68,8 +68,9 @@ static void end_leases(struct coop_conn *conn)
 
 	COOP_LIST_EACH(&conn->leases, link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_lease);
-		coop_list_remove(&process->in_lease);
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, origin.in_lease);
+		coop_list_remove(&process->origin.in_lease);
 		if (coop_kill_begin(process, &order) < 0)
 			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
 				 process->id);

@@ -84,22 +84,22 @@ void coop_eviction_receipt(struct coop_process *process)
 
 void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn)
 {
-	process->starter = conn;
-	coop_list_add(&conn->started, &process->in_started);
+	process->origin.starter = conn;
+	coop_list_add(&conn->started, &process->origin.in_started);
 }
 
 void coop_eviction_unclaim(struct coop_process *process)
 {
-	if (!process->starter)
+	if (!process->origin.starter)
 		return;
-	process->starter = NULL;
-	coop_list_remove(&process->in_started);
+	process->origin.starter = NULL;
+	coop_list_remove(&process->origin.in_started);
 	process->keeper->untrimmed = true;
 }
 
 void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn)
 {
-	if (process->told && process->starter == conn)
+	if (process->told && process->origin.starter == conn)
 		coop_eviction_unclaim(process);
 }
 
@@ -107,7 +107,7 @@ void coop_eviction_forgo(struct coop_conn *conn)
 {
 	while (!coop_list_empty(&conn->started))
 		coop_eviction_unclaim(
-			COOP_LIST_ITEM(conn->started.next, struct coop_process, in_started));
+			COOP_LIST_ITEM(conn->started.next, struct coop_process, origin.in_started));
 }
 
 /* When the claim of its starter is over, should that never ask; 0: there is none. */
@@ -115,19 +115,20 @@ static uint64_t claimed_until(const struct coop_process *process)
 {
 	int64_t patience = process->keeper->conf.settings.hold_idle_ms;
 
-	return process->starter ? process->end.ended + (uint64_t)patience * MS : 0;
+	return process->origin.starter ? process->end.ended + (uint64_t)patience * MS : 0;
 }
 
 bool coop_eviction_awaited(const struct coop_process *process, const struct coop_conn *conn)
 {
 	return process->readers ||
-	       (process->starter != conn && claimed_until(process) > coop_clock_now());
+	       (process->origin.starter != conn && claimed_until(process) > coop_clock_now());
 }
 
 uint64_t coop_eviction_kept_until(const struct coop_process *process)
 {
 	uint64_t until = claimed_until(process);
-	bool last = process->starter && process->in_started.next == &process->starter->started;
+	bool last = process->origin.starter &&
+		    process->origin.in_started.next == &process->origin.starter->started;
 
 	return last && until > coop_clock_now() ? until : 0;
 }

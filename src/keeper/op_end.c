@@ -213,7 +213,7 @@ void coop_op_keep(struct coop_request *request)
 		return;
 	if (process->lease == COOP_LEASE_EPHEMERAL)
 		process->lease = COOP_LEASE_AWAITED;
-	coop_list_remove(&process->in_lease);
+	coop_list_remove(&process->origin.in_lease);
 	if (!process->completion && coop_arg_bool(request->args, "completion", false)) {
 		process->completion = true;
 		/* It may have ended since its owner looked: that is news all the same. */

@@ -69,7 +69,7 @@ static int start(struct coop_draft *draft)
 	if (draft->session)
 		coop_session_add(draft->session, process);
 	if (process->lease == COOP_LEASE_EPHEMERAL)
-		coop_list_add(&draft->request->conn->leases, &process->in_lease);
+		coop_list_add(&draft->request->conn->leases, &process->origin.in_lease);
 	coop_eviction_claim(process, draft->request->conn);
 	/* From its first byte on: the caller could only ask for it when a fast one has lost output
 	 * already. */

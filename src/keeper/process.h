@@ -109,6 +109,13 @@ struct coop_usage {
 	unsigned pids; /* of the tree, at the last look */
 };
 
+/* What it is to the connection that started it. */
+struct coop_origin {
+	const struct coop_conn *starter; /* that has not been told of its end yet; else NULL */
+	struct coop_link in_started;     /* of that connection */
+	struct coop_link in_lease;       /* ephemeral: it ends with the connection */
+};
+
 struct coop_process {
 	struct coop_keeper *keeper;
 	struct coop_agent *agent; /* whose it is; a reference */
@@ -192,10 +199,7 @@ struct coop_process {
 	uint64_t drain_left; /* while drain_waits: the end waits so much longer for its output */
 	unsigned holder_count;
 	unsigned readers; /* followers, and waits that bring the output: it is kept for them */
-	struct coop_link in_lease; /* ephemeral: ends with the connection that started it */
-	/* The connection that started it, and has not been told of its end yet; else NULL. */
-	const struct coop_conn *starter;
-	struct coop_link in_started; /* of that connection */
+	struct coop_origin origin;
 
 	uv_timer_t timer;
 	uint64_t due[COOP_DUE_COUNT]; /* 0: not set */

@@ -243,7 +243,7 @@ static void leave(struct coop_process *process)
 {
 	take_out(&process->keeper->registry.by_session, process);
 	coop_registry_settled(process);
-	coop_list_remove(&process->in_lease);
+	coop_list_remove(&process->origin.in_lease);
 	coop_list_remove(&process->in_session);
 	coop_eviction_remove(process);
 	coop_quota_charge(process, 0);
