@@ -272,6 +272,12 @@ void coop_groups_init(struct coop_keeper *keeper)
 	coop_list_init(&keeper->groups.left);
 	(void)uv_timer_init(&keeper->loop, &keeper->groups.timer);
 	keeper->groups.timer.data = keeper;
+	/* An earlier keeper of this place may have been killed. One without a place has no earlier one. */
+	if (!keeper->private_mode) {
+		char name[32];
+		name_keeper(keeper, name);
+		coop_cgroups_clean(name);
+	}
 	/* At once: of what a first command's agent may use its record tells. */
 	coop_machine_look(&keeper->groups.machine);
 }

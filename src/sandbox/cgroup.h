@@ -38,10 +38,14 @@ struct coop_cgroups {
 };
 
 /* Finds out by doing: makes the keeper's folders, turns controllers on for their children, tries one limit each. `name` is the keeper's:
- * unique on this host, containers included, and the same each time, without slashes. Removes what earlier keepers of that name left
- * behind, after killing what is in it; folders that they left empty in other groups too. Never fails: what cannot be had is told in
- * why[]. */
+ * unique on this host, containers included, and the same each time, without slashes. Never waits for anybody. Never fails: what cannot
+ * be had is told in why[]. */
 void coop_cgroups_init(struct coop_cgroups *groups, const char *name);
+
+/* Removes what an earlier keeper of that name left behind, which was killed: after killing what is in
+ * it, and waiting some seconds for that; folders that it left empty in other groups, too. Before the
+ * groups are made, and before anybody is served. */
+void coop_cgroups_clean(const char *name);
 
 /* Ends whatever is left in the keeper's groups and removes the folders. */
 void coop_cgroups_free(struct coop_cgroups *groups);

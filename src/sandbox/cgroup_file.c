@@ -196,12 +196,13 @@ static int remove_below(const char *path, void *spare)
 	return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int coop_cgfile_remove_tree(const char *folder, const char *spare)
+int coop_cgfile_remove_tree(const char *folder, const char *spare,
+			    enum coop_cgfile_patience patience)
 {
 	void *context = (void *)(uintptr_t)spare;
-	int r = -EBUSY;
+	int r = -EBUSY, tries = patience == COOP_CGFILE_WAIT ? DYING_TRIES : 1;
 
-	for (int i = 0; r == -EBUSY && i < DYING_TRIES; i++) {
+	for (int i = 0; r == -EBUSY && i < tries; i++) {
 		if (i > 0)
 			(void)nanosleep(&(struct timespec){.tv_nsec = DYING_PAUSE_NS}, NULL);
 		/* Empty ones go without a word to anybody; the rest is killed, again and again, for as long as something is there. */

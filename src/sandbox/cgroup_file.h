@@ -34,8 +34,13 @@ int coop_cgfile_procs(const char *folder, int (*each)(pid_t pid, void *context),
 int coop_cgfile_folders(const char *folder, int (*each)(const char *path, void *context),
 			void *context);
 
-/* Kills all that is in the folder and below, lets go what is frozen, and removes the folders; waits some time for the dying. `spare`
- * names a folder right below that is left alone, with which the folder itself stays; NULL: none. */
-int coop_cgfile_remove_tree(const char *folder, const char *spare);
+/* Whether those that were killed are waited for: up to some seconds, which no loop has. */
+enum coop_cgfile_patience { COOP_CGFILE_AT_ONCE, COOP_CGFILE_WAIT };
+
+/* Kills all that is in the folder and below, lets go what is frozen, and removes the folders; -EBUSY
+ * where the dying were not waited for, or do not die. `spare` names a folder right below that is left
+ * alone, with which the folder itself stays; NULL: none. */
+int coop_cgfile_remove_tree(const char *folder, const char *spare,
+			    enum coop_cgfile_patience patience);
 
 #endif

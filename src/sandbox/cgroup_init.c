@@ -31,7 +31,6 @@ static const struct coop_sandbox_limits trial_limits = {
 
 struct sweep {
 	const char *name; /* "coop-<keeper>" */
-	const char *base; /* not that one */
 	unsigned depth, left;
 };
 
@@ -49,8 +48,6 @@ static int sweep_one(const char *path, void *context)
 	if (sweep->left == 0)
 		return 1;
 	sweep->left--;
-	if (!strcmp(path, sweep->base))
-		return 0;
 	if (!strcmp(strrchr(path, '/') + 1, sweep->name))
 		return remove_empty(path, NULL);
 	if (sweep->depth == 0)
@@ -63,11 +60,10 @@ static int sweep_one(const char *path, void *context)
 
 /* An earlier keeper of the name may have been started from another group and killed there: its folders are nobody's. Those with
  * somebody in them are left alone. */
-static void sweep(const struct coop_cgroup_place *place, const char *name, const char *base)
+static void sweep(const struct coop_cgroup_place *place, const char *name)
 {
 	char top[COOP_CG_PATH_MAX];
-	struct sweep context = {
-		.name = name, .base = base, .depth = SWEEP_DEPTH, .left = SWEEP_FOLDERS};
+	struct sweep context = {.name = name, .depth = SWEEP_DEPTH, .left = SWEEP_FOLDERS};
 
 	(void)snprintf(top, sizeof top, "%.*s", (int)place->top, place->folder);
 	(void)coop_cgfile_folders(top, sweep_one, &context);
@@ -154,7 +150,7 @@ static void init_v1(struct coop_cgroups *groups, enum coop_controller controller
 	}
 	int r = coop_cgfile_join(place->folder, name, base, sizeof base);
 	if (r == 0) {
-		(void)coop_cgfile_remove_tree(base, NULL);
+		(void)coop_cgfile_remove_tree(base, NULL, COOP_CGFILE_AT_ONCE);
 		r = coop_cgfile_make(base);
 	}
 	if (r < 0) {
@@ -162,7 +158,6 @@ static void init_v1(struct coop_cgroups *groups, enum coop_controller controller
 		       coop_err_errno_name(-r), place->folder);
 		return;
 	}
-	sweep(place, name, base);
 	take(groups, controller, 1, base);
 	if (groups->version[controller] == 0)
 		(void)rmdir(base);
@@ -186,7 +181,6 @@ static void init_v2(struct coop_cgroups *groups, const struct coop_cgroup_place 
 			       coop_err_errno_name(r < 0 ? -r : ENOMEM), place->folder);
 		return;
 	}
-	sweep(place, name, groups->unified);
 	groups->handed_on = found.handed_on;
 	groups->moved = found.moved;
 	for (unsigned i = 0; i < COOP_CG_COUNT; i++) {
@@ -239,13 +233,60 @@ void coop_cgroups_init(struct coop_cgroups *groups, const char *name)
 		refuse_all(groups, "/proc does not tell about control groups");
 }
 
+/* Whether that group of ours is the folder, or below it. */
+static bool is_inside(const char *own, const char *folder)
+{
+	size_t size = strlen(folder);
+
+	return !strncmp(own, folder, size) && (own[size] == '/' || !own[size]);
+}
+
+/* In the own group and those above it whoever is left is killed, too. */
+static void clean(const struct coop_cgroup_place *place, const char *name)
+{
+	char folder[COOP_CG_PATH_MAX], path[COOP_CG_PATH_MAX];
+
+	if (!place->folder || place->readonly ||
+	    (size_t)snprintf(folder, sizeof folder, "%s", place->folder) >= sizeof folder)
+		return;
+	for (;;) {
+		if (coop_cgfile_join(folder, name, path, sizeof path) == 0 &&
+		    access(path, F_OK) == 0)
+			(void)coop_cgfile_remove_tree(
+				path, is_inside(place->folder, path) ? COOP_CGUNIFIED_KEEPER : NULL,
+				COOP_CGFILE_WAIT);
+		if (strlen(folder) <= place->top)
+			break;
+		*strrchr(folder, '/') = 0;
+	}
+	sweep(place, name);
+}
+
+void coop_cgroups_clean(const char *name)
+{
+	COOP_AUTO_FREE char *mountinfo = coop_cgfile_read_all("/proc/self/mountinfo");
+	COOP_AUTO_FREE char *own = coop_cgfile_read_all("/proc/self/cgroup");
+	struct coop_cgroup_places places;
+	char folder[256];
+	int n = snprintf(folder, sizeof folder, "coop-%s", name);
+
+	if (!mountinfo || !own || n < 0 || (size_t)n >= sizeof folder || strchr(name, '/') ||
+	    coop_cgroup_find(mountinfo, own, &places) < 0)
+		return;
+	clean(&places.unified, folder);
+	for (unsigned i = 0; i < COOP_CG_COUNT; i++)
+		clean(&places.v1[i], folder);
+	coop_cgroup_places_clear(&places);
+}
+
 void coop_cgroups_free(struct coop_cgroups *groups)
 {
 	if (groups->unified)
-		coop_cgunified_leave(groups->unified, groups->handed_on, groups->moved);
+		coop_cgunified_leave(groups->unified, groups->handed_on, groups->moved,
+				     COOP_CGFILE_WAIT);
 	for (unsigned i = 0; i < COOP_CG_COUNT; i++) {
 		if (groups->version[i] == 1)
-			(void)coop_cgfile_remove_tree(groups->base[i], NULL);
+			(void)coop_cgfile_remove_tree(groups->base[i], NULL, COOP_CGFILE_WAIT);
 		free(groups->base[i]);
 	}
 	free(groups->unified);

@@ -113,12 +113,13 @@ static void parent_of(const char *path, char *ret)
 	(void)snprintf(ret, COOP_CG_PATH_MAX, "%.*s", (int)(slash - path), path);
 }
 
-void coop_cgunified_leave(const char *base, uint32_t handed_on, bool moved)
+void coop_cgunified_leave(const char *base, uint32_t handed_on, bool moved,
+			  enum coop_cgfile_patience patience)
 {
 	char parent[COOP_CG_PATH_MAX], keeper[COOP_CG_PATH_MAX];
 
 	parent_of(base, parent);
-	(void)coop_cgfile_remove_tree(base, moved ? COOP_CGUNIFIED_KEEPER : NULL);
+	(void)coop_cgfile_remove_tree(base, moved ? COOP_CGUNIFIED_KEEPER : NULL, patience);
 	if (moved && coop_cgfile_join(base, COOP_CGUNIFIED_KEEPER, keeper, sizeof keeper) == 0) {
 		/* A group with processes takes no controllers, so both let go of theirs before the keeper comes back. */
 		take_back(base, LIMITING);
@@ -160,7 +161,8 @@ static int try_place(const char *parent, const char *name, uint32_t wanted, bool
 		r = coop_cgfile_join(ret->base, COOP_CGUNIFIED_KEEPER, keeper, sizeof keeper);
 	if (r < 0)
 		return r;
-	(void)coop_cgfile_remove_tree(ret->base, ret->moved ? COOP_CGUNIFIED_KEEPER : NULL);
+	(void)coop_cgfile_remove_tree(ret->base, ret->moved ? COOP_CGUNIFIED_KEEPER : NULL,
+				      COOP_CGFILE_AT_ONCE);
 	r = coop_cgfile_make(ret->base);
 	if (r < 0 || !wanted)
 		return r;
@@ -178,7 +180,7 @@ static int try_place(const char *parent, const char *name, uint32_t wanted, bool
 
 static void leave_place(struct coop_cgunified *place)
 {
-	coop_cgunified_leave(place->base, place->handed_on, place->moved);
+	coop_cgunified_leave(place->base, place->handed_on, place->moved, COOP_CGFILE_AT_ONCE);
 	place->moved = false;
 }
 

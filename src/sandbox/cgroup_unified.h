@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sandbox/cgroup_file.h"
 #include "sandbox/cgroup_find.h"
 
 /* The keeper's own processes, where they had to make room. */
@@ -28,6 +29,7 @@ uint32_t coop_cgunified_hand_on(const char *folder, uint32_t wanted, uint32_t *r
 				int *ret_error);
 
 /* Removes it all; the keeper goes back to where it was. */
-void coop_cgunified_leave(const char *base, uint32_t handed_on, bool moved);
+void coop_cgunified_leave(const char *base, uint32_t handed_on, bool moved,
+			  enum coop_cgfile_patience patience);
 
 #endif

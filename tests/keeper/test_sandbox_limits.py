@@ -1,6 +1,8 @@
 """Limits: each is in force or refused, for a process and for an agent with all below it (B-018, B-083, B-113)."""
 
+import os
 import resource
+import signal
 import unittest
 from pathlib import Path
 
@@ -9,6 +11,32 @@ from lib.agents import AgentCase
 from lib.client import KeeperError
 from lib.place import Place
 from lib.limits import LimitsCase, ROOT, USER, MIB, PYTHON, CGROUPS, BY_CGROUP, USUAL, TOUCH, BURN, FORKS
+
+
+class LeftGroupsTest(LimitsCase):
+    """What a keeper that was killed leaves of its control groups. With this profile a keeper makes none by itself."""
+
+    profile = "full"
+
+    def test_next_keeper_removes_them(self):
+        """Keeper and guard are killed; the next keeper of the place has removed their groups when it serves, although
+        nobody asks it for anything that needs one."""
+        if not self.held("memory_bytes"):
+            self.skipTest("no control groups for memory here")
+        record = self.sh("echo ready; exec sleep 300", limits={"memory_bytes": 64 * MIB})
+        self.wait_output(record["id"], b"ready")
+        group = Path(self.status(record["id"])["stats"]["cgroup_path"])
+        own = next(path for path in (group, *group.parents) if path.name.startswith("coop-"))
+        guard = self.keeper.process.pid
+        os.kill(guard, signal.SIGSTOP)
+        self.keeper.kill()
+        os.kill(guard, signal.SIGKILL)
+        self.expect_end(self.keeper)
+        procs.wait_until(lambda: not procs.alive(record["pid"]), "the command is gone")
+        self.assertTrue(own.exists(), "the control: they are left")
+        self.start_keeper(place=self.keeper.place)
+        # Other keepers' groups come and go meanwhile.
+        self.assertEqual([top for top, folders, _ in os.walk(CGROUPS) if own.name in folders], [])
 
 
 class MemoryTest(LimitsCase):
