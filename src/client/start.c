@@ -2,6 +2,7 @@
  * one. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/claim.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/paths.h"
 #include "client/client.h"
 #include "client/locate.h"
 
 #define SOCKET_VARIABLE "COOP_SOCKET="
+#define OTHER_LOOK_MS 20 /* between looks for a keeper that somebody else is starting */
 
 /* Held until the fd is closed, that is, until the keeper listens or has failed to. */
 static int take_start_lock(const char *path, struct coop_error *error)
@@ -103,10 +107,32 @@ static int run_daemon(const char *program, const char *path, struct coop_error *
 				line[0] ? line : "it ended without a word");
 }
 
+static bool other_lives(const char *path)
+{
+	char claim[COOP_PATHS_MAX];
+	pid_t pid;
+
+	(void)snprintf(claim, sizeof claim, "%s.pid", path);
+	return coop_claim_held(claim, &pid);
+}
+
+/* A keeper that somebody else started was quicker than ours, which has left, and is to listen soon: no
+ * event tells of that, nor of its end. False: it has ended, or time is up. */
+static bool other_comes_up(const char *path, uint64_t deadline)
+{
+	while (!somebody_listens(path)) {
+		if (!other_lives(path) || coop_clock_now() >= deadline)
+			return false;
+		(void)poll(NULL, 0, OTHER_LOOK_MS);
+	}
+	return true;
+}
+
 int coop_client_start(const char *path, const struct coop_options *options,
 		      struct coop_error *error)
 {
 	char program[COOP_PATHS_MAX];
+	const uint64_t deadline = coop_clock_now() + COOP_CLIENT_PATIENCE_MS * UINT64_C(1000000);
 	COOP_AUTO_FD int lock = take_start_lock(path, error);
 
 	if (lock < 0)
@@ -118,7 +144,14 @@ int coop_client_start(const char *path, const struct coop_options *options,
 		return coop_client_fail(error, r, "unreachable",
 					"cannot find the program coop-keeper; set COOP_KEEPER to "
 					"its path");
-	r = run_daemon(program, path, error);
-	/* One that a client began to start before it was killed may have come up first. */
-	return r < 0 && somebody_listens(path) ? 0 : r;
+	while ((r = run_daemon(program, path, error)) < 0) {
+		/* One that a client began to start before it was killed, or that was started by
+		 * hand, may have come first. */
+		bool other = other_lives(path);
+		if (other_comes_up(path, deadline))
+			return 0;
+		if (!other || coop_clock_now() >= deadline)
+			return r;
+	}
+	return 0;
 }

@@ -84,6 +84,7 @@ struct coop_keeper {
 	int64_t last_row;   /* numbers of agents and tokens where there is no database */
 	unsigned disk_jobs; /* that the helper thread has not finished */
 	int lock_fd, spare_fd, null_fd;
+	int claims[2]; /* of the socket and of the state folder; -1: none, see listener.h */
 	struct coop_buf spare_out; /* a large buffer that no connection uses at the moment */
 	struct coop_listener door, gate;
 	struct coop_admission admission;

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/claim.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/paths.h"
@@ -26,7 +28,8 @@
 #define SOCKET_MAX (sizeof((struct sockaddr_un *)NULL)->sun_path - sizeof ".gate")
 #define STATE_ROOM 64   /* for the names of files in it */
 #define ACCEPTS_MAX 256 /* a turn: who only connects must not keep the loop from all else */
-#define LOCK_TRIES 150  /* of 100 ms each: the longest orderly stop is well inside */
+#define OTHER_TEXT 40
+#define LOCK_TRIES 15 /* of a second each: the longest orderly stop is well inside */
 
 /* The path has been checked to fit (coop_paths_socket). */
 static struct sockaddr_un address_of(const char *path)
@@ -68,24 +71,79 @@ static void help_guard(const char *state_dir)
 		coop_freeze_let_go(state_dir);
 }
 
-/* There is no event for a lock that becomes free while one may not block for ever; this runs before there is a loop. */
+static void on_second(int number)
+{
+	(void)number; /* it has interrupted flock(), which is all that it is for */
+}
+
+/* Has a signal come each second, or no more. The mask may be somebody's who blocked it. */
+static void tick(bool on)
+{
+	const struct itimerval each = {.it_interval.tv_sec = on, .it_value.tv_sec = on};
+	struct sigaction action = {.sa_handler = on ? on_second : SIG_DFL};
+	sigset_t alarm;
+
+	(void)sigemptyset(&alarm);
+	(void)sigaddset(&alarm, SIGALRM);
+	if (on) {
+		(void)sigaction(SIGALRM, &action, NULL);
+		(void)sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+	}
+	(void)setitimer(ITIMER_REAL, &each, NULL);
+	if (!on)
+		(void)sigaction(SIGALRM, &action, NULL);
+}
+
+/* Waits for a holder that is on its way out, or for the guard of a dead one; this runs before there is
+ * a loop. The claim is ours, so nobody who is to stay comes to hold the lock meanwhile. Only a keeper
+ * of a version that makes no claims may, and is asked whether it answers. */
+static int wait_for_lock(int fd, const char *state_dir)
+{
+	int r = -EWOULDBLOCK;
+
+	tick(true);
+	for (int tries = 0; r == -EWOULDBLOCK && tries < LOCK_TRIES; tries++) {
+		if (holder_serves(fd))
+			break;
+		help_guard(state_dir);
+		r = flock(fd, LOCK_EX) == 0 ? 0 : errno == EINTR ? -EWOULDBLOCK : -errno;
+	}
+	tick(false);
+	return r;
+}
+
 static int lock_file(const char *path, const char *state_dir, int *ret_fd)
 {
 	COOP_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int tries = 0;
+	int r = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 
-	if (fd < 0)
-		return -errno;
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return -errno;
-		if (holder_serves(fd) || ++tries > LOCK_TRIES)
-			return -EWOULDBLOCK;
-		help_guard(state_dir);
-		(void)poll(NULL, 0, 100);
-	}
-	*ret_fd = COOP_TAKE_FD(fd);
-	return 0;
+	if (r == -EWOULDBLOCK)
+		r = wait_for_lock(fd, state_dir);
+	if (r == 0)
+		*ret_fd = COOP_TAKE_FD(fd);
+	return r;
+}
+
+/* Whether this is the one keeper that may be there: another one that starts or serves holds the
+ * claim, one that leaves, and the guard of a dead one, do not. Where the file system has no such locks
+ * it is found out by waiting. */
+static bool claim(const char *path, int *ret_fd, pid_t *ret_other)
+{
+	*ret_other = 0;
+	if (coop_claim_take(path, ret_fd) != -EWOULDBLOCK)
+		return true;
+	(void)coop_claim_held(path, ret_other);
+	return false;
+}
+
+/* "another keeper (pid 17)"; one that has not written its number yet, or is gone by now, has none. */
+static const char *other_keeper(pid_t pid, char ret_text[OTHER_TEXT])
+{
+	if (pid > 0)
+		(void)snprintf(ret_text, OTHER_TEXT, "another keeper (pid %d)", pid);
+	else
+		(void)snprintf(ret_text, OTHER_TEXT, "another keeper");
+	return ret_text;
 }
 
 static void do_nothing(void *unused)
@@ -135,8 +193,9 @@ static void settle_socket(char *path)
 
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 {
-	char path[4200], why[512];
+	char path[4200], why[512], other[OTHER_TEXT];
 	struct stat present;
+	pid_t pid;
 	int state_lock, r = check_threads(err);
 
 	if (r < 0)
@@ -157,6 +216,10 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 	if (answers(keeper->socket_path))
 		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s",
 				    keeper->socket_path);
+	(void)snprintf(path, sizeof path, "%s.pid", keeper->socket_path);
+	if (!claim(path, &keeper->claims[0], &pid))
+		return coop_err_set(err, COOP_EXISTS, "%s is starting or serving on %s",
+				    other_keeper(pid, other), keeper->socket_path);
 	(void)snprintf(path, sizeof path, "%s.lock", keeper->socket_path);
 	r = lock_file(path, keeper->state_dir, &keeper->lock_fd);
 	if (r < 0)
@@ -169,19 +232,21 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 				    why);
 	}
 	settle(keeper->state_dir, sizeof keeper->state_dir - STATE_ROOM);
+	(void)snprintf(path, sizeof path, "%s/pid", keeper->state_dir);
+	bool ours = claim(path, &keeper->claims[1], &pid);
 	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
-	r = lock_file(path, keeper->state_dir, &state_lock); /* held until the process ends */
+	r = ours ? lock_file(path, keeper->state_dir, &state_lock) : -EWOULDBLOCK;
 	if (r < 0 && r != -EWOULDBLOCK)
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
 				    strerror(-r));
 	if (r < 0)
-		return coop_err_set(
-			err, COOP_UNAVAILABLE,
-			"the state folder %.300s is used by another keeper: set COOP_STATE",
-			keeper->state_dir);
+		return coop_err_set(err, COOP_UNAVAILABLE,
+				    "the state folder %.300s is used by %s: set COOP_STATE",
+				    keeper->state_dir, other_keeper(pid, other));
 	coop_freeze_let_go(keeper->state_dir);
-	/* For the next who wants it. Without room on the disk it waits instead of asking. */
+	/* For the next who wants it. Without room on the disk it waits instead of asking. The
+	 * descriptor is held until the process ends. */
 	if (ftruncate(state_lock, 0) == 0)
 		(void)!pwrite(state_lock, keeper->socket_path, strlen(keeper->socket_path), 0);
 	return 0;
@@ -351,8 +416,26 @@ int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 	return 0;
 }
 
+void coop_listener_let_go(struct coop_keeper *keeper)
+{
+	for (size_t i = 0; i < sizeof keeper->claims / sizeof keeper->claims[0]; i++) {
+		if (keeper->claims[i] >= 0)
+			(void)close(COOP_TAKE_FD(keeper->claims[i]));
+	}
+}
+
+void coop_listener_take_over(struct coop_keeper *keeper)
+{
+	for (size_t i = 0; i < sizeof keeper->claims / sizeof keeper->claims[0]; i++) {
+		if (keeper->claims[i] >= 0)
+			coop_claim_name(keeper->claims[i]);
+	}
+}
+
 void coop_listener_close(struct coop_keeper *keeper)
 {
+	/* From here on the next keeper waits for the end of this one. */
+	coop_listener_let_go(keeper);
 	close_one(&keeper->door, keeper->socket_path);
 	close_one(&keeper->gate, keeper->gate_path);
 }

@@ -199,6 +199,7 @@ static void report(int ready, const char *message)
 static int serve(struct coop_keeper *keeper, const struct options *options, int ready)
 {
 	struct coop_err err = {0};
+	coop_listener_take_over(keeper);
 	int r = coop_keeper_init(keeper, &err);
 
 	if (r == 0 && options->private_fd < 0)
@@ -328,7 +329,7 @@ int main(int argc, char **argv)
 	}
 	keeper.private_mode = options.private_fd >= 0;
 	keeper.on_demand = options.daemon;
-	keeper.lock_fd = -1;
+	keeper.lock_fd = keeper.claims[0] = keeper.claims[1] = -1;
 	if (take_place(&keeper, &options, ready) < 0)
 		return 1;
 	pid_t child = coop_guard_fork();
@@ -338,6 +339,7 @@ int main(int argc, char **argv)
 	}
 	if (child == 0)
 		return serve(&keeper, &options, ready);
+	coop_listener_let_go(&keeper);
 	if (ready >= 0)
 		(void)close(ready);
 	if (options.private_fd >= 0)

@@ -167,5 +167,5 @@ class PlaceTest(KeeperCase):
         place = Place()
         self.addCleanup(place.remove)
         env = place.env({"COOP_STATE": str(self.keeper.place.state)})
-        self.assertIn("is used by another keeper: set COOP_STATE", self.refused_start(env))
+        self.assertIn(f"is used by another keeper (pid {self.keeper.pid}): set COOP_STATE", self.refused_start(env))
         self.assertEqual(self.client.call("list")["processes"], [])

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/claim.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@
 #define SECOND UINT64_C(1000000000)
 #define START_PATIENCE (30 * SECOND)
 #define END_PATIENCE_MS 20000
+#define OTHER_LOOK (SECOND / 10) /* between looks for a keeper that somebody else is starting */
 
 void cli_serve_keeper_init(struct cli_serve_keeper *keeper, struct cli *cli)
 {
@@ -66,6 +68,34 @@ static int connect_running(struct cli_serve_keeper *keeper, struct coop_error *e
 	if (r < 0)
 		cli_close(keeper->cli);
 	return r;
+}
+
+/* Somebody else is starting a keeper, which does not listen yet: ours would only be turned away. */
+static bool other_starts(void)
+{
+	char path[sizeof(((struct cli_serve_keeper *)0)->gate)], claim[sizeof(path) + 8];
+	pid_t pid;
+	if (coop_paths_socket(path, sizeof(path)) < 0)
+		return false;
+	(void)snprintf(claim, sizeof(claim), "%s.pid", path);
+	return coop_claim_held(claim, &pid);
+}
+
+/* It is looked for again in a moment, as no event tells that it listens. */
+static int wait_for_other(struct cli_serve_keeper *keeper, struct coop_error *error)
+{
+	const uint64_t now = coop_clock_now();
+	if (!keeper->other_until) {
+		keeper->other_until = now + START_PATIENCE;
+		coop_log(COOP_LOG_INFO, "another keeper is starting: it is waited for");
+	}
+	if (now < keeper->other_until) {
+		keeper->again_at = now + OTHER_LOOK;
+		return 0;
+	}
+	keeper->other_until = 0;
+	cli_error(error, "unreachable", "another keeper is starting, and does not come up");
+	return -ETIMEDOUT;
 }
 
 /* The same lock as of clients that start one on demand. */
@@ -140,6 +170,9 @@ static int attempt(struct cli_serve_keeper *keeper, struct coop_error *error)
 {
 	COOP_AUTO_FD int lock = -1;
 	int r = connect_running(keeper, error);
+	if (r == -ECONNREFUSED && other_starts())
+		return wait_for_other(keeper, error);
+	keeper->other_until = 0;
 	if (r != -ECONNREFUSED)
 		return r;
 	r = lock_start(&lock, error);
@@ -178,6 +211,8 @@ static int started(struct cli_serve_keeper *keeper, struct coop_error *error)
 		coop_child_end(&keeper->child, 2000);
 	/* One that could not start because another one was quicker is no loss. */
 	int r = connect_running(keeper, error);
+	if (r == -ECONNREFUSED && !good && other_starts())
+		return wait_for_other(keeper, error);
 	if (r < 0 && !good)
 		cli_error(error, "unreachable", "cannot start the keeper: %s",
 			  keeper->said_size ? keeper->said : "it ended; what it said stands above");

@@ -20,9 +20,10 @@ struct cli_serve_keeper {
 	char gate[sizeof((struct sockaddr_un){0}.sun_path)]; /* "": there is none to connect to */
 	char state_dir[PATH_MAX];
 	struct cli_serve_deaths deaths;
-	uint64_t again_at; /* coop_clock_now(); 0: nothing is to be done by time */
-	uint64_t deadline; /* while it is starting */
-	bool closing;      /* nothing is started any more; the user's to set */
+	uint64_t again_at;    /* coop_clock_now(); 0: nothing is to be done by time */
+	uint64_t deadline;    /* while it is starting */
+	uint64_t other_until; /* so long another one that is starting is waited for; 0: none is */
+	bool closing;         /* nothing is started any more; the user's to set */
 	bool fresh; /* a connection was made: look at what depends on it; the user's to clear */
 };
 
