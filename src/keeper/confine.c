@@ -23,6 +23,7 @@
 #include "keeper/keeper.h"
 #include "keeper/net.h"
 #include "keeper/parks.h"
+#include "keeper/preflight.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/reach.h"
@@ -279,12 +280,14 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 					   : 0,
 		.replaced = users,
 		.terminal = draft->process->pty,
-		.sockets = coop_host_sockets_list(&keeper->sockets),
+		.sockets = coop_host_sockets_list(&keeper->sockets, &keeper->silence),
 		.ghosts = keeper->ghosts,
 		.masks = coop_private_files_masks(keeper),
 		.seen = grants->seen,
 	};
 
+	if (r == 0 && coop_preflight_misses_sockets(draft->request))
+		return -EAGAIN;
 	list_hidden(keeper, confine, hidden);
 	for (size_t i = 0; i < grants->writable_count; i++)
 		trees[i] = -1;

@@ -1,7 +1,6 @@
 #include "keeper/host_sockets.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/unix_diag.h>
@@ -16,6 +15,7 @@
 #include "base/mem.h"
 #include "base/sock_diag.h"
 #include "base/textfile.h"
+#include "keeper/silence.h"
 
 #define TABLE "/proc/net/unix"
 #define TABLE_MAX (8u << 20)
@@ -43,15 +43,20 @@ static size_t drop_repeated(char **paths, size_t count)
 	return kept;
 }
 
-/* Where the path leads, if that is a socket. A name may be older than what is there now, or mean something in another view. */
-static char *resolve(const char *path)
+/* Where the path leads, if that is a socket: 0 with the path, or -errno as of coop_silence_resolve. A name may be older than what is
+ * there now, or mean something in another view. */
+static int resolve(const struct coop_silence *silence, const char *path, char **ret)
 {
-	char real[PATH_MAX];
+	char real[COOP_PATH_SIZE];
 	struct stat status;
+	int r = coop_silence_resolve(silence, path, real);
 
-	if (!realpath(path, real) || lstat(real, &status) < 0 || !S_ISSOCK(status.st_mode))
-		return NULL;
-	return coop_mem_strdup(real);
+	if (r < 0)
+		return r;
+	if (lstat(real, &status) < 0 || !S_ISSOCK(status.st_mode))
+		return -ENOENT;
+	*ret = coop_mem_strdup(real);
+	return *ret ? 0 : -ENOMEM;
 }
 
 /* Whether the names are those of the last time. */
@@ -78,22 +83,28 @@ static void forget(struct coop_host_sockets *sockets)
 	sockets->paths = NULL;
 	sockets->count = 0;
 	coop_buf_consume(&sockets->names, coop_buf_size(&sockets->names));
+	coop_buf_consume(&sockets->unseen, coop_buf_size(&sockets->unseen));
 }
 
 /* Takes the list over. What cannot be kept for want of memory is looked for again the next time. */
-static void resolve_all(struct coop_host_sockets *sockets, char **names, size_t count)
+static void resolve_all(struct coop_host_sockets *sockets, const struct coop_silence *silence,
+			char **names, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (coop_buf_append(&sockets->names, names[i], strlen(names[i]) + 1) < 0)
 			break;
 	}
 	for (size_t i = 0; i < count; i++) {
-		char *real = resolve(names[i]);
-		if (real)
+		char *real = NULL;
+		int r = resolve(silence, names[i], &real);
+		if (r == 0)
 			names[sockets->count++] = real;
+		else if (r == -EREMOTE || r == -EAGAIN)
+			(void)coop_buf_append(&sockets->unseen, names[i], strlen(names[i]) + 1);
 	}
 	names[sockets->count] = NULL;
 	sockets->paths = names;
+	sockets->generation = silence->generation;
 	sockets->resolved_at = coop_clock_now();
 }
 
@@ -236,31 +247,84 @@ static char **list_found(const struct coop_host_sockets *sockets, size_t *ret_co
 	return names;
 }
 
-const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets)
+static void refresh(struct coop_host_sockets *sockets, const struct coop_silence *silence)
 {
 	uint64_t now = coop_clock_now();
+	bool moved = sockets->generation != silence->generation;
 	size_t count;
 
-	if (sockets->count > MANY && now - sockets->read_at < KEPT_NS)
-		return (const char *const *)sockets->paths;
+	if (sockets->count > MANY && now - sockets->read_at < KEPT_NS && !moved)
+		return;
 	sockets->read_at = now;
 	char **names = find(sockets) < 0 ? NULL : list_found(sockets, &count);
-	if (!names)
-		return (const char *const *)sockets->paths;
+	if (!names) {
+		/* By other mounts they may lead elsewhere. */
+		if (moved)
+			forget(sockets);
+		return;
+	}
 	/* Where they lead is mostly known already, and takes longer to find out than all the rest. */
-	if (same(sockets, names, count) && now - sockets->resolved_at < KNOWN_NS) {
+	if (same(sockets, names, count) && now - sockets->resolved_at < KNOWN_NS && !moved) {
 		free(names);
 	} else {
 		forget(sockets);
-		resolve_all(sockets, names, count);
+		resolve_all(sockets, silence, names, count);
 	}
-	return (const char *const *)sockets->paths;
+}
+
+/* With those that are lent. */
+static const char *const *list_all(struct coop_host_sockets *sockets)
+{
+	size_t count = 0;
+
+	free(sockets->all);
+	sockets->all =
+		coop_mem_alloc((sockets->count + sockets->lent_count + 1) * sizeof *sockets->all);
+	if (!sockets->all)
+		return (const char *const *)sockets->paths;
+	for (size_t i = 0; i < sockets->count; i++)
+		sockets->all[count++] = sockets->paths[i];
+	for (size_t i = 0; i < sockets->lent_count; i++)
+		sockets->all[count++] = sockets->lent[i];
+	sockets->all[count] = NULL;
+	return sockets->all;
+}
+
+const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets,
+					  const struct coop_silence *silence)
+{
+	refresh(sockets, silence);
+	return sockets->lent_count ? list_all(sockets) : (const char *const *)sockets->paths;
+}
+
+void coop_host_sockets_lend(struct coop_host_sockets *sockets, const char *path)
+{
+	char **grown = coop_mem_realloc(sockets->lent, (sockets->lent_count + 1) * sizeof *grown);
+	char *copy = coop_mem_strdup(path);
+
+	if (grown)
+		sockets->lent = grown;
+	if (grown && copy)
+		sockets->lent[sockets->lent_count++] = copy;
+	else
+		free(copy);
+}
+
+void coop_host_sockets_take_back(struct coop_host_sockets *sockets)
+{
+	while (sockets->lent_count)
+		free(sockets->lent[--sockets->lent_count]);
+	free(sockets->lent);
+	free(sockets->all);
+	sockets->lent = NULL;
+	sockets->all = NULL;
 }
 
 void coop_host_sockets_clear(struct coop_host_sockets *sockets)
 {
 	forget(sockets);
 	coop_buf_clear(&sockets->names);
+	coop_buf_clear(&sockets->unseen);
 	coop_buf_clear(&sockets->found);
 	stop_asking(sockets);
 }

@@ -11,9 +11,16 @@
 
 #define COOP_HOST_SOCKETS_MAX 4096u
 
+struct coop_silence;
+
 struct coop_host_sockets {
 	char **paths; /* canonical, NULL-terminated; NULL: none yet */
 	size_t count;
+	struct coop_buf unseen; /* names that cannot be looked up here, each with its NUL */
+	unsigned generation;    /* of the mounts that they were resolved by */
+	char **lent;            /* canonical ones of those, looked up by others */
+	size_t lent_count;
+	const char **all;              /* both together, while some are lent */
 	uint64_t read_at, resolved_at; /* monotonic */
 	struct coop_buf names;         /* that they were found by: each with its NUL, sorted */
 	struct coop_buf found;         /* now: the same, unsorted */
@@ -23,8 +30,15 @@ struct coop_host_sockets {
 };
 
 /* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond the bound the rest is left out.
- * Where there are many the answer may be a quarter of a second old. NULL-terminated, until the next call; NULL: none, or not to be had. */
-const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets);
+ * Where there are many the answer may be a quarter of a second old. NULL-terminated, until the next call; NULL: none, or not to be had.
+ * Those whose names lie on a file system that can be silent, or that the kernel does not have at hand, are not waited for: they are
+ * among `unseen`, and in the list only as far as somebody else has looked them up and lent them. */
+const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets,
+					  const struct coop_silence *silence);
+
+/* A socket's canonical path joins the list, until all are taken back. Without memory it does not. */
+void coop_host_sockets_lend(struct coop_host_sockets *sockets, const char *path);
+void coop_host_sockets_take_back(struct coop_host_sockets *sockets);
 
 void coop_host_sockets_clear(struct coop_host_sockets *sockets);
 

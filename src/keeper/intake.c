@@ -10,25 +10,32 @@
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
+#include "keeper/preflight.h"
 #include "keeper/request.h"
 
 #define FLAGS (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
 
-static void dispatch(struct coop_request *request)
+void coop_intake_again(struct coop_request *request)
 {
 	struct coop_err err = {0};
 
-	request->conn->collecting = NULL;
-	if (request->op->right >= COOP_RIGHT_USE)
-		request->conn->used = true;
 	if (coop_ops_allowed(request, &err) == 0 &&
 	    coop_schema_check(request->op->args, request->args, &err) == 0) {
-		request->op->handle(request);
+		if (!request->op->looks || coop_preflight(request))
+			request->op->handle(request);
 		return;
 	}
 	if (request->op->refused)
 		request->op->refused(request, &err);
 	coop_request_fail(request, &err);
+}
+
+static void dispatch(struct coop_request *request)
+{
+	request->conn->collecting = NULL;
+	if (request->op->right >= COOP_RIGHT_USE)
+		request->conn->used = true;
+	coop_intake_again(request);
 }
 
 static bool is_open(const struct coop_conn *conn, uint64_t id)

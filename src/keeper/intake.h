@@ -3,8 +3,12 @@
 #define COOP_KEEPER_INTAKE_H
 
 struct coop_conn;
+struct coop_request;
 
 /* Takes the whole frames that have arrived, as far as the connection has room for their answers. */
 void coop_intake(struct coop_conn *conn);
+
+/* A whole request is carried out, be it for the first time or again from its beginning. */
+void coop_intake_again(struct coop_request *request);
 
 #endif

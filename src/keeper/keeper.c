@@ -28,6 +28,7 @@
 #include "keeper/process.h"
 #include "keeper/reap.h"
 #include "keeper/request.h"
+#include "keeper/scouts.h"
 #include "keeper/spool.h"
 #include "keeper/startup.h"
 #include "records/audit.h"
@@ -350,8 +351,10 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_keeper_host_init(keeper);
 	coop_private_files_clean(keeper);
 	keeper->ghosts = coop_ghosts_new(*keeper->state_dir ? keeper->state_dir : NULL);
-	if (!keeper->ghosts)
+	keeper->scouts = coop_scouts_new(keeper);
+	if (!keeper->ghosts || !keeper->scouts)
 		return coop_err_no_memory(err);
+	coop_silence_refresh(&keeper->silence);
 	coop_nets_init(keeper);
 	coop_op_port_init(keeper);
 	coop_list_init(&keeper->reports);
@@ -464,6 +467,8 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_users_clear(&keeper->users);
 	coop_found_forget(keeper->host.credentials);
 	coop_host_sockets_clear(&keeper->sockets);
+	coop_silence_clear(&keeper->silence);
+	bool idle = coop_scouts_end(keeper->scouts);
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);
 	(void)uv_idle_stop(&keeper->busy);
@@ -488,5 +493,5 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_ghosts_free(keeper->ghosts);
 	coop_masks_free(keeper->host.masks);
 	coop_groups_free(keeper);
-	return true;
+	return idle;
 }

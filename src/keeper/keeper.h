@@ -28,6 +28,7 @@
 #include "keeper/parks.h"
 #include "keeper/ports.h"
 #include "keeper/registry.h"
+#include "keeper/silence.h"
 #include "keeper/slots.h"
 #include "keeper/tree.h"
 #include "keeper/users.h"
@@ -37,6 +38,7 @@
 
 struct coop_ghosts;
 struct coop_request;
+struct coop_scouts;
 struct coop_secret;
 struct coop_store;
 
@@ -55,6 +57,8 @@ struct coop_keeper {
 	struct coop_ghosts *ghosts;
 	struct coop_users users;
 	struct coop_host_sockets sockets;
+	struct coop_silence silence;
+	struct coop_scouts *scouts;
 	struct coop_slots slots;
 	struct coop_groups groups;
 	struct coop_parks parks;
@@ -142,8 +146,8 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err);
 /* Serves until shutdown. */
 void coop_keeper_run(struct coop_keeper *keeper);
 
-/* Frees everything; for leak checks at the end. False where the disk still holds something: then the process must end at once,
- * without waiting for its threads. */
+/* Frees everything; for leak checks at the end. False where a disk still holds something, or a thread: then the process must end at
+ * once, without waiting for its threads. */
 bool coop_keeper_free(struct coop_keeper *keeper);
 
 /* Orderly stop: refuses spawns, stops all with grace, then ends the loop. `request` (or NULL) is answered just before. */

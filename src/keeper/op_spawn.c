@@ -12,6 +12,7 @@
 #include "keeper/notices.h"
 #include "keeper/op_agent.h"
 #include "keeper/ops.h"
+#include "keeper/preflight.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/quota.h"
@@ -125,6 +126,16 @@ static void refuse(struct coop_draft *draft, const struct coop_verdict *verdict)
 	coop_buf_clear(&details);
 }
 
+/* Nothing has come of it so far: it is begun anew when the sockets have been looked up. */
+static bool must_wait(struct coop_draft *draft, int r)
+{
+	if (r != -EAGAIN || draft->err->code)
+		return false;
+	coop_draft_clear(draft);
+	coop_preflight_sockets(draft->request);
+	return true;
+}
+
 void coop_op_spawn(struct coop_request *request)
 {
 	struct coop_err err = {0};
@@ -135,6 +146,8 @@ void coop_op_spawn(struct coop_request *request)
 	struct coop_verdict verdict; /* large: only what its count says is ever read */
 	verdict.action = COOP_ACTION_ALLOW;
 	int r = coop_draft_fill(&draft);
+	if (must_wait(&draft, r))
+		return;
 	if (r == 0)
 		r = coop_verdict_reach(&draft, &verdict);
 	if (r == 0)
@@ -157,6 +170,8 @@ void coop_op_check(struct coop_request *request)
 	draft.cwd_fd = -1;
 	draft.agent = coop_op_agent_named(request, &err);
 	int r = draft.agent ? coop_draft_fill(&draft) : -1;
+	if (must_wait(&draft, r))
+		return;
 	if (r == 0)
 		r = coop_verdict_reach(&draft, &verdict);
 	if (r < 0 && verdict.action == COOP_ACTION_ALLOW) {

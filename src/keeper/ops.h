@@ -23,6 +23,7 @@ struct coop_op {
 	void (*handle)(struct coop_request *request);
 	/* Hears of a request that is refused before that, or NULL. Does not answer it. */
 	void (*refused)(struct coop_request *request, const struct coop_err *err);
+	bool looks; /* at paths that the request names: see preflight.h */
 };
 
 /* The row of that name, or NULL. */

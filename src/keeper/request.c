@@ -26,6 +26,13 @@ static void on_timer_closed(uv_handle_t *handle)
 	free(handle);
 }
 
+void coop_request_timer_stop(struct coop_request *request)
+{
+	if (request->timer)
+		uv_close((uv_handle_t *)request->timer, on_timer_closed);
+	request->timer = NULL;
+}
+
 static void free_request(struct coop_request *request)
 {
 	coop_list_remove(&request->in_process);
@@ -33,8 +40,7 @@ static void free_request(struct coop_request *request)
 	request->conn->request_count--;
 	/* The connection may have stopped reading because it had too many. */
 	coop_conn_touch(request->conn);
-	if (request->timer)
-		uv_close((uv_handle_t *)request->timer, on_timer_closed);
+	coop_request_timer_stop(request);
 	if (request->process)
 		coop_process_unref(request->process);
 	json_decref(request->args);

@@ -41,6 +41,8 @@ struct coop_request {
 	void *state; /* the operation's own */
 	uv_timer_t *timer;
 	size_t mark; /* while an answer is being written */
+	/* By a thread, for this attempt to carry it out: see scouts.h. */
+	bool looked_up, sockets_looked_up;
 };
 
 /* Starts an answer: the caller writes the members of the result, then calls coop_request_end(), which frees the
@@ -73,6 +75,9 @@ void coop_request_hold(struct coop_request *request, struct coop_process *proces
 
 /* on_timeout is called after `ms`, unless the request was answered before. 0 or -ENOMEM. */
 int coop_request_timer(struct coop_request *request, uint64_t ms);
+
+/* It is not called any more; a new one may be set. */
+void coop_request_timer_stop(struct coop_request *request);
 
 /* Frees it without an answer; on_drop is called first. */
 void coop_request_drop(struct coop_request *request);

@@ -40,7 +40,19 @@ static char *next_word(char **line)
 	return strsep(line, " ");
 }
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw": only the third to the fifth word count here. */
+/* What stands behind the lone dash: before it there are as many words as the kernel likes. */
+static const char *find_type(char *line)
+{
+	for (const char *word; (word = next_word(&line));) {
+		if (!strcmp(word, "-")) {
+			const char *type = next_word(&line);
+			return type ? type : "";
+		}
+	}
+	return "";
+}
+
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw": the third to the fifth word count here, and the type. */
 static bool parse_line(char *line, struct coop_mount *ret)
 {
 	unsigned major, minor;
@@ -53,8 +65,10 @@ static bool parse_line(char *line, struct coop_mount *ret)
 		return false;
 	unescape(root);
 	unescape(point);
-	*ret = (struct coop_mount){
-		.dev = (uint64_t)major << 32 | minor, .root = root, .point = point};
+	*ret = (struct coop_mount){.dev = (uint64_t)major << 32 | minor,
+				   .root = root,
+				   .point = point,
+				   .type = find_type(line)};
 	/* Name spaces and the like have a root that is no path. */
 	return *root == '/' && *point == '/';
 }

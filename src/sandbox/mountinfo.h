@@ -13,6 +13,7 @@ struct coop_mount {
 	uint64_t dev;      /* major << 32 | minor */
 	const char *root;  /* which part of the file system */
 	const char *point; /* where it is seen */
+	const char *type;  /* of the file system, as in "ext4"; "": not told */
 };
 
 /* Zero-initialise. */

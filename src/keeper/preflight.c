@@ -1,0 +1,361 @@
+#include "keeper/preflight.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/schema.h"
+#include "keeper/agent.h"
+#include "keeper/connection.h"
+#include "keeper/env.h"
+#include "keeper/keeper.h"
+#include "keeper/op_agent.h"
+#include "keeper/op_spawn.h"
+#include "keeper/ops.h"
+#include "keeper/request.h"
+#include "keeper/scouts.h"
+#include "keeper/silence.h"
+#include "sandbox/credentials.h"
+#include "sandbox/layout_path.h"
+
+/* PLACE: it is looked at. TREE: what lies in it, too. */
+enum reach { PLACE, TREE };
+
+struct preflight {
+	struct coop_keeper *keeper;
+	const struct coop_request *request;
+	const struct coop_agent *agent; /* whose settings count; NULL: nobody's */
+	struct coop_errand *errand;     /* NULL: all is at hand so far */
+	char last[COOP_PATH_SIZE];      /* that was asked about: often the next is the same */
+	enum reach last_reach;
+	int failed;
+};
+
+static void send_for(struct preflight *flight, const char *field, const char *path, bool silent)
+{
+	if (!flight->errand)
+		flight->errand = coop_errand_new();
+	int r = flight->errand ? coop_errand_add(flight->errand, field, path, silent) : -ENOMEM;
+	/* So many on disks of this host's own are the loop's to look up. */
+	if (r < 0 && !flight->failed && (silent || r != -E2BIG))
+		flight->failed = r;
+}
+
+/* An absolute path, as the request's field calls it. */
+static void ask(struct preflight *flight, const char *field, const char *path, enum reach reach)
+{
+	const struct coop_silence *silence = &flight->keeper->silence;
+	char real[COOP_PATH_SIZE];
+	size_t at = 0;
+
+	if (*path != '/' || (reach <= flight->last_reach && !strcmp(path, flight->last)))
+		return;
+	int r = coop_silence_resolve(silence, path, real);
+	if (r == -EREMOTE || r == -EAGAIN)
+		send_for(flight, field, path, r == -EREMOTE);
+	for (const char *point;
+	     r == 0 && reach == TREE && (point = coop_silence_below(silence, real, &at));)
+		send_for(flight, field, point, true);
+	if (snprintf(flight->last, sizeof flight->last, "%s", path) >= (int)sizeof flight->last)
+		*flight->last = 0;
+	flight->last_reach = reach;
+}
+
+/* A word of a policy: with the home for `~`, and of a pattern the folder that it begins in. */
+static void ask_word(struct preflight *flight, const char *field, const char *word,
+		     enum reach reach)
+{
+	char path[COOP_PATH_SIZE];
+
+	if (!word || coop_path_expand(word, coop_env_home(), path) < 0)
+		return;
+	size_t plain = strcspn(path, "*?[\\");
+	if (path[plain]) {
+		path[plain] = 0;
+		coop_path_parent(path, path);
+		reach = TREE;
+	}
+	ask(flight, field, path, reach);
+}
+
+static void ask_array(struct preflight *flight, const char *prefix, const char *name,
+		      const json_t *list, enum reach reach)
+{
+	char field[64];
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		(void)snprintf(field, sizeof field, "%s%s[%zu]", prefix, name, i);
+		ask_word(flight, field, json_string_value(json_array_get(list, i)), reach);
+	}
+}
+
+static void ask_list(struct preflight *flight, const char *field, char *const *list,
+		     enum reach reach)
+{
+	for (; list && *list; list++)
+		ask_word(flight, field, *list, reach);
+}
+
+/* Of a home only the names of credentials are looked at; a mount on the way to one counts. */
+static void ask_home(struct preflight *flight, const char *field, const char *home)
+{
+	const struct coop_silence *silence = &flight->keeper->silence;
+	char path[COOP_PATH_SIZE];
+	size_t at = 0;
+
+	if (!home || *home != '/')
+		return;
+	ask(flight, field, home, PLACE);
+	for (const char *point; (point = coop_silence_below(silence, home, &at));) {
+		for (uint32_t i = 0; i < coop_credentials_count; i++) {
+			if (coop_path_join(home, coop_credentials[i], path) == 0 &&
+			    coop_path_below(path, point)) {
+				send_for(flight, field, point, true);
+				break;
+			}
+		}
+	}
+}
+
+/* What the request itself says of its sandbox. */
+static void ask_sandbox(struct preflight *flight, enum reach reach)
+{
+	static const struct {
+		const char *name;
+		bool tree;
+	} lists[] = {{"allow_write", true},
+		     {"allow_read", true},
+		     {"deny_read", false},
+		     {"deny_write", false},
+		     {"protect", false}};
+	const json_t *sandbox = coop_arg(flight->request->args, "sandbox");
+
+	ask_word(flight, "sandbox.workspace", coop_arg_string(sandbox, "workspace", NULL), reach);
+	for (size_t i = 0; sandbox && i < sizeof lists / sizeof lists[0]; i++)
+		ask_array(flight, "sandbox.", lists[i].name, coop_arg(sandbox, lists[i].name),
+			  lists[i].tree ? reach : PLACE);
+}
+
+/* What settings or the operator say of it. */
+static void ask_policy(struct preflight *flight, const struct coop_sandbox_policy *policy)
+{
+	ask_word(flight, "sandbox.workspace", policy->workspace, TREE);
+	ask_list(flight, "sandbox.allow_write", policy->allow_write, TREE);
+	ask_list(flight, "sandbox.allow_read", policy->allow_read, TREE);
+	ask_list(flight, "sandbox.deny_read", policy->deny_read, PLACE);
+	ask_list(flight, "sandbox.deny_write", policy->deny_write, PLACE);
+	ask_list(flight, "sandbox.protect", policy->protect, PLACE);
+}
+
+static bool names_profile(const struct preflight *flight, const char *name)
+{
+	const json_t *args = flight->request->args;
+	const char *const said[] = {coop_arg_string(coop_arg(args, "sandbox"), "profile", NULL),
+				    coop_arg_string(args, "sandbox_profile", NULL),
+				    flight->keeper->conf.profiles.defaults.name};
+
+	for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+		if (said[i] && !strcmp(said[i], name))
+			return true;
+	}
+	return false;
+}
+
+static void ask_operator(struct preflight *flight)
+{
+	const struct coop_profiles *profiles = &flight->keeper->conf.profiles;
+
+	ask_policy(flight, &profiles->defaults);
+	ask_policy(flight, &profiles->ceiling);
+	for (size_t i = 0; i < profiles->own_count; i++) {
+		if (names_profile(flight, profiles->own[i].name))
+			ask_policy(flight, &profiles->own[i]);
+	}
+}
+
+static void ask_agents(struct preflight *flight)
+{
+	for (const struct coop_agent *agent = flight->agent; agent; agent = agent->parent) {
+		ask_list(flight, "workspace", agent->settings.workspace, TREE);
+		ask_policy(flight, &agent->settings.sandbox);
+	}
+}
+
+/* All that commands of that kind have as their home. */
+static void ask_homes(struct preflight *flight)
+{
+	const json_t *args = flight->request->args;
+
+	ask_home(flight, "HOME", coop_env_home());
+	ask_home(flight, "HOME", getenv("HOME"));
+	ask_home(flight, "env.HOME",
+		 json_string_value(json_object_get(coop_arg(args, "env"), "HOME")));
+	ask_home(flight, "base_env.HOME",
+		 json_string_value(json_object_get(coop_arg(args, "base_env"), "HOME")));
+}
+
+static bool is_minimal(const struct preflight *flight)
+{
+	const struct coop_profiles *profiles = &flight->keeper->conf.profiles;
+	const json_t *sandbox = coop_arg(flight->request->args, "sandbox");
+	bool minimal = !strcmp(coop_arg_string(sandbox, "root", ""), "minimal") ||
+		       profiles->defaults.root == COOP_ROOT_MINIMAL ||
+		       profiles->ceiling.root == COOP_ROOT_MINIMAL;
+
+	for (const struct coop_agent *agent = flight->agent; agent; agent = agent->parent)
+		minimal |= agent->settings.sandbox.root == COOP_ROOT_MINIMAL;
+	return minimal;
+}
+
+/* As coop_cwd_open names it. Where it is not seen anyway it is shown, with all that is in it; the
+ * home, in which people mount things, is seen in every view but a minimal one. */
+static void ask_cwd(struct preflight *flight)
+{
+	char *const *roots = flight->agent ? coop_agent_workspace(flight->agent) : NULL;
+	const char *start = roots && *roots ? *roots : coop_env_home();
+	const char *given = coop_arg_string(flight->request->args, "cwd", start);
+	bool home = !given[strspn(given, "/")] || !strcmp(given, coop_env_home());
+	char path[2 * COOP_PATH_SIZE];
+
+	int n = *given == '/' ? snprintf(path, sizeof path, "%s", given)
+			      : snprintf(path, sizeof path, "%s/%s", start, given);
+	if (n > 0 && (size_t)n < sizeof path)
+		ask(flight, "cwd", path, home && !is_minimal(flight) ? PLACE : TREE);
+}
+
+/* Files that the request brings, and the program that policies look at. */
+static void ask_files(struct preflight *flight)
+{
+	const json_t *args = flight->request->args, *files = coop_arg(args, "file_injections");
+	const char *program = json_string_value(json_array_get(coop_arg(args, "argv"), 0));
+	char field[64];
+
+	if (program)
+		ask(flight, "argv[0]", program, PLACE);
+	for (size_t i = 0; i < json_array_size(files); i++) {
+		const char *path =
+			json_string_value(json_object_get(json_array_get(files, i), "path"));
+		(void)snprintf(field, sizeof field, "file_injections[%zu].path", i);
+		if (path)
+			ask(flight, field, path, PLACE);
+	}
+}
+
+/* Whether nothing but the working directory is looked at: the user's own command without any
+ * sandbox. */
+static bool is_plain(const struct preflight *flight)
+{
+	const json_t *sandbox = coop_arg(flight->request->args, "sandbox");
+
+	return flight->agent == flight->keeper->main &&
+	       !strcmp(coop_arg_string(sandbox, "profile", ""), "full");
+}
+
+static void ask_start(struct preflight *flight)
+{
+	ask_cwd(flight);
+	ask_files(flight);
+	if (is_plain(flight))
+		return;
+	ask_sandbox(flight, TREE);
+	ask_homes(flight);
+	ask_agents(flight);
+	ask_operator(flight);
+}
+
+/* An agent's settings, or a ceiling: kept as they resolve now. */
+static void ask_settings(struct preflight *flight)
+{
+	ask_array(flight, "", "workspace", coop_arg(flight->request->args, "workspace"), PLACE);
+	ask_sandbox(flight, PLACE);
+	ask_homes(flight);
+}
+
+static void ask_all(struct preflight *flight)
+{
+	struct coop_request *request = (struct coop_request *)(uintptr_t)flight->request;
+	void (*handle)(struct coop_request *) = request->op->handle;
+	struct coop_err ignored;
+
+	flight->agent = handle == coop_op_check ? coop_op_agent_named(request, &ignored)
+						: request->conn->agent;
+	if (handle == coop_op_spawn || handle == coop_op_check)
+		ask_start(flight);
+	else
+		ask_settings(flight);
+}
+
+/* Answers the request if that cannot be asked for. */
+static bool can_ask(struct preflight *flight, struct coop_request *request)
+{
+	struct coop_err err = {0};
+
+	if (!flight->failed)
+		return true;
+	coop_errand_free(flight->errand);
+	if (flight->failed == -ENOMEM)
+		(void)coop_err_no_memory(&err);
+	else
+		(void)coop_err_field(&err, COOP_TOO_LARGE, "sandbox",
+				     "sandbox: more than %u paths would have to be looked up on "
+				     "file systems that can be silent",
+				     COOP_SCOUTS_PATHS_MAX);
+	if (request->op->refused)
+		request->op->refused(request, &err);
+	coop_request_fail(request, &err);
+	return false;
+}
+
+bool coop_preflight(struct coop_request *request)
+{
+	struct preflight flight = {.keeper = request->keeper, .request = request};
+
+	coop_silence_refresh(&request->keeper->silence);
+	if (request->looked_up) {
+		request->looked_up = false; /* it holds for this turn */
+		return true;
+	}
+	ask_all(&flight);
+	if (!can_ask(&flight, request))
+		return false;
+	if (!flight.errand)
+		return true;
+	coop_scouts_send(request->keeper->scouts, flight.errand, request);
+	return false;
+}
+
+bool coop_preflight_misses_sockets(const struct coop_request *request)
+{
+	struct coop_keeper *keeper = request->keeper;
+
+	return coop_buf_size(&keeper->sockets.unseen) && !request->sockets_looked_up &&
+	       !coop_scouts_miss_sockets(keeper->scouts);
+}
+
+void coop_preflight_sockets(struct coop_request *request)
+{
+	struct preflight flight = {.keeper = request->keeper, .request = request};
+	const struct coop_buf *unseen = &request->keeper->sockets.unseen;
+	const char *name = (const char *)coop_buf_front(unseen);
+	int r = 0;
+
+	flight.errand = coop_errand_new();
+	if (!flight.errand)
+		flight.failed = -ENOMEM;
+	/* Beyond the bound they are left out. */
+	for (size_t left = coop_buf_size(unseen), count = 0;
+	     !flight.failed && r == 0 && left && count < COOP_SCOUTS_SOCKETS_MAX; count++) {
+		size_t size = strlen(name) + 1;
+		r = coop_errand_add_socket(flight.errand, name);
+		name += size;
+		left -= size;
+	}
+	if (r == -ENOMEM)
+		flight.failed = r;
+	if (!flight.failed)
+		ask_all(&flight);
+	if (can_ask(&flight, request))
+		coop_scouts_send(request->keeper->scouts, flight.errand, request);
+}

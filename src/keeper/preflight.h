@@ -1,0 +1,19 @@
+/* Before a request is carried out that names paths, or makes the keeper look at some for it: each
+ * is asked about without waiting (silence.h), and if all are at hand, as mostly, the request goes
+ * on at once. Else a thread looks them up first (scouts.h). */
+#ifndef COOP_KEEPER_PREFLIGHT_H
+#define COOP_KEEPER_PREFLIGHT_H
+
+#include <stdbool.h>
+
+struct coop_request;
+
+/* True: the request may be carried out now. False: it waits, or has been answered. */
+bool coop_preflight(struct coop_request *request);
+
+/* Whether a start must wait for sockets of the host that only a thread can look up. Its draft comes
+ * to nothing then, and coop_preflight_sockets has the request carried out from its beginning. */
+bool coop_preflight_misses_sockets(const struct coop_request *request);
+void coop_preflight_sockets(struct coop_request *request);
+
+#endif
