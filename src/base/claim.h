@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* The exit status of `coop-keeper --daemon` that found the claim of its socket taken (EX_TEMPFAIL):
+ * whoever started it may use the other keeper, or try again if that is gone. */
+#define COOP_CLAIM_LOST 75
+
 /* Takes the claim and writes this process's pid there. 0 with the descriptor that holds it, which is
  * close-on-exec and the caller's; -EWOULDBLOCK: somebody has it; or another -errno: none can be had
  * here (a file system without such locks). Never waits. */

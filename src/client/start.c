@@ -68,8 +68,10 @@ static int find_keeper(const struct coop_options *options, char *ret_path, size_
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* Runs `coop-keeper --daemon`, which leaves when its child listens. */
-static int run_daemon(const char *program, const char *path, struct coop_error *error)
+/* Runs `coop-keeper --daemon`, which leaves when its child listens. *ret_lost: whether it failed because
+ * it found another keeper, which listens or is about to. */
+static int run_daemon(const char *program, const char *path, bool *ret_lost,
+		      struct coop_error *error)
 {
 	char entry[sizeof SOCKET_VARIABLE + sizeof((struct sockaddr_un){0}).sun_path];
 	char line[400];
@@ -103,6 +105,7 @@ static int run_daemon(const char *program, const char *path, struct coop_error *
 	if (status == 0 || status == -1)
 		return 0;
 	coop_child_error_line(errors, line, sizeof line);
+	*ret_lost = WIFEXITED(status) && WEXITSTATUS(status) == COOP_CLAIM_LOST;
 	return coop_client_fail(error, -ECONNREFUSED, "unreachable", "cannot start the keeper: %s",
 				line[0] ? line : "it ended without a word");
 }
@@ -144,14 +147,14 @@ int coop_client_start(const char *path, const struct coop_options *options,
 		return coop_client_fail(error, r, "unreachable",
 					"cannot find the program coop-keeper; set COOP_KEEPER to "
 					"its path");
-	while ((r = run_daemon(program, path, error)) < 0) {
-		/* One that a client began to start before it was killed, or that was started by
-		 * hand, may have come first. */
-		bool other = other_lives(path);
-		if (other_comes_up(path, deadline))
+	/* One that was started by hand, or by a client that was killed meanwhile, may have come first;
+	 * it is used, or replaced if it does not come up. */
+	for (bool lost = true; lost;) {
+		lost = false;
+		r = run_daemon(program, path, &lost, error);
+		if (r == 0 || other_comes_up(path, deadline))
 			return 0;
-		if (!other || coop_clock_now() >= deadline)
-			return r;
+		lost = lost && coop_clock_now() < deadline;
 	}
-	return 0;
+	return r;
 }

@@ -209,7 +209,7 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 	settle_socket(keeper->socket_path);
 	/* Only a socket that a keeper left behind may be replaced. */
 	if (lstat(keeper->socket_path, &present) == 0 && !S_ISSOCK(present.st_mode))
-		return coop_err_set(err, COOP_EXISTS,
+		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "%s is there and is no socket: set COOP_SOCKET",
 				    keeper->socket_path);
 	/* A living keeper holds its lock for ever; asking it is quicker than waiting for that. */

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/claim.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -142,7 +143,7 @@ static int settings_from_environment(struct options *options)
  * Returns the write end, in the child. */
 static int become_daemon(void)
 {
-	int ends[2];
+	int ends[2], status = 0;
 	char text[1024];
 	size_t have = 0;
 	ssize_t n;
@@ -166,7 +167,11 @@ static int become_daemon(void)
 		_exit(0);
 	(void)fprintf(stderr, "coop-keeper: %s\n",
 		      have ? text : "the keeper ended while it was starting");
-	exit(1);
+	while ((n = waitpid(child, &status, 0)) < 0 && errno == EINTR)
+		;
+	exit(n == child && WIFEXITED(status) && WEXITSTATUS(status) == COOP_CLAIM_LOST
+		     ? COOP_CLAIM_LOST
+		     : 1);
 }
 
 /* A daemon's log, in the state folder; an old large one is begun anew. */
@@ -236,6 +241,7 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 	return 0;
 }
 
+/* 0, or the exit status to end with. */
 static int take_place(struct coop_keeper *keeper, const struct options *options, int ready)
 {
 	struct coop_err err = {0};
@@ -254,9 +260,10 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 			"the path of the socket, the state or the data folder is too long");
 	else
 		r = coop_listener_lock(keeper, &err);
-	if (r < 0)
-		report(ready, err.message);
-	return r;
+	if (r == 0)
+		return 0;
+	report(ready, err.message);
+	return options->daemon && err.code == COOP_EXISTS ? COOP_CLAIM_LOST : 1;
 }
 
 /* The folder that the keeper was started in is not the one that it works in: a name that counts from there is made whole. */
@@ -330,8 +337,9 @@ int main(int argc, char **argv)
 	keeper.private_mode = options.private_fd >= 0;
 	keeper.on_demand = options.daemon;
 	keeper.lock_fd = keeper.claims[0] = keeper.claims[1] = -1;
-	if (take_place(&keeper, &options, ready) < 0)
-		return 1;
+	code = take_place(&keeper, &options, ready);
+	if (code)
+		return code;
 	pid_t child = coop_guard_fork();
 	if (child < 0) {
 		report(ready, "cannot fork");
