@@ -2,25 +2,37 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "keeper/orphans.h"
 #include "keeper/tree.h"
+#include "sandbox/plan.h"
 
 /* More at once than any keeper may own; what does not fit is met in the next round. */
 #define TABLE_MAX 65536
 #define ROUNDS_MAX 500 /* of 20 ms at most */
 
+#define MARKED_NS UINT64_C(5000000000) /* for those of an earlier keeper to die */
+
 struct row {
 	struct coop_tree_entry entry;
-	bool ours;
+	bool ours, spared;
 };
+
+/* Whom to kill: sets `ours` of the rows that all others are below. */
+typedef void pick(struct row *rows, size_t count, const void *user);
 
 pid_t coop_guard_fork(void)
 {
@@ -43,7 +55,7 @@ static size_t read_table(struct row *rows)
 
 	while (proc && count < TABLE_MAX && (item = readdir(proc))) {
 		pid_t pid = atoi(item->d_name);
-		rows[count].ours = false;
+		rows[count].ours = rows[count].spared = false;
 		count += pid > 0 && coop_tree_read(pid, &rows[count].entry) == 0;
 	}
 	if (proc)
@@ -51,25 +63,33 @@ static size_t read_table(struct row *rows)
 	return count;
 }
 
-/* Marks every descendant of this process. */
-static void mark(struct row *rows, size_t count)
+/* Every descendant of those that are ours is ours. */
+static void spread(struct row *rows, size_t count)
 {
 	bool more = true;
 
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < count; i++) {
-			bool ours = rows[i].entry.parent == getpid();
-			for (size_t j = 0; !ours && !rows[i].ours && j < count; j++)
+			bool ours = rows[i].ours;
+			for (size_t j = 0; !ours && !rows[i].spared && j < count; j++)
 				ours = rows[j].ours && rows[j].entry.pid == rows[i].entry.parent;
 			more = more || (ours && !rows[i].ours);
-			rows[i].ours = rows[i].ours || ours;
+			rows[i].ours = ours;
 		}
 	}
 }
 
-/* Stopped processes cannot fork: a table with nobody new holds all. */
-static void kill_descendants(struct row *rows)
+static void pick_children(struct row *rows, size_t count, const void *unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < count; i++)
+		rows[i].ours = rows[i].entry.parent == getpid();
+}
+
+/* Stopped processes cannot fork: a table with nobody new holds all. Returns its size; all who are ours
+ * there have been sent SIGKILL, if they may be. */
+static size_t kill_picked(struct row *rows, pick *choose, const void *user)
 {
 	size_t before = 0, found = SIZE_MAX, count = 0;
 
@@ -77,7 +97,8 @@ static void kill_descendants(struct row *rows)
 		before = found;
 		found = 0;
 		count = read_table(rows);
-		mark(rows, count);
+		choose(rows, count, user);
+		spread(rows, count);
 		for (size_t i = 0; i < count; i++) {
 			if (rows[i].ours)
 				(void)coop_tree_signal(&rows[i].entry, SIGSTOP);
@@ -88,15 +109,18 @@ static void kill_descendants(struct row *rows)
 		if (rows[i].ours)
 			(void)coop_tree_signal(&rows[i].entry, SIGKILL);
 	}
+	return count;
 }
 
 /* Until the kernel says that there is no child left. Orphans of those killed become ours in their turn, and one that was born
- * behind our back is met in the next round, at the latest after a moment: no event tells of it. SIGCHLD is blocked. */
-static void clear_up(void)
+ * behind our back is met in the next round, at the latest after a moment: no event tells of it. SIGCHLD is blocked. Returns whether
+ * nobody is left. */
+static bool clear_up(void)
 {
 	struct row *rows = malloc(TABLE_MAX * sizeof *rows);
 	const struct timespec moment = {.tv_nsec = 20000000};
 	sigset_t child;
+	bool nobody = false;
 
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
@@ -106,15 +130,17 @@ static void clear_up(void)
 		pid_t pid;
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 			;
-		if (pid < 0)
+		nobody = pid < 0;
+		if (nobody)
 			break;
-		kill_descendants(rows);
+		(void)kill_picked(rows, pick_children, NULL);
 		(void)sigtimedwait(&child, NULL, &moment);
 	}
 	free(rows);
+	return nobody;
 }
 
-int coop_guard_watch(pid_t keeper)
+int coop_guard_watch(pid_t keeper, const char *marks_path)
 {
 	sigset_t waited;
 	int status = 0;
@@ -134,6 +160,81 @@ int coop_guard_watch(pid_t keeper)
 		if (number == SIGTERM || number == SIGHUP)
 			(void)kill(keeper, number);
 	}
-	clear_up();
+	if (clear_up() && marks_path)
+		(void)unlink(marks_path);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Whether a process is this user's by its real number; root may end anybody's. */
+static bool may_end(pid_t pid)
+{
+	char text[4096];
+	const char *at;
+
+	if (geteuid() == 0)
+		return true;
+	if (coop_tree_read_file(pid, "status", text, sizeof text) <= 0 ||
+	    !(at = strstr(text, "\nUid:\t")))
+		return false;
+	return strtoul(at + strlen("\nUid:\t"), NULL, 10) == getuid();
+}
+
+struct marks {
+	const struct coop_guard_mark *list;
+	size_t count;
+};
+
+static bool carries(const struct coop_tree_entry *entry, const struct marks *marks)
+{
+	uint64_t mark = coop_orphans_mark(entry->pid) & ~COOP_MARK_NUMBER;
+
+	for (size_t i = 0; i < marks->count; i++) {
+		if (mark == marks->list[i].mark && entry->start_time >= marks->list[i].since)
+			return may_end(entry->pid);
+	}
+	return false;
+}
+
+static void pick_marked(struct row *rows, size_t count, const void *user)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct coop_tree_entry *entry = &rows[i].entry;
+		rows[i].spared = entry->dead || entry->pid == getpid() || entry->pid == getppid();
+		rows[i].ours = !rows[i].spared && carries(entry, user);
+	}
+}
+
+/* Waits for the death of one that was killed. */
+static void await_death(const struct coop_tree_entry *entry, uint64_t deadline)
+{
+	struct coop_tree_entry now;
+	COOP_AUTO_FD int fd = pidfd_open(entry->pid, 0);
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	uint64_t at = coop_clock_now();
+
+	if (fd >= 0 && at < deadline && coop_tree_read(entry->pid, &now) == 0 &&
+	    now.start_time == entry->start_time)
+		(void)poll(&end, 1, (int)((deadline - at) / 1000000u) + 1);
+}
+
+size_t coop_guard_end_marked(const struct coop_guard_mark *marks, size_t count, size_t *ret_left)
+{
+	const struct marks wanted = {.list = marks, .count = count};
+	const uint64_t deadline = coop_clock_now() + MARKED_NS;
+	struct row *rows = malloc(TABLE_MAX * sizeof *rows);
+	size_t killed = 0, found = rows ? SIZE_MAX : 0;
+
+	while (found && (found == SIZE_MAX || coop_clock_now() < deadline)) {
+		size_t total = kill_picked(rows, pick_marked, &wanted);
+		found = 0;
+		for (size_t i = 0; i < total; i++) {
+			found += rows[i].ours;
+			if (rows[i].ours)
+				await_death(&rows[i].entry, deadline);
+		}
+		killed += found;
+	}
+	free(rows);
+	*ret_left = found;
+	return killed - found;
 }

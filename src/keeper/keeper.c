@@ -313,6 +313,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	uint64_t random = 0;
 	if (getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
 		keeper->mark |= random & COOP_MARK_KEEPER;
+	coop_orphans_inherit(keeper);
 	raise_fd_limit(keeper);
 	keeper->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);

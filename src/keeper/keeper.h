@@ -112,6 +112,11 @@ struct coop_keeper {
 	struct coop_link subscribers;
 	uint64_t
 		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */
+	struct {
+		size_t ended,
+			left; /* what an earlier keeper had left, and who could not be ended */
+		int error;    /* why this keeper's mark is not on disk, -errno; 0: it is */
+	} survivors;
 	uint64_t wakeups;
 	struct coop_meters meters;
 

@@ -23,6 +23,7 @@
 #include "keeper/guard.h"
 #include "keeper/keeper.h"
 #include "keeper/listener.h"
+#include "keeper/orphans.h"
 
 #define LOG_MAX (1 << 20)
 
@@ -201,6 +202,22 @@ static void report(int ready, const char *message)
 		(void)close(ready);
 }
 
+/* What it has found while it was starting. Not before: a daemon's log is open from here on. */
+static void tell_findings(const struct coop_keeper *keeper)
+{
+	if (*keeper->audit_fault)
+		coop_log(COOP_LOG_ERROR, "the audit is not whole fault=\"%s\"",
+			 keeper->audit_fault);
+	if (keeper->survivors.ended || keeper->survivors.left)
+		coop_log(COOP_LOG_WARN,
+			 "an earlier keeper and its guard were killed: what they left was ended "
+			 "processes=%zu left=%zu",
+			 keeper->survivors.ended, keeper->survivors.left);
+	if (keeper->survivors.error)
+		coop_log(COOP_LOG_WARN, "the mark of processes cannot be kept error=\"%s\"",
+			 strerror(-keeper->survivors.error));
+}
+
 static int serve(struct coop_keeper *keeper, const struct options *options, int ready)
 {
 	struct coop_err err = {0};
@@ -223,10 +240,7 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 		redirect_stdio(keeper);
 	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING,
 		 getpid(), *keeper->socket_path ? keeper->socket_path : "private");
-	/* Not before: a daemon's log is open from here on. */
-	if (*keeper->audit_fault)
-		coop_log(COOP_LOG_ERROR, "the audit is not whole fault=\"%s\"",
-			 keeper->audit_fault);
+	tell_findings(keeper);
 	report(ready, "ready");
 	coop_keeper_run(keeper);
 	/* The orderly end is under way; a late signal must not make it a death by signal. */
@@ -309,6 +323,7 @@ int main(int argc, char **argv)
 	static struct coop_keeper keeper;
 	static struct options options = {.private_fd = -1,
 					 .ready_fd = -1}; /* the keeper holds its settings */
+	char marks[4200];
 	int ready = -1;
 
 	coop_mem_init();
@@ -354,5 +369,6 @@ int main(int argc, char **argv)
 		(void)close(options.private_fd);
 	if (options.daemon)
 		redirect_stdio(&keeper);
-	return coop_guard_watch(child);
+	bool marked = coop_orphans_marks_path(&keeper, marks, sizeof marks);
+	return coop_guard_watch(child, marked ? marks : NULL);
 }
