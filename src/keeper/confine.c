@@ -32,7 +32,7 @@
 #include "keeper/session.h"
 #include "sandbox/filter.h"
 
-#define HIDDEN_MAX 5u
+#define HIDDEN_MAX 6u
 
 /* Whether somebody whose word counts has said how many processes the agent may have: the operator, or main to the
  * agents right below it. What an agent says to those below it can only be less. */
@@ -234,9 +234,12 @@ static void list_hidden(const struct coop_keeper *keeper, const struct coop_conf
 	bool files = confine->kind == COOP_CONFINE_NAMESPACES;
 	/* That of a keeper with a state folder lies in it. */
 	bool spool = !*keeper->state_dir;
-	const char *const own[HIDDEN_MAX] = {keeper->state_dir, keeper->socket_path,
-					     keeper->gate_path, files ? keeper->files_dir : "",
-					     spool ? keeper->spool_dir : ""};
+	const char *const own[HIDDEN_MAX] = {keeper->state_dir,
+					     keeper->socket_path,
+					     keeper->gate_path,
+					     files ? keeper->files_dir : "",
+					     spool ? keeper->spool_dir : "",
+					     coop_backlog_path(keeper->journal.backlog)};
 	size_t count = 0;
 
 	for (size_t i = 0; i < HIDDEN_MAX; i++) {

@@ -186,14 +186,14 @@ enum coop_names coop_grants_names(const struct coop_draft *draft)
 					    : COOP_NAMES_AS_TYPED;
 }
 
-#define OWN_COUNT 5u
+#define OWN_COUNT 6u
 
 /* What is the keeper's own; "" for what it has not. */
 static void list_own(const struct coop_keeper *keeper, const char *ret[OWN_COUNT])
 {
-	const char *const own[OWN_COUNT] = {keeper->state_dir, keeper->socket_path,
-					    keeper->gate_path, keeper->spool_dir,
-					    keeper->files_dir};
+	const char *const own[OWN_COUNT] = {
+		keeper->state_dir, keeper->socket_path, keeper->gate_path,
+		keeper->spool_dir, keeper->files_dir,   coop_backlog_path(keeper->journal.backlog)};
 
 	memcpy(ret, own, sizeof own);
 }

@@ -1,6 +1,8 @@
-/* What the database is told of processes: their start, their end, their release. Queued here, written by the helper thread in
- * batches, so that no process ever waits for a disk. While the disk takes nothing the queue grows up to its bound; what comes
- * then is lost, counted and told. */
+/* What the disk is told: the audit's lines, and of processes their start, their end, their release
+ * for the database. Queued here, written by the helper thread in batches, so that no process ever
+ * waits for a disk; and put into the backlog, where the next keeper finds what this one did not live
+ * to write. While the disk takes nothing the queue grows up to its bound; what comes then is lost,
+ * counted and told. */
 #ifndef COOP_KEEPER_JOURNAL_H
 #define COOP_KEEPER_JOURNAL_H
 
@@ -8,7 +10,10 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "keeper/list.h"
+#include "records/audit_chain.h"
+#include "records/backlog.h"
 
 #define COOP_JOURNAL_MAX 65536u        /* entries that wait */
 #define COOP_JOURNAL_BYTES (64u << 20) /* and their texts */
@@ -17,8 +22,13 @@ struct coop_keeper;
 struct coop_process;
 
 struct coop_journal {
+	struct coop_backlog *backlog; /* NULL in a private keeper; made before the guard */
+	int ghost_list; /* the list of placeholders in memory, likewise; -1: see sandbox/ghosts.h */
+	struct coop_audit_chain chain;     /* where the audit's lines are made */
+	struct coop_link opening;          /* starts that the audit has, and no row yet; in order */
 	struct coop_link waiting, writing; /* struct entry */
-	unsigned count;                    /* of both */
+	unsigned count;                    /* of all */
+	struct coop_buf scratch;
 	size_t bytes;
 	uint64_t lost;
 	uint64_t since_prune;
@@ -33,6 +43,14 @@ struct coop_journal {
 void coop_journal_init(struct coop_keeper *keeper);
 void coop_journal_free(struct coop_keeper *keeper);
 
+/* The audit has a line more, to be carried to the disk. */
+void coop_journal_line(struct coop_keeper *keeper);
+/* The audit has allowed it: should it never be executed, and the keeper die, the next one gives the
+ * line its end. 0 or -ENOMEM. */
+int coop_journal_allowed(struct coop_process *process);
+/* The audit has its end. */
+void coop_journal_closed(struct coop_process *process);
+
 /* Its program has been executed. */
 void coop_journal_started(struct coop_process *process);
 /* Its record is final. */
@@ -41,6 +59,9 @@ void coop_journal_ended(struct coop_process *process);
 void coop_journal_released(struct coop_process *process);
 /* The process goes: an entry that waits must not point to it. */
 void coop_journal_forget(struct coop_process *process);
+
+/* Tries again at once where the disk has refused what it was given. */
+void coop_journal_retry(struct coop_keeper *keeper);
 
 /* The keeper leaves: what waits is written now, if the disk takes it. */
 void coop_journal_flush(struct coop_keeper *keeper);

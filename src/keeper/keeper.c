@@ -110,9 +110,6 @@ int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err)
 	keeper->conf = fresh;
 	keeper->conf_loaded_at = coop_clock_wall_ms();
 	*keeper->conf_error = 0;
-	if (keeper->audit)
-		coop_audit_limit(keeper->audit, (uint64_t)fresh.settings.audit_max_bytes,
-				 (unsigned)fresh.settings.audit_files);
 	coop_eviction_recount(keeper);
 	coop_groups_conf_changed(keeper);
 	coop_log(COOP_LOG_INFO, "configuration loaded path=%s",
@@ -351,7 +348,8 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 				    strerror(-r));
 	coop_keeper_host_init(keeper);
 	coop_private_files_clean(keeper);
-	keeper->ghosts = coop_ghosts_new(*keeper->state_dir ? keeper->state_dir : NULL);
+	keeper->ghosts = coop_ghosts_new(*keeper->state_dir ? keeper->state_dir : NULL,
+					 keeper->journal.ghost_list);
 	keeper->scouts = coop_scouts_new(keeper);
 	if (!keeper->ghosts || !keeper->scouts)
 		return coop_err_no_memory(err);

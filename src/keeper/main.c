@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,6 +25,8 @@
 #include "keeper/keeper.h"
 #include "keeper/listener.h"
 #include "keeper/orphans.h"
+#include "records/backlog.h"
+#include "sandbox/ghosts.h"
 
 #define LOG_MAX (1 << 20)
 
@@ -318,6 +321,31 @@ static int configure(struct coop_keeper *keeper, const struct options *options)
 	return r;
 }
 
+/* What keeper and guard share: before they part. */
+static int make_memory(struct coop_keeper *keeper)
+{
+	struct coop_journal *journal = &keeper->journal;
+
+	journal->ghost_list = -1;
+	if (keeper->private_mode)
+		return 0;
+	journal->ghost_list = memfd_create("coop-placeholders", MFD_CLOEXEC);
+	return journal->ghost_list < 0 ? -errno
+				       : coop_backlog_open(keeper->socket_path, &journal->backlog);
+}
+
+/* The keeper is gone: what it did not live to write. */
+static void save_memory(const struct coop_keeper *keeper)
+{
+	if (keeper->private_mode)
+		return;
+	coop_ghosts_save(keeper->state_dir, keeper->journal.ghost_list);
+	int r = coop_backlog_save(keeper->journal.backlog, keeper->state_dir);
+	if (r < 0)
+		coop_log(COOP_LOG_ERROR, "what was not on the disk yet is lost error=%s",
+			 coop_err_errno_name(-r));
+}
+
 int main(int argc, char **argv)
 {
 	static struct coop_keeper keeper;
@@ -355,6 +383,11 @@ int main(int argc, char **argv)
 	code = take_place(&keeper, &options, ready);
 	if (code)
 		return code;
+	if (make_memory(&keeper) < 0) {
+		report(ready, "there is no memory, or no room beside the socket, for what is not "
+			      "on the disk yet");
+		return 1;
+	}
 	pid_t child = coop_guard_fork();
 	if (child < 0) {
 		report(ready, "cannot fork");
@@ -370,5 +403,7 @@ int main(int argc, char **argv)
 	if (options.daemon)
 		redirect_stdio(&keeper);
 	bool marked = coop_orphans_marks_path(&keeper, marks, sizeof marks);
-	return coop_guard_watch(child, marked ? marks : NULL);
+	int status = coop_guard_watch(child, marked ? marks : NULL);
+	save_memory(&keeper);
+	return status;
 }

@@ -75,10 +75,8 @@ static void write_disk(struct coop_jsonw *w, const char *name, bool on, const ch
 static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	const struct coop_journal *journal = &keeper->journal;
-	struct coop_audit_anchor anchor = {0};
+	const struct coop_backlog *lines = journal->chain.backlog;
 
-	if (keeper->audit)
-		coop_audit_anchor(keeper->audit, &anchor);
 	coop_jsonw_string(w, "socket", *keeper->socket_path ? keeper->socket_path : NULL);
 	coop_jsonw_string(w, "gate", *keeper->gate_path ? keeper->gate_path : NULL);
 	coop_jsonw_string(w, "state_dir", *keeper->state_dir ? keeper->state_dir : NULL);
@@ -86,7 +84,9 @@ static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w
 	coop_jsonw_uint(w, "pending", journal->count);
 	coop_jsonw_end(w);
 	write_disk(w, "audit", keeper->audit != NULL, keeper->audit_error, keeper->audit_lost);
-	coop_jsonw_uint(w, "last", anchor.last);
+	coop_jsonw_uint(w, "last", journal->chain.last);
+	coop_jsonw_uint(w, "waiting_bytes",
+			lines ? coop_backlog_waiting(lines, COOP_LANE_AUDIT) : 0);
 	coop_jsonw_string(w, "fault", *keeper->audit_fault ? keeper->audit_fault : NULL);
 	coop_jsonw_end(w);
 	coop_left_out_write(keeper, w, "left_out");

@@ -32,7 +32,7 @@ struct question {
 	bool more, known;
 	bool forget;    /* the fault that was noted */
 	uint64_t count; /* lines of the audit */
-	unsigned tries;
+	uint64_t end;   /* in the backlog, of those that were there when it was asked */
 	struct coop_audit_anchor anchor, then;
 	struct coop_audit_report report;
 };
@@ -220,11 +220,22 @@ static int no_audit(struct coop_request *request)
 	return -1;
 }
 
+/* What was said before the question is in the files then. What they do not take stays where it is;
+ * the journal tries again. */
+static void carry(const struct question *question)
+{
+	const struct coop_keeper *keeper = question->job.keeper;
+	uint64_t done;
+
+	(void)coop_audit_carry(keeper->audit, keeper->journal.backlog, question->end, &done);
+}
+
 static void run_tail(struct coop_job *job)
 {
 	struct question *question = (struct question *)job;
 	struct coop_buf lines = {0};
 
+	carry(question);
 	job->result = coop_audit_tail(job->keeper->state_dir, question->count, &lines);
 	if (job->result < 0)
 		(void)coop_err_set(&job->err, COOP_UNAVAILABLE, "the audit cannot be read: %s",
@@ -258,8 +269,10 @@ void coop_op_audit_tail(struct coop_request *request)
 	if (no_audit(request) < 0)
 		return;
 	struct question *question = coop_mem_zalloc(sizeof *question);
-	if (question)
+	if (question) {
 		question->count = (uint64_t)coop_arg_int(request->args, "count", 50);
+		question->end = coop_backlog_end(request->keeper->journal.backlog, COOP_LANE_AUDIT);
+	}
 	ask(request, question, run_tail, tail_done);
 }
 
@@ -272,6 +285,8 @@ static void run_verify(struct coop_job *job)
 		if (job->result < 0)
 			return;
 	}
+	carry(question);
+	coop_audit_anchor(job->keeper->audit, &question->anchor);
 	job->result = coop_audit_verify(job->keeper->state_dir, &question->anchor, true,
 					&question->report);
 	/* A chain that was made anew as a whole is good in itself, but not the one that an earlier keeper left. */
@@ -292,15 +307,6 @@ static void verify_done(struct coop_job *job)
 	struct coop_request *request;
 	struct coop_jsonw w;
 
-	/* The oldest file went while it was being read: what was compared with is not true any more. */
-	if (job->result == 0 && job->request && question->tries++ < 3) {
-		uint64_t first = question->anchor.first;
-		coop_audit_anchor(job->keeper->audit, &question->anchor);
-		if (!report->good && question->anchor.first != first) {
-			coop_job_begin(job->keeper, job);
-			return;
-		}
-	}
 	if (report->good && *known) {
 		report->good = false;
 		(void)snprintf(report->fault, sizeof report->fault, "%s", known);
@@ -349,7 +355,7 @@ void coop_op_audit_verify(struct coop_request *request)
 	}
 	struct question *question = coop_mem_zalloc(sizeof *question);
 	if (question) {
-		coop_audit_anchor(request->keeper->audit, &question->anchor);
+		question->end = coop_backlog_end(request->keeper->journal.backlog, COOP_LANE_AUDIT);
 		question->then = request->keeper->audit_then;
 		question->then.first = 0; /* the beginning may have been rotated away since */
 		question->forget = forget;

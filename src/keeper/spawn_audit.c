@@ -142,37 +142,52 @@ static void write_attempt(const struct coop_request *request, const struct coop_
 	}
 }
 
-/* Adds the line. 0 or -errno. */
-static int append(struct coop_keeper *keeper, struct coop_buf *out, const struct coop_jsonw *w,
-		  uint64_t *ret_seq)
+/* Adds the line; coop_journal_line() has it carried to the disk. 0 or -errno. */
+static int append(struct coop_keeper *keeper, enum coop_audit_kind kind, struct coop_buf *out,
+		  const struct coop_jsonw *w, uint64_t *ret_seq)
 {
 	int r = w->failed || coop_buf_append(out, "", 1) < 0
 			? -ENOMEM
-			: coop_audit_append(keeper->audit, coop_clock_wall_ms(),
-					    (const char *)coop_buf_front(out), ret_seq);
+			: coop_audit_chain_add(&keeper->journal.chain, kind, coop_clock_wall_ms(),
+					       (const char *)coop_buf_front(out), ret_seq);
 
 	coop_buf_clear(out);
-	if (r < 0 && !*keeper->audit_error)
-		coop_log(COOP_LOG_ERROR, "the audit cannot be written error=%s",
-			 coop_err_errno_name(-r));
-	if (r < 0)
-		(void)snprintf(keeper->audit_error, sizeof keeper->audit_error, "%s", strerror(-r));
-	else
-		*keeper->audit_error = 0;
 	return r;
 }
 
-/* The same, with an error for whoever needs the line. */
+/* The same, with an error for whoever needs the line. Where the disk has refused the last ones it
+ * is tried again, and nobody is told meanwhile that his has been written. */
 static int append_or_fail(struct coop_keeper *keeper, struct coop_buf *out,
 			  const struct coop_jsonw *w, uint64_t *ret_seq, struct coop_err *err)
 {
-	int r = append(keeper, out, w, ret_seq);
+	const char *why = keeper->audit_error;
+	int r = -EIO;
 
+	if (*why) {
+		coop_journal_retry(keeper);
+		coop_buf_clear(out);
+	} else {
+		r = append(keeper, COOP_AUDIT_START, out, w, ret_seq);
+		why = r == -ENOBUFS ? "the disk does not take it" : strerror(-r);
+	}
 	if (r == -ENOMEM)
 		return coop_err_no_memory(err);
 	return r == 0 ? 0
-		      : coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s",
-				     strerror(-r));
+		      : coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s", why);
+}
+
+/* Nobody waits for the line. */
+static void append_or_lose(struct coop_keeper *keeper, enum coop_audit_kind kind,
+			   struct coop_buf *out, const struct coop_jsonw *w)
+{
+	uint64_t seq;
+	int r = append(keeper, kind, out, w, &seq);
+
+	if (r == 0)
+		coop_journal_line(keeper);
+	else if (keeper->audit_lost++ == 0)
+		coop_log(COOP_LOG_ERROR, "lines of the audit are lost error=%s",
+			 coop_err_errno_name(-r));
 }
 
 int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *process,
@@ -185,7 +200,16 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 	if (!keeper->audit)
 		return 0;
 	write_attempt(request, process, "allowed", &w);
-	return append_or_fail(keeper, &out, &w, &process->audit_seq, err);
+	int r = append_or_fail(keeper, &out, &w, &process->audit_seq, err);
+	if (r < 0)
+		return r;
+	if (coop_journal_allowed(process) < 0) {
+		/* It will not be started: the line has its end now. */
+		coop_process_not_started(process);
+		return coop_err_no_memory(err);
+	}
+	coop_journal_line(keeper);
+	return 0;
 }
 
 static bool is_denial(enum coop_code code)
@@ -201,7 +225,6 @@ void coop_spawn_audit_refused(struct coop_request *request, const struct coop_pr
 	struct coop_keeper *keeper = request->keeper;
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
-	uint64_t seq;
 
 	if (!keeper->audit)
 		return;
@@ -210,16 +233,14 @@ void coop_spawn_audit_refused(struct coop_request *request, const struct coop_pr
 	/* Words about wrong arguments may hold what was taken for the name of a variable. */
 	if (why->code != COOP_INVALID_INPUT && why->code != COOP_TOO_LARGE)
 		coop_jsonw_string(&w, "reason", why->message);
-	if (append(keeper, &out, &w, &seq) < 0)
-		keeper->audit_lost++;
+	append_or_lose(keeper, COOP_AUDIT_REFUSAL, &out, &w);
 }
 
-void coop_spawn_audit_end(const struct coop_process *process)
+void coop_spawn_audit_end(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
-	uint64_t seq;
 
 	if (!keeper->audit || !process->audit_seq)
 		return;
@@ -230,8 +251,8 @@ void coop_spawn_audit_end(const struct coop_process *process)
 	coop_record_write_exit(process->end.wait_status, process->end.cause, &w);
 	coop_jsonw_string(&w, "end_cause", coop_cause_name(process->end.cause));
 	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / 1000000u);
-	if (append(keeper, &out, &w, &seq) < 0)
-		keeper->audit_lost++;
+	append_or_lose(keeper, COOP_AUDIT_END, &out, &w);
+	coop_journal_closed(process);
 }
 
 int coop_spawn_audit_acknowledged(struct coop_keeper *keeper, struct coop_err *err)
@@ -242,5 +263,8 @@ int coop_spawn_audit_acknowledged(struct coop_keeper *keeper, struct coop_err *e
 
 	coop_jsonw_string(&w, "kind", "acknowledged");
 	coop_jsonw_string(&w, "fault", keeper->audit_fault);
-	return append_or_fail(keeper, &out, &w, &seq, err);
+	int r = append_or_fail(keeper, &out, &w, &seq, err);
+	if (r == 0)
+		coop_journal_line(keeper);
+	return r;
 }

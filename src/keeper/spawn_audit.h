@@ -18,7 +18,7 @@ void coop_spawn_audit_refused(struct coop_request *request, const struct coop_pr
 			      const struct coop_err *why);
 
 /* A process that was allowed has ended, or could not be executed. */
-void coop_spawn_audit_end(const struct coop_process *process);
+void coop_spawn_audit_end(struct coop_process *process);
 
 /* The operator has taken note of the fault that was found at start. 0, or the error filled: then it stands. */
 int coop_spawn_audit_acknowledged(struct coop_keeper *keeper, struct coop_err *err);

@@ -15,11 +15,12 @@
 #include "keeper/expiry.h"
 #include "keeper/keeper.h"
 #include "keeper/left_out.h"
+#include "keeper/lost.h"
 #include "keeper/process.h"
 #include "keeper/session.h"
-#include "keeper/spawn_audit.h"
 #include "keeper/token.h"
 #include "records/audit.h"
+#include "records/row.h"
 #include "records/secret.h"
 #include "records/store.h"
 
@@ -237,7 +238,7 @@ static int load_rows(struct loading *loading, int64_t now)
 		r = coop_store_forget_tokens(store, now, &own);
 	if (r == 0)
 		r = coop_store_each_token(store, load_token, loading, &own);
-	if (r == 0 && keeper->recording)
+	if (r == 0)
 		r = coop_store_lose(store, now, COOP_ARCHIVE_LOST, &own);
 	if (r == 0 && keeper->recording)
 		r = coop_store_each_receipt(store, (uint64_t)keeper->conf.settings.max_receipts,
@@ -253,9 +254,8 @@ static int load_rows(struct loading *loading, int64_t now)
 	return r;
 }
 
-static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *err)
+static int open_store(struct coop_keeper *keeper, struct coop_err *err)
 {
-	struct loading loading = {.keeper = keeper, .err = err};
 	int r = coop_store_open(keeper->state_dir, &keeper->store, err);
 
 	if (r < 0)
@@ -265,8 +265,14 @@ static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *
 	r = check_key(keeper, err);
 	if (r == 0)
 		r = take_sessions(keeper, err);
-	if (r == 0)
-		r = load_rows(&loading, now);
+	return r < 0 ? r : coop_row_recover(keeper->journal.backlog, keeper->store, err);
+}
+
+static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *err)
+{
+	struct loading loading = {.keeper = keeper, .err = err};
+	int r = load_rows(&loading, now);
+
 	coop_map_clear(&loading.agents);
 	return r;
 }
@@ -335,37 +341,58 @@ static int check_ends(struct coop_keeper *keeper, struct coop_err *err)
 	return r;
 }
 
-/* Processes of a keeper that died have an end in the audit, too. */
-static void audit_lost(struct coop_keeper *keeper, int64_t found_at)
+/* What an earlier keeper left is carried to the disk first; then the chain goes on in memory. */
+static int begin_audit(struct coop_keeper *keeper, struct coop_err *err)
 {
-	COOP_LIST_EACH(&keeper->registry.all, link)
-	{
-		const struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (process->end.cause == COOP_CAUSE_LOST && process->end.ended_at == found_at)
-			coop_spawn_audit_end(process);
-	}
+	const struct coop_settings *settings = &keeper->conf.settings;
+	struct coop_journal *journal = &keeper->journal;
+	struct coop_audit_anchor anchor;
+	int r = coop_audit_open(keeper->state_dir, (uint64_t)settings->audit_max_bytes,
+				(unsigned)settings->audit_files, &keeper->audit, err);
+
+	if (r < 0)
+		return r;
+	r = coop_audit_recover(keeper->audit, journal->backlog);
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s",
+				    strerror(-r));
+	r = check_ends(keeper, err);
+	if (r < 0)
+		return r;
+	coop_audit_anchor(keeper->audit, &anchor);
+	coop_audit_chain_begin(&journal->chain, journal->backlog, &anchor);
+	return coop_lost_audit(keeper, err);
+}
+
+/* With a state folder: its files are opened, and what an earlier keeper knew is taken over. */
+static int load_state(struct coop_keeper *keeper, struct coop_err *err)
+{
+	int r = coop_backlog_load(keeper->journal.backlog, keeper->state_dir);
+
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE, "%.300s/backlog cannot be read: %s",
+				    keeper->state_dir, strerror(-r));
+	r = open_store(keeper, err);
+	if (r == 0 && keeper->conf.audit)
+		r = begin_audit(keeper, err);
+	if (r == 0)
+		r = load_store(keeper, coop_clock_wall_ms(), err);
+	if (r == 0)
+		coop_backlog_forget(keeper->state_dir);
+	return r;
 }
 
 int coop_startup(struct coop_keeper *keeper, struct coop_err *err)
 {
-	const struct coop_settings *settings = &keeper->conf.settings;
 	const char *dir = *keeper->state_dir ? keeper->state_dir : NULL;
-	int64_t now = coop_clock_wall_ms();
 	int r = open_secret(keeper, dir, err);
 
 	if (r == 0 && dir)
-		r = load_store(keeper, now, err);
+		r = load_state(keeper, err);
 	if (r == 0)
 		r = make_main(keeper, err);
-	if (r == 0 && dir && keeper->conf.audit)
-		r = coop_audit_open(dir, (uint64_t)settings->audit_max_bytes,
-				    (unsigned)settings->audit_files, &keeper->audit, err);
-	if (r == 0 && keeper->audit && keeper->store)
-		r = check_ends(keeper, err);
 	if (r < 0)
 		return r;
-	audit_lost(keeper, now);
 	coop_agent_folders_sweep(keeper);
 	coop_expiry_look(keeper);
 	return 0;

@@ -15,7 +15,8 @@
 #include "records/audit_files.h"
 #include "records/audit_line.h"
 
-#define NEXT "audit.new" /* becomes audit.log when that is full */
+#define NEXT "audit.new"  /* becomes audit.log when that is full */
+#define GATHER_MAX 65536u /* bytes of lines that are written at once, and one line more */
 
 struct coop_audit {
 	char *dir;
@@ -164,37 +165,55 @@ static int put(struct coop_audit *audit, const void *bytes, size_t size)
 	return -ENOSPC;
 }
 
-static int add(struct coop_audit *audit, int64_t at_ms, const char *members)
+/* Lines that follow the last one, with their newlines. */
+struct lines {
+	const void *bytes;
+	size_t size;
+	uint64_t first, last;
+	const char *hash; /* of the last */
+};
+
+/* 0 or -errno: then nothing of them is in the file. */
+static int put_lines(struct coop_audit *audit, const struct lines *lines)
 {
 	struct coop_audit_anchor *anchor = &audit->anchor;
-	char hash[COOP_HASH_TEXT];
-	uint64_t seq = anchor->last + 1;
-	int r = coop_audit_line_write(&audit->line, seq, at_ms, members, anchor->last_hash, hash);
-	size_t size = coop_buf_size(&audit->line);
 
-	if (r == 0 && size - 1 > COOP_AUDIT_LINE_MAX)
-		r = -EMSGSIZE;
 	/* A file that cannot be closed grows on: the bound is not worth a line. */
-	if (r == 0 && audit->begins && audit->torn_at < 0 && audit->size + size > audit->max_bytes)
+	if (audit->begins && audit->torn_at < 0 && audit->size + lines->size > audit->max_bytes)
 		(void)rotate(audit);
-	if (r == 0)
-		r = put(audit, coop_buf_front(&audit->line), size);
-	coop_buf_consume(&audit->line, size);
+	int r = put(audit, lines->bytes, lines->size);
 	if (r < 0)
 		return r;
 	if (!anchor->first) {
-		anchor->first = seq;
-		memcpy(anchor->first_prev, anchor->last_hash, sizeof hash);
+		anchor->first = lines->first;
+		memcpy(anchor->first_prev, anchor->last_hash, COOP_HASH_TEXT);
 	}
 	if (!audit->begins)
-		audit->begins = seq;
-	anchor->last = seq;
-	memcpy(anchor->last_hash, hash, sizeof hash);
-	audit->size += size;
+		audit->begins = lines->first;
+	anchor->last = lines->last;
+	memcpy(anchor->last_hash, lines->hash, COOP_HASH_TEXT);
+	audit->size += lines->size;
 	/* Only now: the last line is always in some file. */
 	if (audit->crowded)
 		prune(audit);
 	return 0;
+}
+
+static int add(struct coop_audit *audit, int64_t at_ms, const char *members)
+{
+	const struct coop_audit_anchor *anchor = &audit->anchor;
+	char hash[COOP_HASH_TEXT];
+	uint64_t seq = anchor->last + 1;
+	int r = coop_audit_line_write(&audit->line, seq, at_ms, members, anchor->last_hash, hash);
+	size_t size = coop_buf_size(&audit->line);
+	const struct lines lines = {coop_buf_front(&audit->line), size, seq, seq, hash};
+
+	if (r == 0 && size - 1 > COOP_AUDIT_LINE_MAX)
+		r = -EMSGSIZE;
+	if (r == 0)
+		r = put_lines(audit, &lines);
+	coop_buf_consume(&audit->line, size);
+	return r;
 }
 
 static int add_damage(struct coop_audit *audit)
@@ -224,8 +243,104 @@ int coop_audit_append(struct coop_audit *audit, int64_t at_ms, const char *membe
 	return r;
 }
 
+/* Whether the entry is the line that comes after one with that number and hash. */
+static bool follows(const struct coop_backlog_entry *entry, uint64_t last, const char *hash,
+		    struct coop_audit_line *ret)
+{
+	const char *bytes = (const char *)entry->bytes;
+
+	return entry->size && bytes[entry->size - 1] == '\n' &&
+	       coop_audit_line_parse(bytes, entry->size - 1, ret) == 0 && ret->seq == last + 1 &&
+	       !strcmp(ret->prev, hash);
+}
+
+/* Gathers lines from `*at` on in audit->line: many small writes cost more than one. `check` is for
+ * lines of another keeper. 0 with what was gathered, none at the end; -errno. */
+static int gather(struct coop_audit *audit, const struct coop_backlog *backlog, bool check,
+		  uint64_t *at, uint64_t end, struct lines *ret, struct coop_audit_line *last)
+{
+	struct coop_backlog_entry entry;
+	uint64_t next = *at;
+	int r = 0;
+
+	*ret = (struct lines){.first = audit->anchor.last + 1, .last = audit->anchor.last};
+	ret->hash = audit->anchor.last_hash;
+	while (r == 0 && coop_buf_size(&audit->line) < GATHER_MAX &&
+	       (r = coop_backlog_next(backlog, COOP_LANE_AUDIT, &next, end, &entry)) > 0) {
+		struct coop_audit_line line;
+		r = 0;
+		if (entry.number > audit->anchor.last) {
+			if (!follows(&entry, ret->last, ret->hash, &line))
+				r = -EBADMSG;
+			else if (check &&
+				 (r = coop_audit_line_true((const char *)entry.bytes, &line)) >= 0)
+				r = r ? 0 : -EBADMSG;
+			if (r == 0)
+				r = coop_buf_append(&audit->line, entry.bytes, entry.size);
+			/* Those before it are good, and written. */
+			if (r < 0)
+				break;
+			*last = line;
+			ret->last = line.seq;
+			ret->hash = last->hash;
+		}
+		*at = entry.end;
+	}
+	ret->bytes = coop_buf_front(&audit->line);
+	ret->size = coop_buf_size(&audit->line);
+	return ret->size ? 0 : r;
+}
+
+static int carry(struct coop_audit *audit, const struct coop_backlog *backlog, bool check,
+		 uint64_t end, uint64_t *ret_done)
+{
+	struct coop_audit_line last;
+	struct lines lines;
+	uint64_t at = 0;
+	int r = add_damage(audit);
+
+	while (r == 0) {
+		uint64_t before = at;
+		r = gather(audit, backlog, check, &at, end, &lines, &last);
+		int put_result = lines.size ? put_lines(audit, &lines) : 0;
+		coop_buf_consume(&audit->line, lines.size);
+		if (put_result < 0)
+			return put_result;
+		if (at == before)
+			break;
+		*ret_done = at;
+	}
+	return r;
+}
+
+int coop_audit_carry(struct coop_audit *audit, const struct coop_backlog *backlog, uint64_t end,
+		     uint64_t *ret_done)
+{
+	return carry(audit, backlog, false, end, ret_done);
+}
+
+int coop_audit_recover(struct coop_audit *audit, struct coop_backlog *backlog)
+{
+	uint64_t end = coop_backlog_end(backlog, COOP_LANE_AUDIT), done = 0;
+	int r = carry(audit, backlog, true, end, &done);
+
+	if (r == -EBADMSG) {
+		struct coop_backlog_entry entry;
+		(void)snprintf(audit->damaged, sizeof audit->damaged, "backlog");
+		for (audit->damaged_lines = 0;
+		     coop_backlog_next(backlog, COOP_LANE_AUDIT, &done, end, &entry) > 0;)
+			audit->damaged_lines++;
+		r = add_damage(audit);
+	}
+	if (r == 0)
+		coop_backlog_advance(backlog, COOP_LANE_AUDIT, end);
+	return r;
+}
+
 void coop_audit_limit(struct coop_audit *audit, uint64_t max_bytes, unsigned keep)
 {
+	if (audit->max_bytes == max_bytes && audit->keep == keep)
+		return;
 	audit->max_bytes = max_bytes;
 	audit->keep = keep;
 	audit->crowded = true;
@@ -275,7 +390,9 @@ int coop_audit_open(const char *dir, uint64_t max_bytes, unsigned keep, struct c
 		return coop_err_no_memory(err);
 	audit->fd = audit->dir_fd = -1;
 	audit->torn_at = -1;
-	coop_audit_limit(audit, max_bytes, keep);
+	audit->max_bytes = max_bytes;
+	audit->keep = keep;
+	audit->crowded = true;
 	memcpy(audit->anchor.first_prev, coop_audit_line_origin, COOP_HASH_TEXT);
 	memcpy(audit->anchor.last_hash, coop_audit_line_origin, COOP_HASH_TEXT);
 	audit->dir = coop_mem_strdup(dir);

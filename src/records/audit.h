@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "records/backlog.h"
 #include "records/secret.h"
 
 /* A line, without its newline, is never longer. */
@@ -30,12 +31,13 @@ struct coop_audit_anchor {
 
 /* Opens `<dir>/audit.log` (0600, never through a link) and goes on where it ends. A last line that is torn or does not verify stays as it is: the
  * file is closed as a segment of its own, the chain goes on from its last good line with a line {"kind":"damage",…} that says so. `max_bytes`, `keep`: when a file
- * is full, and how many full ones stay. 0, or the error filled. Loop's thread, as all that takes a struct coop_audit. */
+ * is full, and how many full ones stay. 0, or the error filled. Before the loop runs; then
+ * the helper thread's, as all that takes a struct coop_audit. */
 int coop_audit_open(const char *dir, uint64_t max_bytes, unsigned keep, struct coop_audit **ret,
 		    struct coop_err *err);
 void coop_audit_close(struct coop_audit *audit); /* NULL is fine */
 
-/* Bounds may change while it is open. */
+/* Bounds may change while it is open; each change is cheap to tell again. */
 void coop_audit_limit(struct coop_audit *audit, uint64_t max_bytes, unsigned keep);
 
 /* Adds a line; `members` is JSON text of members without braces ("\"kind\":\"spawn\",…"), without newlines. Written with one
@@ -44,7 +46,16 @@ void coop_audit_limit(struct coop_audit *audit, uint64_t max_bytes, unsigned kee
 int coop_audit_append(struct coop_audit *audit, int64_t at_ms, const char *members,
 		      uint64_t *ret_seq);
 
-/* As of now. */
+/* Writes the lines of the backlog before `end` that are not in the files yet. 0, or -errno at the
+ * first that could not be (-EBADMSG: it does not follow the last one). *ret_done is the position
+ * behind those that are there, and stays as it is if there are none. */
+int coop_audit_carry(struct coop_audit *audit, const struct coop_backlog *backlog, uint64_t end,
+		     uint64_t *ret_done);
+/* The same for what an earlier keeper left. Lines that do not follow are given up, and a line
+ * {"kind":"damage","file":"backlog",…} says so. The backlog has none of them afterwards. */
+int coop_audit_recover(struct coop_audit *audit, struct coop_backlog *backlog);
+
+/* As of now, on the disk. */
 void coop_audit_anchor(const struct coop_audit *audit, struct coop_audit_anchor *ret);
 
 /* For the database: one line of text, and back (-EBADMSG). */
@@ -66,10 +77,17 @@ struct coop_audit_report {
 
 /* Reads all files and checks numbers, chain and ends. `anchor` may be NULL (then the ends are not checked), or have first 0 and last not
  * (then the beginning is not); lines past anchor->last that were appended
- * meanwhile are no fault if `live`. Reads in pieces: memory is bounded whatever the size. The writer may
- * go on meanwhile; if it removes the oldest file the anchor is out of date: whoever finds that `first` has changed since asks again. Helper thread. 0, or -errno if a file cannot be read. */
+ * meanwhile are no fault if `live`. Reads in pieces: memory is bounded
+ * whatever the size. Helper thread, as the writer: nothing changes meanwhile. 0, or -errno if a file cannot be read. */
 int coop_audit_verify(const char *dir, const struct coop_audit_anchor *anchor, bool live,
 		      struct coop_audit_report *ret);
+
+/* Gives each line from number `from` on, oldest first, without its newline; lines that are not as
+ * they were written are left out. A callback that returns < 0 ends the walk with that. Helper
+ * thread, or before the loop runs. 0 or -errno. */
+int coop_audit_each(const char *dir, uint64_t from,
+		    int (*line)(void *user, uint64_t seq, const char *bytes, size_t size),
+		    void *user);
 
 /* The last `count` lines in order, over file ends, as JSON objects separated by newlines, at most 4 MiB of them. In place of one
  * that is not JSON stands {"kind":"unreadable","size":N}. Helper thread. 0 or -errno. */

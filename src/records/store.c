@@ -46,6 +46,7 @@ static const char *const texts[SQL_COUNT] = {
 			    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 	[SQL_END_PROCESS] = "UPDATE processes SET ended_at = ?2, outcome = ?3 WHERE n = ?1",
 	[SQL_RELEASE] = "UPDATE processes SET released = 1 WHERE n = ?1",
+	[SQL_EACH_OPEN] = "SELECT " PROCESS " FROM processes WHERE ended_at = 0 ORDER BY n",
 	[SQL_LOSE] = "UPDATE processes SET ended_at = ?1, outcome = ?2 WHERE ended_at = 0",
 	/* For each principal the newest that is too old; then all that are newer. From the index but for the rows given. */
 	[SQL_EACH_RECEIPT] =

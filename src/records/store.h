@@ -59,6 +59,10 @@ int coop_store_each_agent(struct coop_store *store,
 int coop_store_each_token(struct coop_store *store,
 			  int (*row)(void *user, const struct coop_store_token *token), void *user,
 			  struct coop_err *err);
+/* Rows without an end, oldest first. */
+int coop_store_each_open(struct coop_store *store,
+			 int (*row)(void *user, const struct coop_store_process *process),
+			 void *user, struct coop_err *err);
 /* Rows without an end belong to a keeper that died: they get this end. */
 int coop_store_lose(struct coop_store *store, int64_t ended_at, const char *outcome,
 		    struct coop_err *err);

@@ -94,6 +94,13 @@ int coop_store_release(struct coop_store *store, uint64_t n, struct coop_err *er
 	return coop_store_run(store, statement, err);
 }
 
+int coop_store_each_open(struct coop_store *store,
+			 int (*row)(void *user, const struct coop_store_process *process),
+			 void *user, struct coop_err *err)
+{
+	return give_all(store, store->statements[SQL_EACH_OPEN], row, user, err);
+}
+
 int coop_store_lose(struct coop_store *store, int64_t ended_at, const char *outcome,
 		    struct coop_err *err)
 {

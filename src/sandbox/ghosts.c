@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "sandbox/ghosts_disk.h"
@@ -25,7 +26,8 @@ struct coop_ghosts {
 	struct entry *buckets[BUCKETS];
 	size_t count;
 	bool changed; /* since the list was written */
-	int list;     /* fd of the list; -1: none is kept */
+	bool unsaved; /* since the list was saved */
+	int list;     /* fd of the list in memory; -1: none is kept */
 	struct coop_ghost_stock stock;
 	struct coop_ghost_parent parent;      /* open only within a call */
 	int removed[COOP_GHOSTS_REMOVED_MAX]; /* folders that nobody has freed yet */
@@ -56,6 +58,7 @@ static void write_list(struct coop_ghosts *ghosts)
 	ghosts->changed = false;
 	if (ghosts->list < 0)
 		return;
+	ghosts->unsaved = true;
 	for (size_t i = 0; i < BUCKETS; i++) {
 		for (const struct entry *entry = ghosts->buckets[i]; entry && r == 0;
 		     entry = entry->next)
@@ -63,9 +66,8 @@ static void write_list(struct coop_ghosts *ghosts)
 	}
 	if (r == 0)
 		r = coop_ghost_list_write(ghosts->list, &text);
-	/* What is not listed stays behind if the keeper is killed; no reason to refuse anything. */
 	if (r < 0)
-		coop_log(COOP_LOG_WARN, "the list of placeholders cannot be written error=%s",
+		coop_log(COOP_LOG_WARN, "the list of placeholders cannot be kept error=%s",
 			 strerror(-r));
 	coop_buf_clear(&text);
 }
@@ -76,10 +78,18 @@ static void finish(struct coop_ghosts *ghosts)
 	write_list(ghosts);
 }
 
-struct coop_ghosts *coop_ghosts_new(const char *state)
+/* An fd, or -1. */
+static int open_saved(const char *state)
+{
+	char path[4200];
+
+	(void)snprintf(path, sizeof path, "%s/ghosts", state);
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+struct coop_ghosts *coop_ghosts_new(const char *state, int memory)
 {
 	struct coop_ghosts *ghosts = coop_mem_zalloc(sizeof *ghosts);
-	char path[4096];
 
 	if (!ghosts)
 		return NULL;
@@ -90,18 +100,55 @@ struct coop_ghosts *coop_ghosts_new(const char *state)
 	if (!state)
 		return ghosts;
 	(void)coop_ghost_stock_open(&ghosts->stock, state); /* it only saves time */
-	int n = snprintf(path, sizeof path, "%s/ghosts", state);
-	if (n > 0 && (size_t)n < sizeof path)
-		ghosts->list = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (ghosts->list < 0) {
-		coop_log(COOP_LOG_WARN, "no list of placeholders is kept path=%s error=%s", path,
+	COOP_AUTO_FD int saved = open_saved(state);
+	if (saved < 0) {
+		coop_log(COOP_LOG_WARN, "no list of placeholders is kept state=%s error=%s", state,
 			 strerror(errno));
 		return ghosts;
 	}
-	coop_ghost_list_remove_all(ghosts->list);
+	coop_ghost_list_remove_all(saved);
+	ghosts->list = memory;
 	ghosts->changed = true;
 	finish(ghosts);
+	coop_ghosts_save(state, memory);
 	return ghosts;
+}
+
+bool coop_ghosts_changed(struct coop_ghosts *ghosts)
+{
+	bool changed = ghosts->unsaved;
+
+	ghosts->unsaved = false;
+	return changed;
+}
+
+/* So many bytes of it are lines. Behind them are those of longer lists before. */
+static size_t lines_size(const struct coop_buf *text)
+{
+	const char *begin = (const char *)coop_buf_front(text), *at = begin, *nul;
+	const char *end = begin ? begin + coop_buf_size(text) : NULL;
+
+	while (at < end && *at && (nul = memchr(at, 0, (size_t)(end - at))))
+		at = nul + 1;
+	return begin ? (size_t)(at - begin) : 0;
+}
+
+void coop_ghosts_save(const char *state, int memory)
+{
+	struct coop_buf all = {0}, text = {0};
+	COOP_AUTO_FD int saved = open_saved(state);
+	int r = saved < 0 ? -errno : coop_ghost_list_read(memory, &all);
+
+	if (r == 0)
+		r = coop_buf_append(&text, coop_buf_front(&all), lines_size(&all));
+	if (r == 0)
+		r = coop_ghost_list_write(saved, &text);
+	/* What is not listed stays behind if the keeper is killed; no reason to refuse anything. */
+	if (r < 0)
+		coop_log(COOP_LOG_WARN, "the list of placeholders cannot be written error=%s",
+			 strerror(-r));
+	coop_buf_clear(&text);
+	coop_buf_clear(&all);
 }
 
 static void keep_removed(struct coop_ghosts *ghosts, int folder)
@@ -143,8 +190,6 @@ void coop_ghosts_free(struct coop_ghosts *ghosts)
 			remove_at(ghosts, &ghosts->buckets[i]);
 	}
 	finish(ghosts);
-	if (ghosts->list >= 0)
-		(void)close(ghosts->list);
 	coop_ghost_stock_close(&ghosts->stock);
 	for (size_t i = 0; i < ghosts->removed_count; i++)
 		(void)close(ghosts->removed[i]);

@@ -3,8 +3,9 @@
  * version control and most programs pass over it, and anything can be mounted over it. Where a program insists on reading the file, it is
  * a plain one whose content changes nothing.
  *
- * Processes share placeholders; the last one takes them away. A file in the state folder names those that stand, so that a keeper that was
- * killed leaves nothing behind for good. */
+ * Processes share placeholders; the last one takes them away. A list names those that stand, so that
+ * a keeper that was killed leaves nothing behind for good. It is written in memory, from where it is
+ * saved to the state folder behind the loop's back, or by the guard of a dead keeper. */
 #ifndef COOP_SANDBOX_GHOSTS_H
 #define COOP_SANDBOX_GHOSTS_H
 
@@ -24,8 +25,16 @@ struct coop_ghost_parent;
 
 #define COOP_GHOSTS_REMOVED_MAX 32u
 
-/* NULL without memory. `state` is the folder for the list; NULL: none is kept. What an earlier keeper left there is removed. */
-struct coop_ghosts *coop_ghosts_new(const char *state);
+/* NULL without memory. `state` is the folder for the list, `memory` a file in memory that stays the
+ * caller's; NULL: none is kept. What an earlier keeper left in the folder is removed. */
+struct coop_ghosts *coop_ghosts_new(const char *state, int memory);
+
+/* Whether the list has changed since the last time that it was asked. Loop's thread. */
+bool coop_ghosts_changed(struct coop_ghosts *ghosts);
+
+/* Saves the list in memory to the state folder, perhaps one that is half written: each line of it is
+ * checked before anything is removed by it. Any thread, any process. */
+void coop_ghosts_save(const char *state, int memory);
 
 /* Removes all that stand. */
 void coop_ghosts_free(struct coop_ghosts *ghosts);

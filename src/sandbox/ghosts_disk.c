@@ -383,16 +383,28 @@ static void remove_line(const char *line)
 	coop_ghost_parent_close(&parent);
 }
 
-void coop_ghost_list_remove_all(int fd)
+int coop_ghost_list_read(int fd, struct coop_buf *text)
 {
-	struct coop_buf text = {0};
 	uint8_t *place;
 	ssize_t n = 0;
 
-	while (coop_buf_size(&text) < COOP_GHOST_LIST_MAX &&
-	       (place = coop_buf_reserve(&text, PATH_BYTES)) &&
-	       (n = pread(fd, place, PATH_BYTES, (off_t)coop_buf_size(&text))) > 0)
-		coop_buf_commit(&text, (size_t)n);
+	while (coop_buf_size(text) < COOP_GHOST_LIST_MAX) {
+		place = coop_buf_reserve(text, PATH_BYTES);
+		if (!place)
+			return -ENOMEM;
+		n = pread(fd, place, PATH_BYTES, (off_t)coop_buf_size(text));
+		if (n <= 0)
+			break;
+		coop_buf_commit(text, (size_t)n);
+	}
+	return n < 0 ? -errno : 0;
+}
+
+void coop_ghost_list_remove_all(int fd)
+{
+	struct coop_buf text = {0};
+
+	(void)coop_ghost_list_read(fd, &text); /* as far as it can be read */
 	const char *line = (const char *)coop_buf_front(&text);
 	const char *end = line ? line + coop_buf_size(&text) : NULL;
 	while (line < end) {

@@ -11,8 +11,9 @@ class ChainTest(RecordsCase):
         super().setUp()
         for number in range(4):
             self.ended(self.spawn("true", str(number))["id"])
-        # An end is written after those who wait for it have been answered: one answer more, and it is there.
-        self.client.call("info")
+        # An end is written after those who wait for it have been answered, and carried to the file
+        # before the audit is read.
+        self.assertEqual(len(self.audit_lines("end")), 4)
         self.path = self.audit_path()
         self.good = self.path.read_bytes()
         self.lines = self.good.splitlines(keepends=True)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,9 +46,18 @@ static bool stands(const struct coop_ghosts *ghosts, const char *path)
 	return r;
 }
 
+/* For the list; it goes with the program. */
+static int memory(void)
+{
+	int fd = memfd_create("placeholders", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
 static void test_made_and_removed(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = two}};
 	int removed[COOP_GHOSTS_REMOVED_MAX];
 	struct stat st;
@@ -76,7 +86,7 @@ static void test_made_and_removed(void **state)
 
 static void test_shared(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	struct coop_ghost first = {.path = one, .folder = true}, second = first;
 
 	(void)state;
@@ -97,7 +107,7 @@ static void test_shared(void **state)
 /* One inode serves all sockets of a folder, and each name is kept and removed by itself. */
 static void test_sockets_share_an_inode(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	char three[300];
 	struct coop_ghost list[] = {{.path = two}, {.path = three}}, later = {.path = three};
 	struct stat first, second;
@@ -133,7 +143,7 @@ static void test_sockets_share_the_stock(void **state)
 	(void)snprintf(three, sizeof three, "%s/.bashrc", other);
 	(void)snprintf(place, sizeof place, "%s/placeholder", folder);
 	assert_int_equal(mkdir(other, 0755), 0);
-	struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+	struct coop_ghosts *ghosts = coop_ghosts_new(folder, memory());
 	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
 	assert_int_equal(lstat(two, &first), 0);
 	assert_int_equal(lstat(three, &second), 0);
@@ -154,7 +164,7 @@ static void test_sockets_share_the_stock(void **state)
 	assert_int_equal(kind_of(place), 0);
 
 	assert_int_equal(mkdir(place, 0755), 0);
-	ghosts = coop_ghosts_new(folder);
+	ghosts = coop_ghosts_new(folder, memory());
 	assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
 	assert_int_equal(kind_of(two), S_IFSOCK);
 	assert_int_equal(kind_of(three), S_IFSOCK);
@@ -165,7 +175,7 @@ static void test_sockets_share_the_stock(void **state)
 
 static void test_what_others_made_stays(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = two}};
 
 	(void)state;
@@ -197,7 +207,7 @@ static void test_alike_is_not_ours(void **state)
 {
 	static const struct coop_ghost kinds[] = {
 		{.path = two, .content = ""}, {.path = two, .content = ".\n"}, {.path = two}};
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	struct coop_ghost home = {.path = one, .folder = true};
 
 	(void)state;
@@ -242,7 +252,7 @@ static void test_alike_is_not_ours(void **state)
 /* What lies in another goes first; so do those of a list that could not be taken whole, unless somebody else has them. */
 static void test_order(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	char inside[300], wrong[] = "relative";
 	struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = inside}};
 	struct coop_ghost bad[] = {{.path = two}, {.path = one, .folder = true}, {.path = wrong}};
@@ -274,7 +284,7 @@ static void test_order(void **state)
 /* Folders that went are handed over, each once and no more than there is room for. */
 static void test_removed_folders(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	struct coop_ghost list[COOP_GHOSTS_REMOVED_MAX + 1] = {0};
 	int removed[COOP_GHOSTS_REMOVED_MAX];
 	struct stat st;
@@ -305,7 +315,7 @@ static void test_removed_folders(void **state)
 
 static void test_removed_meanwhile(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	struct coop_ghost first = {.path = two}, second = first;
 
 	(void)state;
@@ -322,7 +332,7 @@ static void test_removed_meanwhile(void **state)
 
 static void test_links_are_not_followed(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	char through[300];
 	struct coop_ghost ghost = {.path = through};
 
@@ -339,7 +349,7 @@ static void test_links_are_not_followed(void **state)
 /* A plain file goes while it is as it was made; what was written to it stays. */
 static void test_plain_files(void **state)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+	struct coop_ghosts *ghosts = coop_ghosts_new(folder, memory());
 	char path[300];
 	struct coop_ghost list[] = {{.path = path, .content = ".\n"}, {.path = two, .content = ""}};
 	size_t size;
@@ -367,7 +377,7 @@ static void test_plain_files(void **state)
 /* Of a folder that its owner could open again it is refused; what stands goes from one that he closed meanwhile. */
 static int in_a_closed_folder(void)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	char path[300];
 	struct coop_ghost list[] = {{.path = two}, {.path = path}};
 	struct stat st;
@@ -390,7 +400,7 @@ static int in_a_closed_folder(void)
 /* Where nobody inside could make it either, it is passed over. */
 static int in_a_folder_of_others(void)
 {
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	char path[300];
 	struct coop_ghost list[] = {{.path = two}, {.path = path}};
 
@@ -414,25 +424,26 @@ static void test_not_possible(void **state)
 /* A keeper that ends without a word. */
 static void test_left_by_a_killed_keeper(void **state)
 {
-	int status;
+	int status, shared = memory();
 	pid_t pid = fork();
 
 	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct coop_ghost list[] = {{.path = one, .folder = true}, {.path = two}};
-		struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+		struct coop_ghosts *ghosts = coop_ghosts_new(folder, shared);
 		_exit(ghosts && coop_ghosts_take(ghosts, list, 2) == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+	coop_ghosts_save(folder, shared); /* as a guard does */
 	assert_int_equal(kind_of(one), S_IFDIR);
 	assert_int_equal(kind_of(two), S_IFSOCK);
 
 	size_t size;
 	char *list = folder_read("ghosts", &size);
 	assert_true(size > 0);
-	struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+	struct coop_ghosts *ghosts = coop_ghosts_new(folder, memory());
 	assert_int_equal(kind_of(one), 0);
 	assert_int_equal(kind_of(two), 0);
 	coop_ghosts_free(ghosts);
@@ -441,10 +452,10 @@ static void test_left_by_a_killed_keeper(void **state)
 	assert_int_equal(mkdir(one, 0755), 0);
 	folder_write("ghosts", list, size, 0600);
 	folder_write(".bashrc", "mine", 4, 0644);
-	coop_ghosts_free(coop_ghosts_new(folder));
+	coop_ghosts_free(coop_ghosts_new(folder, memory()));
 	assert_int_equal(kind_of(two), S_IFREG);
 	folder_write("ghosts", "16384 1\0004 x y /\0\0\377 1 1 1 /etc\00016384 1 2", 36, 0600);
-	coop_ghosts_free(coop_ghosts_new(folder));
+	coop_ghosts_free(coop_ghosts_new(folder, memory()));
 
 	/* What stands behind the end of a list is of an earlier, longer one. */
 	(void)rmdir(one); /* the old list may have named just this inode */
@@ -455,10 +466,10 @@ static void test_left_by_a_killed_keeper(void **state)
 	(void)snprintf(longer + 1, sizeof longer - 1, "%u %ju %ju 0 %s", (unsigned)S_IFDIR,
 		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, one);
 	folder_write("ghosts", longer, sizeof longer, 0600);
-	coop_ghosts_free(coop_ghosts_new(folder));
+	coop_ghosts_free(coop_ghosts_new(folder, memory()));
 	assert_int_equal(kind_of(one), S_IFDIR);
 	folder_write("ghosts", longer + 1, sizeof longer - 1, 0600);
-	coop_ghosts_free(coop_ghosts_new(folder));
+	coop_ghosts_free(coop_ghosts_new(folder, memory()));
 	assert_int_equal(kind_of(one), 0);
 	free(list);
 }
@@ -478,17 +489,19 @@ static void test_many_left_by_a_killed_keeper(void **state)
 		assert_true(asprintf(&list[i].path, "%s/.a-rather-long-name-of-one-%zu", folder,
 				     i) > 0);
 	}
+	int shared = memory();
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct coop_ghosts *ghosts = coop_ghosts_new(folder);
+		struct coop_ghosts *ghosts = coop_ghosts_new(folder, shared);
 		_exit(ghosts && coop_ghosts_take(ghosts, list, count) == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+	coop_ghosts_save(folder, shared); /* as a guard does */
 	for (size_t i = 0; i < count; i++)
 		assert_int_not_equal(kind_of(list[i].path), 0);
-	coop_ghosts_free(coop_ghosts_new(folder));
+	coop_ghosts_free(coop_ghosts_new(folder, memory()));
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(kind_of(list[i].path), 0);
 		free(list[i].path);

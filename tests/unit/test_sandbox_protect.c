@@ -311,7 +311,7 @@ static void test_placeholders_of_others(void **state)
 {
 	struct setting s;
 	struct coop_layout first, second;
-	struct coop_ghosts *ghosts = coop_ghosts_new(NULL);
+	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
 	char one[1024], two[1024];
 
 	(void)state;
