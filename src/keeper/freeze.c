@@ -83,13 +83,41 @@ static int move(const struct freeze *freeze, const struct member *member)
 	return r == -ESRCH ? 0 : r;
 }
 
+static bool mark_path(const char *state_dir, char *ret, size_t size)
+{
+	int n = snprintf(ret, size, "%s/frozen", state_dir);
+
+	return *state_dir && n > 0 && (size_t)n < size;
+}
+
+/* In version 1 nobody dies while frozen. Should this keeper not live to let them go, the file says
+ * where they are. Without room on the disk they have to wait until the next one looks for control
+ * groups. */
+static void mark(const struct freeze *freeze)
+{
+	const struct coop_cgroups *host = freeze->host;
+	const char *base = host->base[COOP_CG_FREEZER];
+	char path[PATH_MAX];
+
+	if (host->version[COOP_CG_FREEZER] != 1 ||
+	    !mark_path(freeze->job.keeper->state_dir, path, sizeof path))
+		return;
+	COOP_AUTO_FD int fd =
+		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0)
+		(void)!write(fd, base, strlen(base));
+}
+
 static void run(struct coop_job *job)
 {
 	struct freeze *freeze = (struct freeze *)job;
-	int r = freeze->rounds > 1
-			? 0
-			: coop_cgroup_freeze(freeze->host, &freeze->group, freeze->freeze);
+	int r = 0;
 
+	if (freeze->rounds == 1) {
+		if (freeze->freeze)
+			mark(freeze);
+		r = coop_cgroup_freeze(freeze->host, &freeze->group, freeze->freeze);
+	}
 	/* Whoever enters a group that is frozen stops, but not at once. */
 	for (; r == 0 && freeze->moved < freeze->count; freeze->moved++)
 		r = move(freeze, &freeze->members[freeze->moved]);
@@ -214,28 +242,6 @@ static int choose_group(struct coop_process *process, const struct coop_cgroup *
 	return coop_cgroup_make(host, path, &none, true, &confine->freezer, err);
 }
 
-static bool mark_path(const char *state_dir, char *ret, size_t size)
-{
-	int n = snprintf(ret, size, "%s/frozen", state_dir);
-
-	return *state_dir && n > 0 && (size_t)n < size;
-}
-
-/* In version 1 nobody dies while frozen. Should this keeper not live to let them go, the file says where they are. Without room on the
- * disk they have to wait until the next one looks for control groups. */
-static void mark(const struct coop_keeper *keeper, const struct coop_cgroups *host)
-{
-	const char *base = host->base[COOP_CG_FREEZER];
-	char path[PATH_MAX];
-
-	if (host->version[COOP_CG_FREEZER] != 1 || !mark_path(keeper->state_dir, path, sizeof path))
-		return;
-	COOP_AUTO_FD int fd =
-		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd >= 0)
-		(void)!write(fd, base, strlen(base));
-}
-
 static int thaw_folder(const char *path, const struct stat *st, int type, struct FTW *place)
 {
 	char state[PATH_MAX];
@@ -313,8 +319,6 @@ static void operate(struct coop_request *request, bool freeze_it)
 		coop_request_fail(request, &err);
 		return;
 	}
-	if (freeze_it)
-		mark(process->keeper, freeze->host);
 	freeze->job.request = request;
 	begin(freeze);
 }

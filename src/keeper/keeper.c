@@ -336,12 +336,14 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	keeper->expiry.data = keeper;
 	coop_admission_init(keeper);
 	coop_journal_init(keeper);
+	r = coop_spool_clean(keeper);
+	if (r < 0)
+		return coop_err_set(err, COOP_UNAVAILABLE, "the spool's folder: %s", strerror(-r));
 	r = coop_registry_init(keeper, err);
 	if (r == 0)
 		r = coop_startup(keeper, err);
 	if (r < 0)
 		return r;
-	coop_spool_clean(keeper);
 	r = coop_launchers_init(keeper);
 	if (r < 0)
 		return coop_err_set(err, COOP_INTERNAL, "the launcher cannot be started: %s",
@@ -361,6 +363,7 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_groups_init(keeper);
 	coop_parks_init(keeper);
 	warm_launcher(keeper);
+	coop_journal_line(keeper); /* ends of what is lost may wait */
 	return 0;
 }
 

@@ -71,7 +71,7 @@ struct coop_keeper {
 	char gate_path[108];    /* "": there is none; no longer than sun_path */
 	char state_dir[4096];   /* "" for a private keeper */
 	char data_dir[4096];    /* for agents' folders; "" for a private keeper */
-	char spool_dir[4096];   /* "" until the first spool */
+	char spool_dir[4096];   /* chosen at start; in private mode "" until the first spool */
 	char files_dir
 		[4096]; /* "" until it is needed: files for processes without a view of their own */
 	uint64_t spool_bytes;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "keeper/choices.h"
 #include "keeper/confine.h"
 #include "keeper/connection.h"
@@ -43,12 +44,8 @@ static int launch(struct coop_draft *draft)
 		.stdin_size = draft->input.size,
 		.keep_stdin_open = coop_arg_bool(draft->args, "keep_stdin_open", false),
 	};
-	int r = process->streams[0].overflow == COOP_OVERFLOW_SPOOL
-			? coop_spool_open(process, draft->err)
-			: 0;
+	int r = coop_private_files_write(process, draft->injections, draft->err);
 
-	if (r == 0)
-		r = coop_private_files_write(process, draft->injections, draft->err);
 	return r < 0 ? r : coop_spawn_start(process, &command, request, draft->err);
 }
 
@@ -136,7 +133,36 @@ static bool must_wait(struct coop_draft *draft, int r)
 	return true;
 }
 
-void coop_op_spawn(struct coop_request *request)
+static bool spools(const struct coop_draft *draft)
+{
+	return draft->process->streams[0].overflow == COOP_OVERFLOW_SPOOL;
+}
+
+/* What a first look at the request has found, and the disk done since: NULL, before. */
+struct prepared {
+	struct coop_spool *spool;
+	const struct coop_err *err; /* why there is none */
+};
+
+static void on_prepared(struct coop_request *request, struct coop_spool *spool,
+			const struct coop_err *err);
+
+/* 1: the files are made now, and the request is looked at again from its beginning when they are
+ * there, since agents, quotas and policies may be others by then. */
+static int prepare(struct coop_draft *draft, const struct prepared *prepared)
+{
+	if (!spools(draft))
+		return 0;
+	if (!prepared)
+		return coop_spool_make(draft->process, draft->request, on_prepared, draft->err) < 0
+			       ? -1
+			       : 1;
+	if (!prepared->spool)
+		*draft->err = *prepared->err;
+	return prepared->spool ? 0 : -1;
+}
+
+static void spawn(struct coop_request *request, struct prepared *prepared)
 {
 	struct coop_err err = {0};
 	struct coop_draft draft = {.request = request,
@@ -151,10 +177,28 @@ void coop_op_spawn(struct coop_request *request)
 	if (r == 0)
 		r = coop_verdict_reach(&draft, &verdict);
 	if (r == 0)
+		r = prepare(&draft, prepared);
+	if (r == 0 && spools(&draft))
+		draft.process->spool = COOP_TAKE_PTR(prepared->spool);
+	if (r == 0)
 		r = start(&draft);
 	if (r < 0)
 		refuse(&draft, &verdict);
 	coop_draft_clear(&draft);
+}
+
+static void on_prepared(struct coop_request *request, struct coop_spool *spool,
+			const struct coop_err *err)
+{
+	struct prepared prepared = {spool, err};
+
+	spawn(request, &prepared);
+	coop_spool_discard(prepared.spool);
+}
+
+void coop_op_spawn(struct coop_request *request)
+{
+	spawn(request, NULL);
 }
 
 /* Judges without starting anything. Arguments that are wrong are the error that a spawn would be answered with. */

@@ -1,30 +1,28 @@
 #include "keeper/spool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <uv.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/paths.h"
 #include "keeper/follow.h"
+#include "keeper/job.h"
 #include "keeper/keeper.h"
 #include "keeper/kill.h"
 #include "keeper/process.h"
-
-#define FILES 4 /* [0] everything in order of arrival, [1-3] by stream number */
+#include "records/spool_files.h"
 
 struct coop_spool {
-	unsigned refs;      /* the process's, and one for each job under way */
-	char *paths[FILES]; /* [0] is NULL where one stream is everything; they do not change */
-	uint64_t bytes;     /* on disk or on their way, of all files */
+	unsigned refs; /* the process's, and one for each job under way */
+	struct coop_spool_files files;
+	uint64_t bytes; /* on disk or on their way, of all files */
+	uv_work_t removal;
+	struct coop_keeper *keeper;
 };
 
 /* One piece of work for the helper thread. It runs them one after another, so files grow in order of arrival. */
@@ -47,19 +45,49 @@ static void drop(struct coop_spool *spool)
 {
 	if (--spool->refs)
 		return;
-	for (int i = 0; i < FILES; i++)
-		free(spool->paths[i]);
+	coop_spool_files_clear(&spool->files);
 	free(spool);
 }
 
-void coop_spool_clean(struct coop_keeper *keeper)
+static void remove_files(uv_work_t *work)
 {
+	const struct coop_spool *spool = work->data;
+
+	coop_spool_files_remove(&spool->files);
+}
+
+static void removed(uv_work_t *work, int status)
+{
+	struct coop_spool *spool = work->data;
+
+	(void)status; /* nothing here is ever cancelled */
+	spool->keeper->disk_jobs--;
+	drop(spool);
+}
+
+void coop_spool_discard(struct coop_spool *spool)
+{
+	if (!spool)
+		return;
+	spool->removal.data = spool;
+	spool->keeper->disk_jobs++;
+	(void)uv_queue_work(&spool->keeper->loop, &spool->removal, remove_files, removed);
+}
+
+int coop_spool_clean(struct coop_keeper *keeper)
+{
+	uint64_t random[2];
 	char dir[4200];
 
 	if (!*keeper->state_dir)
-		return;
+		return 0;
 	(void)snprintf(dir, sizeof dir, "%s/spool", keeper->state_dir);
 	coop_paths_remove_all(dir);
+	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+		return -EIO;
+	int n = snprintf(keeper->spool_dir, sizeof keeper->spool_dir, "%s/%016llx%016llx", dir,
+			 (unsigned long long)random[0], (unsigned long long)random[1]);
+	return n < 0 || (size_t)n >= sizeof keeper->spool_dir ? -ENAMETOOLONG : 0;
 }
 
 void coop_spool_remove(struct coop_keeper *keeper)
@@ -69,73 +97,101 @@ void coop_spool_remove(struct coop_keeper *keeper)
 	keeper->spool_dir[0] = 0;
 }
 
-static int make_dir(struct coop_keeper *keeper)
+/* One without a state folder serves one client alone, and makes its folder when that wants it. */
+static int private_folder(struct coop_keeper *keeper)
 {
-	uint64_t random[2];
-	char parent[4200];
+	uint64_t random;
+	char folder[64];
 
 	if (*keeper->spool_dir)
 		return 0;
-	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
 		return -EIO;
-	if (*keeper->state_dir)
-		(void)snprintf(parent, sizeof parent, "%s/spool", keeper->state_dir);
-	else
-		(void)snprintf(parent, sizeof parent, "/tmp/coop-private-%016llx",
-			       (unsigned long long)random[1]);
-	int r = coop_paths_make_dir(parent);
-	if (r < 0)
-		return r;
-	if (*keeper->state_dir) {
-		size_t used = strlen(parent);
-		(void)snprintf(parent + used, sizeof parent - used, "/%016llx%016llx",
-			       (unsigned long long)random[0], (unsigned long long)random[1]);
-		if (strlen(parent) >= sizeof keeper->spool_dir)
-			return -ENAMETOOLONG;
-		if (mkdir(parent, 0700) < 0)
-			return -errno;
-	}
-	(void)snprintf(keeper->spool_dir, sizeof keeper->spool_dir, "%s", parent);
-	return 0;
-}
-
-static int make_file(struct coop_process *process, unsigned which, const char *suffix)
-{
-	char path[4224];
-
-	(void)snprintf(path, sizeof path, "%s/%llu.%s", process->keeper->spool_dir,
-		       (unsigned long long)process->n, suffix);
-	COOP_AUTO_FD int fd =
-		open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	process->spool->paths[which] = coop_mem_strdup(path);
-	if (process->spool->paths[which])
-		return 0;
-	(void)unlink(path);
-	return -ENOMEM;
-}
-
-int coop_spool_open(struct coop_process *process, struct coop_err *err)
-{
-	int r = make_dir(process->keeper);
-
-	if (r == 0 && !(process->spool = coop_mem_zalloc(sizeof *process->spool)))
-		r = -ENOMEM;
+	(void)snprintf(folder, sizeof folder, "/tmp/coop-private-%016llx",
+		       (unsigned long long)random);
+	int r = coop_paths_make_dir(folder);
 	if (r == 0)
-		process->spool->refs = 1;
-	for (int i = 0; r == 0 && i < process->stream_count; i++)
-		r = make_file(process, process->streams[i].number,
-			      coop_stream_name(process->streams[i].number));
-	if (r == 0 && process->stream_count == 2)
-		r = make_file(process, 0, "output");
-	if (r == 0)
-		return 0;
-	(void)coop_err_set(err, COOP_SPAWN_FAILED,
-			   "the spool files cannot be made in the state folder: %s", strerror(-r));
-	coop_err_detail(err, "step", "spool");
-	coop_err_detail(err, "errno", coop_err_errno_name(-r));
+		(void)snprintf(keeper->spool_dir, sizeof keeper->spool_dir, "%s", folder);
 	return r;
+}
+
+/* Names the files that the process needs. */
+static int name_files(const struct coop_process *process, struct coop_spool *spool)
+{
+	unsigned streams = process->stream_count == 2 ? 1 : 0;
+
+	for (int i = 0; i < process->stream_count; i++)
+		streams |= 1u << process->streams[i].number;
+	int r = private_folder(spool->keeper);
+	return r < 0 ? r : coop_spool_files_name(&spool->files, spool->keeper->spool_dir, streams);
+}
+
+/* The files of a process that is to be started. */
+struct making {
+	struct coop_job job;
+	struct coop_spool *spool;
+	coop_spool_made made;
+};
+
+static void make(struct coop_job *job)
+{
+	const struct making *making = (struct making *)job;
+
+	job->result = coop_spool_files_make(&making->spool->files, job->keeper->spool_dir);
+}
+
+static void cannot(struct coop_err *err, int error)
+{
+	(void)coop_err_set(err, COOP_SPAWN_FAILED,
+			   "the spool files cannot be made in the state folder: %s",
+			   strerror(-error));
+	coop_err_detail(err, "step", "spool");
+	coop_err_detail(err, "errno", coop_err_errno_name(-error));
+}
+
+static void made(struct coop_job *job)
+{
+	struct making *making = (struct making *)job;
+	struct coop_request *request = coop_job_release(job);
+	struct coop_spool *spool = making->spool;
+
+	if (job->result < 0) {
+		cannot(&job->err, job->result);
+		drop(spool);
+		spool = NULL;
+	}
+	if (request)
+		making->made(request, spool, &job->err);
+	else
+		coop_spool_discard(spool);
+	free(making);
+}
+
+int coop_spool_make(const struct coop_process *process, struct coop_request *request,
+		    coop_spool_made then, struct coop_err *err)
+{
+	struct coop_keeper *keeper = process->keeper;
+	struct making *making = coop_mem_zalloc(sizeof *making);
+	struct coop_spool *spool = coop_mem_zalloc(sizeof *spool);
+	int r = -ENOMEM;
+
+	if (making && spool) {
+		*spool = (struct coop_spool){.refs = 1, .keeper = keeper};
+		r = name_files(process, spool);
+	}
+	if (r < 0) {
+		free(making);
+		free(spool);
+		cannot(err, r);
+		return r;
+	}
+	making->spool = spool;
+	making->made = then;
+	making->job.request = request;
+	making->job.run = make;
+	making->job.done = made;
+	coop_job_begin(keeper, &making->job);
+	return 0;
 }
 
 const char *coop_spool_path(const struct coop_process *process, unsigned stream)
@@ -144,7 +200,7 @@ const char *coop_spool_path(const struct coop_process *process, unsigned stream)
 		return NULL;
 	if (stream == 0 && process->stream_count == 1)
 		stream = process->streams[0].number;
-	return process->spool->paths[stream];
+	return process->spool->files.paths[stream];
 }
 
 bool coop_spool_pending(const struct coop_stream *stream)
@@ -152,45 +208,19 @@ bool coop_spool_pending(const struct coop_stream *stream)
 	return stream->overflow == COOP_OVERFLOW_SPOOL && stream->spooled < stream->fed;
 }
 
-static int write_whole(const char *path, const uint8_t *bytes, size_t size)
-{
-	COOP_AUTO_FD int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	while (size) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 static void work(uv_work_t *request)
 {
 	struct job *job = request->data;
+	char *const *paths = job->spool->files.paths;
 
-	const char *own = job->spool->paths[job->stream->number];
-
-	if (job->writes) {
-		job->error = write_whole(own, job->bytes, job->size);
-		if (job->error == 0 && job->spool->paths[0])
-			job->error = write_whole(job->spool->paths[0], job->bytes, job->size);
+	if (!job->writes) {
+		job->size = coop_spool_files_read(paths[job->file], job->position, job->bytes,
+						  job->size);
 		return;
 	}
-	COOP_AUTO_FD int fd = open(job->spool->paths[job->file], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	size_t have = 0;
-	ssize_t n = fd < 0 ? -1 : 1;
-	while (n > 0 && have < job->size) {
-		n = pread(fd, job->bytes + have, job->size - have, (off_t)(job->position + have));
-		if (n > 0)
-			have += (size_t)n;
-	}
-	job->size = have;
+	job->error = coop_spool_files_append(paths[job->stream->number], job->bytes, job->size);
+	if (job->error == 0 && paths[0])
+		job->error = coop_spool_files_append(paths[0], job->bytes, job->size);
 }
 
 static void stop_spool(struct coop_stream *stream, int error)
@@ -346,12 +376,9 @@ void coop_spool_free(struct coop_process *process)
 
 	if (!spool)
 		return;
-	for (int i = 0; i < FILES; i++) {
-		if (spool->paths[i])
-			(void)unlink(spool->paths[i]);
-	}
+	/* The disk has the room before anything that comes later is written to it. */
 	process->keeper->spool_bytes -= spool->bytes;
 	process->agent->principal->spool_bytes -= spool->bytes;
 	process->spool = NULL;
-	drop(spool);
+	coop_spool_discard(spool);
 }

@@ -1,6 +1,6 @@
-/* Output that is kept on disk: one file per stream and one of everything in order of arrival, under the state folder, in a
- * directory with mode 0700 and a random name. Written and read by the helper thread; the loop itself makes and removes the files, which
- * it expects to be quick, and never waits for their bytes. */
+/* Output that is kept on disk: one file per stream and one of everything in order of arrival, under
+ * the state folder, in a directory with mode 0700 and a random name. Made, written, read and removed
+ * by the helper thread, in the order in which that was asked for: the loop waits for none of it. */
 #ifndef COOP_KEEPER_SPOOL_H
 #define COOP_KEEPER_SPOOL_H
 
@@ -14,13 +14,24 @@
 struct coop_keeper;
 struct coop_process;
 
-/* Removes what an earlier keeper left behind. Called once, at start. */
-void coop_spool_clean(struct coop_keeper *keeper);
+/* Removes what an earlier keeper left behind, and chooses the directory. Called once, before
+ * anything is written to the disk, which that may have filled. 0 or -errno. */
+int coop_spool_clean(struct coop_keeper *keeper);
 /* Removes the keeper's own directory, at its end. */
 void coop_spool_remove(struct coop_keeper *keeper);
 
-/* Makes the files of a process that spools. 0, or the error filled. */
-int coop_spool_open(struct coop_process *process, struct coop_err *err);
+struct coop_request;
+struct coop_spool;
+
+/* Has the files made of a process like that one, and calls back on the loop with what they are now
+ * (the callback's own; NULL: the error says why), unless the request has gone meanwhile. 0, or the
+ * error filled. */
+typedef void (*coop_spool_made)(struct coop_request *request, struct coop_spool *spool,
+				const struct coop_err *err);
+int coop_spool_make(const struct coop_process *process, struct coop_request *request,
+		    coop_spool_made then, struct coop_err *err);
+/* Those that no process has taken as its `spool`. NULL is fine. */
+void coop_spool_discard(struct coop_spool *spool);
 
 /* New bytes are in the stream's ring. Does nothing for a stream that does not spool. */
 void coop_spool_feed(struct coop_stream *stream);
@@ -43,7 +54,7 @@ int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size,
 int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t size,
 			 coop_spool_got got, void *user);
 
-/* The record and all readers are gone: the files go too. */
+/* The record and all readers are gone: the files go, too, right afterwards. */
 void coop_spool_free(struct coop_process *process);
 
 #endif

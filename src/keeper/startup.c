@@ -15,11 +15,11 @@
 #include "keeper/expiry.h"
 #include "keeper/keeper.h"
 #include "keeper/left_out.h"
-#include "keeper/lost.h"
 #include "keeper/process.h"
 #include "keeper/session.h"
 #include "keeper/token.h"
 #include "records/audit.h"
+#include "records/lost.h"
 #include "records/row.h"
 #include "records/secret.h"
 #include "records/store.h"
@@ -361,7 +361,8 @@ static int begin_audit(struct coop_keeper *keeper, struct coop_err *err)
 		return r;
 	coop_audit_anchor(keeper->audit, &anchor);
 	coop_audit_chain_begin(&journal->chain, journal->backlog, &anchor);
-	return coop_lost_audit(keeper, err);
+	return coop_lost_audit(keeper->store, keeper->audit, &journal->chain, keeper->state_dir,
+			       &keeper->audit_lost, err);
 }
 
 /* With a state folder: its files are opened, and what an earlier keeper knew is taken over. */

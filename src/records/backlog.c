@@ -75,7 +75,7 @@ static bool is_sound(const struct head *head)
 {
 	if (head->magic != MAGIC || head->lane_bytes != LANE)
 		return false;
-	for (int i = 0; i < COOP_LANE_COUNT; i++) {
+	for (enum coop_lane i = 0; i < COOP_LANE_COUNT; i++) {
 		uint64_t front = atomic_load(&head->lanes[i].front);
 		uint64_t tail = atomic_load(&head->lanes[i].tail);
 		if (front > tail || tail - front > LANE || front % ALIGN || tail % ALIGN ||
@@ -102,7 +102,7 @@ static int reserve(struct coop_backlog *backlog, enum coop_lane lane, uint64_t e
 
 static void begin_anew(struct head *head)
 {
-	for (int i = 0; i < COOP_LANE_COUNT; i++) {
+	for (enum coop_lane i = 0; i < COOP_LANE_COUNT; i++) {
 		/* Never 0, which asks for the first entry. */
 		atomic_store(&head->lanes[i].front, LANE);
 		atomic_store(&head->lanes[i].tail, LANE);
@@ -170,12 +170,12 @@ int coop_backlog_open(const char *socket, struct coop_backlog **ret)
 		drop(backlog);
 		return -ENOMEM;
 	}
-	for (int i = 0; i < COOP_LANE_COUNT; i++)
+	for (enum coop_lane i = 0; i < COOP_LANE_COUNT; i++)
 		backlog->lanes[i] = (uint8_t *)backlog->head + HEAD_BYTES + (size_t)i * LANE;
 	if (!is_sound(backlog->head))
 		begin_anew(backlog->head);
 	/* What its marks speak of may be missing all the same. */
-	for (int i = 0; i < COOP_LANE_COUNT; i++) {
+	for (enum coop_lane i = 0; i < COOP_LANE_COUNT; i++) {
 		if (coop_backlog_waiting(backlog, i) && reserve(backlog, i, LANE) < 0) {
 			drop(backlog);
 			return -ENOSPC;
@@ -187,7 +187,7 @@ int coop_backlog_open(const char *socket, struct coop_backlog **ret)
 
 static bool is_empty(const struct coop_backlog *backlog)
 {
-	for (int i = 0; i < COOP_LANE_COUNT; i++) {
+	for (enum coop_lane i = 0; i < COOP_LANE_COUNT; i++) {
 		if (coop_backlog_waiting(backlog, i))
 			return false;
 	}

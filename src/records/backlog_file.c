@@ -58,7 +58,7 @@ int coop_backlog_save(const struct coop_backlog *backlog, const char *state_dir)
 	char path[4200], final[4200];
 	size_t waiting = 0;
 
-	for (int i = 0; i < COOP_LANE_COUNT; i++)
+	for (enum coop_lane i = 0; i < COOP_LANE_COUNT; i++)
 		waiting += coop_backlog_waiting(backlog, i);
 	if (*coop_backlog_path(backlog) || !waiting)
 		return 0;
@@ -69,7 +69,7 @@ int coop_backlog_save(const struct coop_backlog *backlog, const char *state_dir)
 	if (fd < 0)
 		return -errno;
 	int r = write_all(fd, &first, sizeof first);
-	for (int i = 0; r == 0 && i < COOP_LANE_COUNT; i++)
+	for (enum coop_lane i = 0; r == 0 && i < COOP_LANE_COUNT; i++)
 		r = write_lane(backlog, i, fd);
 	if (r == 0 && (fsync(fd) < 0 || rename(path, final) < 0))
 		r = -errno;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -136,6 +137,11 @@ static size_t lines_size(const struct coop_buf *text)
 void coop_ghosts_save(const char *state, int memory)
 {
 	struct coop_buf all = {0}, text = {0};
+	struct stat st;
+
+	/* A keeper that did not come so far has none. */
+	if (fstat(memory, &st) < 0 || st.st_size == 0)
+		return;
 	COOP_AUTO_FD int saved = open_saved(state);
 	int r = saved < 0 ? -errno : coop_ghost_list_read(memory, &all);
 

@@ -187,15 +187,22 @@ class FrozenDiskTest(BacklogCase):
     def test_other_calls_go_on(self):
         """Starts, refusals, output, waits, kills and releases of everybody, with everything written when the disk is back."""
         other = self.connect()
+        early = self.sh("echo x", overflow="spool")
+        self.ended(early["id"])
         self.freeze()
+        self.client.call("release", id=early["id"])
+        ids = [self.sh("exit 3")["id"]]
         # This one waits for the disk.
         asked = other.submit("audit_tail", {"count": 1})
-        ids = []
         for profile in ("full", "workspace-write"):
             for _ in range(10):
                 ids.append(self.sh("echo hello; exit 3", sandbox={"profile": profile})["id"])
                 self.assertEqual(self.ended(ids[-1])["exit"]["code"], 3)
                 self.assertEqual(self.output(ids[-1]), b"hello\n")
+        # This one asks for a file there: it waits, and nobody else does.
+        spooling = self.connect()
+        spooled = spooling.submit("spawn", {"argv": ["echo", "hello"], "overflow": "spool"})
+        self.client.call("info")
         with self.refused("spawn_failed"):
             self.spawn("/nonexistent/program")
         killed = self.spawn("sleep", "300")["id"]
@@ -205,8 +212,13 @@ class FrozenDiskTest(BacklogCase):
         self.assertGreater(self.client.call("info")["audit"]["waiting_bytes"], 0)
         self.thaw()
         self.assertTrue(other.finish(asked).result["lines"])
-        self.assert_accounted(ids)
+        spooled = spooling.finish(spooled).result["process"]
+        self.assertEqual(self.ended(spooled["id"])["exit"]["code"], 0)
+        self.assertEqual(self.output(spooled["id"]), b"hello\n")
+        self.assert_accounted(ids + [spooled["id"]])
         procs.wait_until(lambda: self.client.call("info")["audit"]["waiting_bytes"] == 0, "all is written")
+        gone = seen_by(self.keeper, early["stdout_path"])
+        procs.wait_until(lambda: not os.path.exists(gone), "what was released meanwhile is removed")
 
     def test_until_the_backlog_is_full(self):
         """Then starts are refused; what runs has its end written all the same."""

@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import time
+import subprocess
 import unittest
 
 from lib import procs
@@ -315,6 +316,49 @@ class NoDiskTest(KeeperCase):
         again = client.reply("spawn", args).result["process"]["id"]
         stream = client.call("wait", id=again)["process"]["streams"]["stdout"]
         self.assertEqual((stream["spool"]["truncated"], stream["start"]), (False, 0))
+
+    def small_disk(self, place, size):
+        """The state folder is a disk of that size, in a mount namespace: what commands in it begin with."""
+        script = f"mount -t tmpfs -o size={size},mode=0700 coop-test {place.state} && echo ready && exec sleep 1000"
+        place.state.mkdir()
+        holder = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(holder.wait)
+        self.addCleanup(holder.kill)
+        self.assertEqual(holder.stdout.readline(), b"ready\n")
+        return ["nsenter", f"--mount=/proc/{holder.pid}/ns/mnt"]
+
+    @unittest.skipUnless(ROOT, "needs root to mount a small disk in a mount namespace of its own")
+    def test_spool_leaves_room_for_the_records(self):
+        """A spool that meets the end of the disk stops before that: the audit and the database are still written."""
+        place = Place()
+        keeper = self.start_keeper(place=place, wrap=self.small_disk(place, "16m"))
+        client = keeper.clients[0]
+        args = {"argv": ["head", "-c", "60000000", "/dev/zero"], "overflow": "spool", "ring_bytes": 65536}
+        process = client.reply("spawn", args).result["process"]["id"]
+        self.assertTrue(client.call("wait", id=process)["process"]["streams"]["stdout"]["spool"]["truncated"])
+        for _ in range(50):
+            ended = client.call("spawn", argv=["true", "x" * 200])["process"]["id"]
+            client.call("wait", id=ended)
+        self.assertTrue(client.call("audit_verify")["good"])
+        self.assertTrue(client.call("history", limit=1)["processes"])
+        info = client.call("info")
+        self.assertEqual((info["audit"]["state"], info["records"]["state"]), ("ok", "ok"))
+
+    @unittest.skipUnless(ROOT, "needs root to mount a small disk in a mount namespace of its own")
+    def test_spool_that_filled_the_disk_is_no_hindrance(self):
+        """What a killed keeper's spool takes is given back before the next one writes anything."""
+        place = Place()
+        inside = self.small_disk(place, "4m")
+        keeper = self.start_keeper(place=place, wrap=inside)
+        args = {"argv": ["sh", "-c", "echo x; exec sleep 300"], "overflow": "spool"}
+        path = keeper.clients[0].reply("spawn", args).result["process"]["stdout_path"]
+        keeper.kill()
+        self.expect_end(keeper)
+        subprocess.run([*inside, "sh", "-c", f"head -c 9000000 /dev/zero >{path}; test $(stat -f -c %a {path}) = 0"],
+                       check=True, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        client = self.start_keeper(place=place, wrap=inside).clients[0]
+        self.assertEqual(client.call("wait", id=client.call("spawn", argv=["true"])["process"]["id"])["process"]["exit"]["code"], 0)
 
     @unittest.skipUnless(ROOT, "needs root to mount a small disk in a mount namespace of its own")
     def test_state_cannot_be_written(self):

@@ -1,7 +1,7 @@
-#include "keeper/lost.h"
+#include "records/lost.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,32 +12,31 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/stored.h"
-#include "keeper/keeper.h"
-#include "keeper/list.h"
-#include "keeper/process.h"
-#include "keeper/record.h"
 #include "records/audit.h"
 #include "records/store.h"
 
 /* A start without an end, as far as is known. */
 struct start {
-	struct coop_link link;
+	struct start *next;
 	uint64_t seq; /* of the line that allowed it */
 	char *principal, *agent;
+	bool ended;
 };
 
 struct search {
-	struct coop_link found; /* struct start, in the order they were met */
+	struct start *first, **last; /* in the order they were met */
 	struct coop_map by_seq;
 };
 
-static void drop(struct search *search, struct start *start)
+static void clear(struct search *search)
 {
-	(void)coop_map_remove(&search->by_seq, start->seq);
-	coop_list_remove(&start->link);
-	free(start->principal);
-	free(start->agent);
-	free(start);
+	for (struct start *start = search->first, *next; start; start = next) {
+		next = start->next;
+		free(start->principal);
+		free(start->agent);
+		free(start);
+	}
+	coop_map_clear(&search->by_seq);
 }
 
 /* 0 or -ENOMEM. */
@@ -48,16 +47,14 @@ static int add(struct search *search, uint64_t seq, const char *principal, const
 	struct start *start = coop_mem_zalloc(sizeof *start);
 	if (!start)
 		return -ENOMEM;
-	coop_list_add(&search->found, &start->link);
+	*search->last = start;
+	search->last = &start->next;
 	start->seq = seq;
 	start->principal = principal ? coop_mem_strdup(principal) : NULL;
 	start->agent = agent ? coop_mem_strdup(agent) : NULL;
-	if ((principal && !start->principal) || (agent && !start->agent) ||
-	    coop_map_put(&search->by_seq, seq, start) < 0) {
-		drop(search, start);
+	if ((principal && !start->principal) || (agent && !start->agent))
 		return -ENOMEM;
-	}
-	return 0;
+	return coop_map_put(&search->by_seq, seq, start);
 }
 
 static int on_row(void *user, const struct coop_store_process *row)
@@ -90,44 +87,53 @@ static int on_line(void *user, uint64_t seq, const char *bytes, size_t size)
 		struct start *start =
 			ended > 0 ? coop_map_get(&search->by_seq, (uint64_t)ended) : NULL;
 		if (start)
-			drop(search, start);
+			start->ended = true;
 	}
 	json_decref(line);
 	return r;
 }
 
 /* Writes what the backlog holds, so that there is room for more. */
-static int make_room(struct coop_keeper *keeper)
+static int make_room(struct coop_audit *audit, struct coop_backlog *backlog)
 {
-	struct coop_backlog *backlog = keeper->journal.backlog;
 	uint64_t done = 0;
-	int r = coop_audit_carry(keeper->audit, backlog, coop_backlog_end(backlog, COOP_LANE_AUDIT),
-				 &done);
+	int r = coop_audit_carry(audit, backlog, coop_backlog_end(backlog, COOP_LANE_AUDIT), &done);
 
 	coop_backlog_advance(backlog, COOP_LANE_AUDIT, done);
 	return r;
 }
 
-/* The end of which nothing is known but that there was one. 0 or -errno. */
-static int write_end(struct coop_keeper *keeper, const struct start *start)
+/* The end of which nothing is known but that there was one. */
+static void write_members(const struct start *start, struct coop_jsonw *w)
+{
+	coop_jsonw_string(w, "kind", "end");
+	coop_jsonw_uint(w, "spawn", start->seq);
+	coop_jsonw_string(w, "principal", start->principal);
+	coop_jsonw_string(w, "agent", start->agent);
+	coop_jsonw_begin(w, "exit");
+	coop_jsonw_null(w, "code");
+	coop_jsonw_null(w, "signal");
+	coop_jsonw_null(w, "signal_name");
+	coop_jsonw_bool(w, "core_dumped", false);
+	coop_jsonw_end(w);
+	coop_jsonw_string(w, "end_cause", "lost");
+	coop_jsonw_uint(w, "duration_ms", 0);
+}
+
+/* 0 or -errno. */
+static int write_end(struct coop_audit *audit, struct coop_audit_chain *chain,
+		     const struct start *start)
 {
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
-	int64_t now = coop_clock_wall_ms();
 	uint64_t seq;
 
-	coop_jsonw_string(&w, "kind", "end");
-	coop_jsonw_uint(&w, "spawn", start->seq);
-	coop_jsonw_string(&w, "principal", start->principal);
-	coop_jsonw_string(&w, "agent", start->agent);
-	coop_record_write_exit(0, COOP_CAUSE_LOST, &w);
-	coop_jsonw_string(&w, "end_cause", coop_cause_name(COOP_CAUSE_LOST));
-	coop_jsonw_uint(&w, "duration_ms", 0);
+	write_members(start, &w);
 	int r = w.failed || coop_buf_append(&out, "", 1) < 0 ? -ENOMEM : -ENOBUFS;
 	for (int tries = 0; r == -ENOBUFS && tries < 2; tries++) {
-		if (tries && make_room(keeper) < 0)
+		if (tries && make_room(audit, chain->backlog) < 0)
 			break;
-		r = coop_audit_chain_add(&keeper->journal.chain, COOP_AUDIT_END, now,
+		r = coop_audit_chain_add(chain, COOP_AUDIT_END, coop_clock_wall_ms(),
 					 (const char *)coop_buf_front(&out), &seq);
 	}
 	coop_buf_clear(&out);
@@ -135,27 +141,29 @@ static int write_end(struct coop_keeper *keeper, const struct start *start)
 }
 
 /* From which line on there may be starts that the database has no row of. */
-static int scan_from(struct coop_keeper *keeper, uint64_t *ret, struct coop_err *err)
+static int scan_from(struct coop_store *store, const struct coop_audit_chain *chain, uint64_t *ret,
+		     struct coop_err *err)
 {
 	char *text = NULL;
-	int r = coop_store_get_meta(keeper->store, "audit_open", &text, err);
+	int r = coop_store_get_meta(store, "audit_open", &text, err);
 
 	if (r == 0)
-		*ret = text ? strtoull(text, NULL, 10) : keeper->journal.chain.last + 1;
+		*ret = text ? strtoull(text, NULL, 10) : chain->last + 1;
 	free(text);
 	return r;
 }
 
-static int find(struct coop_keeper *keeper, struct search *search, struct coop_err *err)
+static int find(struct coop_store *store, const struct coop_audit_chain *chain,
+		const char *state_dir, struct search *search, struct coop_err *err)
 {
 	uint64_t from = 0;
-	int r = coop_store_each_open(keeper->store, on_row, search, err);
+	int r = coop_store_each_open(store, on_row, search, err);
 
 	if (r == 0)
-		r = scan_from(keeper, &from, err);
+		r = scan_from(store, chain, &from, err);
 	if (r < 0)
 		return r;
-	r = coop_audit_each(keeper->state_dir, from, on_line, search);
+	r = coop_audit_each(state_dir, from, on_line, search);
 	if (r == -ENOMEM)
 		return coop_err_no_memory(err);
 	return r < 0 ? coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be read: %s",
@@ -163,18 +171,17 @@ static int find(struct coop_keeper *keeper, struct search *search, struct coop_e
 		     : 0;
 }
 
-int coop_lost_audit(struct coop_keeper *keeper, struct coop_err *err)
+int coop_lost_audit(struct coop_store *store, struct coop_audit *audit,
+		    struct coop_audit_chain *chain, const char *state_dir, uint64_t *lost,
+		    struct coop_err *err)
 {
-	struct search search = {0};
+	struct search search = {.last = &search.first};
+	int r = find(store, chain, state_dir, &search, err);
 
-	coop_list_init(&search.found);
-	int r = find(keeper, &search, err);
-	while (!coop_list_empty(&search.found)) {
-		struct start *start = COOP_LIST_ITEM(search.found.next, struct start, link);
-		if (r == 0 && write_end(keeper, start) < 0 && keeper->audit_lost++ == 0)
+	for (const struct start *start = search.first; r == 0 && start; start = start->next) {
+		if (!start->ended && write_end(audit, chain, start) < 0 && (*lost)++ == 0)
 			coop_log(COOP_LOG_ERROR, "ends of lost processes cannot be written");
-		drop(&search, start);
 	}
-	coop_map_clear(&search.by_seq);
+	clear(&search);
 	return r;
 }
