@@ -8,6 +8,9 @@
 
 /* An emptied buffer larger than this gives its memory back: thousands of connections may have been busy once. */
 #define KEEP_CAPACITY 16384u
+/* A smaller one that is almost empty is filled again soon: moving its bytes would cost more than
+ * it gives back. */
+#define FIT_CAPACITY (512u << 10)
 
 void coop_buf_clear(struct coop_buf *buf)
 {
@@ -25,6 +28,20 @@ static uint8_t *moved(struct coop_buf *buf, size_t capacity)
 		free(buf->data);
 	}
 	return grown;
+}
+
+void coop_buf_fit(struct coop_buf *buf)
+{
+	size_t used = coop_buf_size(buf), want = KEEP_CAPACITY;
+
+	if (!used || buf->capacity < FIT_CAPACITY || used > buf->capacity / 4)
+		return;
+	while (want < used)
+		want *= 2;
+	uint8_t *less = moved(buf, want);
+	if (!less)
+		return;
+	*buf = (struct coop_buf){.data = less, .tail = used, .capacity = want};
 }
 
 uint8_t *coop_buf_reserve(struct coop_buf *buf, size_t size)

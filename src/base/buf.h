@@ -31,6 +31,10 @@ void coop_buf_commit(struct coop_buf *buf, size_t size);
 /* 0 or -ENOMEM, with nothing changed. */
 int coop_buf_append(struct coop_buf *buf, const void *bytes, size_t size);
 
+/* Gives back memory where much more is held than the bytes need. Without memory for the move
+ * nothing changes. */
+void coop_buf_fit(struct coop_buf *buf);
+
 /* Drops `size` bytes at the front. Memory of an emptied large buffer goes back. */
 void coop_buf_consume(struct coop_buf *buf, size_t size);
 

@@ -53,7 +53,8 @@ struct coop_agent {
 
 	/* What it and all below it use. */
 	unsigned live, finished;
-	uint64_t buffer_bytes;
+	uint64_t buffer_bytes; /* of rings, and the next */
+	uint64_t unread_bytes; /* that wait to be sent to its clients */
 	uint64_t receipts_dropped;
 	unsigned connections; /* of tokens; see admission.h */
 

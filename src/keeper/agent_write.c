@@ -27,6 +27,7 @@ void coop_agent_write(const struct coop_agent *agent, struct coop_jsonw *w, cons
 	coop_jsonw_uint(w, "running", agent->live);
 	coop_jsonw_uint(w, "finished", agent->finished);
 	coop_jsonw_uint(w, "buffer_bytes", agent->buffer_bytes);
+	coop_jsonw_uint(w, "unread_bytes", agent->unread_bytes);
 	coop_jsonw_uint(w, "sessions", agent->session_count);
 	coop_jsonw_end(w);
 	coop_jsonw_uint(w, "tokens", agent->token_count);

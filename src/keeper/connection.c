@@ -24,8 +24,9 @@
 
 #define READ_SIZE 65536u
 #define RETIRE_MS 2000
-/* A follower adds frames while less than this waits to be sent. */
-#define FILL_TARGET (512u << 10)
+/* Output that grew to this within one turn counts at once: many connections may be answered in
+ * one. */
+#define COUNTED_AT_ONCE (256u << 10)
 /* Sizes of an output buffer that is worth handing on. */
 #define SPARE_MIN (64u << 10)
 #define SPARE_MAX (2u << 20)
@@ -147,17 +148,65 @@ void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reaso
 	close_soon(conn);
 }
 
+/* Whether its agent, or one above it, has as much in memory as it may. Then this connection gets
+ * on as its client reads, by less at a time. */
+static bool is_tight(const struct coop_conn *conn)
+{
+	return conn->agent && coop_quota_full(conn->agent);
+}
+
+/* Whether fewer bytes than this wait to be sent, or are on their way from the disk. A connection
+ * that has nothing is not asked whose it is: it gets on whatever its agent has in use. */
+static bool has_less(const struct coop_conn *conn, size_t most, size_t tight)
+{
+	size_t waiting = coop_buf_size(&conn->out) + conn->coming;
+
+	return waiting < tight || (waiting < most && !is_tight(conn));
+}
+
+static bool below_room(const struct coop_conn *conn)
+{
+	return has_less(conn, COOP_CONN_ROOM, COOP_CONN_ROOM_TIGHT);
+}
+
 bool coop_conn_has_room(const struct coop_conn *conn)
 {
-	return !conn->closing && coop_buf_size(&conn->out) < FILL_TARGET;
+	return !conn->closing && below_room(conn);
+}
+
+bool coop_conn_has_room_now(const struct coop_conn *conn)
+{
+	return !conn->closing && has_less(conn, COOP_CONN_EVENTS_MAX, COOP_CONN_EVENTS_TIGHT);
+}
+
+size_t coop_conn_answer_max(const struct coop_conn *conn)
+{
+	return is_tight(conn) ? COOP_CONN_ANSWER_TIGHT : COOP_CONN_ANSWER_MAX;
 }
 
 bool coop_conn_wants_input(const struct coop_conn *conn)
 {
-	size_t unread = conn->agent ? COOP_CONN_UNREAD_MAX : COOP_ADMISSION_UNREAD_MAX;
+	size_t most = conn->agent ? COOP_CONN_UNREAD_MAX : COOP_ADMISSION_UNREAD_MAX;
 
 	return !conn->closing && conn->request_count < COOP_CONN_REQUESTS_MAX &&
-	       coop_buf_size(&conn->out) < unread;
+	       has_less(conn, most, COOP_CONN_UNREAD_TIGHT);
+}
+
+/* What waits counts for the agent that the connection acts as now, with all the memory that holds
+ * it. */
+static void count_unread(struct coop_conn *conn)
+{
+	bool any = coop_buf_size(&conn->out) || conn->coming;
+
+	coop_quota_unread(&conn->unread, conn->agent, any ? conn->out.capacity + conn->coming : 0);
+}
+
+void coop_conn_expect(struct coop_conn *conn, ssize_t bytes)
+{
+	conn->coming += (size_t)bytes;
+	count_unread(conn);
+	if (bytes < 0)
+		coop_conn_touch(conn); /* others may have waited for that */
 }
 
 static void update_interest(struct coop_conn *conn)
@@ -245,6 +294,8 @@ int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 
 void coop_conn_touch(struct coop_conn *conn)
 {
+	if (coop_buf_size(&conn->out) >= COUNTED_AT_ONCE && !conn->gone)
+		count_unread(conn);
 	if (!conn->in_dirty.next && !conn->gone)
 		coop_list_add(&conn->keeper->dirty, &conn->in_dirty);
 }
@@ -303,6 +354,8 @@ void coop_conn_close(struct coop_conn *conn)
 	coop_list_remove(&conn->in_dirty);
 	coop_list_remove(&conn->in_keeper);
 	coop_admission_leave(conn);
+	coop_quota_unread(&conn->unread, NULL, 0);
+	coop_buf_clear(&conn->out);
 	conn->keeper->connection_count--;
 	uv_close((uv_handle_t *)&conn->poll, on_closed);
 	(void)close(conn->fd);
@@ -344,10 +397,10 @@ static bool serve_follows(struct coop_conn *conn)
 		take_buffer(conn);
 	COOP_LIST_EACH(&conn->follows, link)
 	{
-		if (coop_buf_size(&conn->out) >= FILL_TARGET)
+		if (!below_room(conn))
 			break;
 		any = coop_follow_fill(COOP_LIST_ITEM(link, struct coop_follow, in_conn),
-				       FILL_TARGET / 2) ||
+				       COOP_CONN_ROOM / 2) ||
 		      any;
 	}
 	if (!coop_list_empty(&conn->follows)) {
@@ -360,11 +413,17 @@ static bool serve_follows(struct coop_conn *conn)
 
 void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request)
 {
-	if (coop_list_empty(&conn->ready) && coop_buf_size(&conn->out) < FILL_TARGET) {
+	if (coop_list_empty(&conn->ready) && below_room(conn)) {
 		request->on_room(request);
 		return;
 	}
 	coop_list_add(&conn->ready, &request->in_process);
+	coop_conn_touch(conn);
+}
+
+void coop_conn_go_on(struct coop_conn *conn, struct coop_request *request)
+{
+	coop_list_push(&conn->ready, &request->in_process);
 	coop_conn_touch(conn);
 }
 
@@ -373,7 +432,7 @@ static bool serve_ready(struct coop_conn *conn)
 {
 	bool any = false;
 
-	while (!coop_list_empty(&conn->ready) && coop_buf_size(&conn->out) < FILL_TARGET) {
+	while (!coop_list_empty(&conn->ready) && below_room(conn)) {
 		struct coop_request *request =
 			COOP_LIST_ITEM(conn->ready.next, struct coop_request, in_process);
 		coop_list_remove(&request->in_process);
@@ -416,7 +475,7 @@ void coop_conn_flush(struct coop_conn *conn)
 		coop_intake(conn);
 	while (more) {
 		/* A full output hides that followers have more: they are asked again once it is sent. */
-		bool full = coop_buf_size(&conn->out) >= FILL_TARGET;
+		bool full = coop_buf_size(&conn->out) && !below_room(conn);
 		more = !conn->closing && serve_ready(conn);
 		more = (!conn->closing && serve_follows(conn)) || more || full;
 		more = (!conn->closing && coop_notices_serve(conn)) || more;
@@ -432,6 +491,8 @@ void coop_conn_flush(struct coop_conn *conn)
 	}
 	if (!coop_buf_size(&conn->out) && conn->out.capacity >= SPARE_MIN)
 		leave_buffer(conn); /* taken for followers that had nothing */
+	coop_buf_fit(&conn->out);
+	count_unread(conn);
 	update_interest(conn);
 	/* There is room again, and what waited for it is here already: no event will tell of it. */
 	if (conn->held && coop_conn_wants_input(conn))

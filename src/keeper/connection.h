@@ -10,9 +10,23 @@
 #include "base/buf.h"
 #include "base/jsonw.h"
 #include "keeper/list.h"
+#include "keeper/quota.h"
 
 #define COOP_CONN_REQUESTS_MAX 256u
+/* No more is read from a client that leaves so much unread. The second of each pair holds while an
+ * account of the connection's agent is full (coop_quota_full). */
 #define COOP_CONN_UNREAD_MAX (4u << 20)
+#define COOP_CONN_UNREAD_TIGHT (128u << 10)
+/* Events that are told once are lost, and counted, where so much waits. */
+#define COOP_CONN_EVENTS_MAX (512u << 10)
+#define COOP_CONN_EVENTS_TIGHT (32u << 10)
+/* Output of processes is added while less than this waits: until then it stays in the rings. A
+ * socket takes not much more than this at once. */
+#define COOP_CONN_ROOM (128u << 10)
+#define COOP_CONN_ROOM_TIGHT (16u << 10)
+/* An answer that can go on in another ends, with `more`, at about this size. */
+#define COOP_CONN_ANSWER_MAX (6u << 20)
+#define COOP_CONN_ANSWER_TIGHT (256u << 10)
 
 struct coop_agent;
 struct coop_ceiling;
@@ -39,6 +53,8 @@ struct coop_conn {
 	uv_poll_t poll;
 	int interest; /* what the poll waits for now */
 	struct coop_buf in, out;
+	size_t coming;             /* bytes for it that the disk was asked for */
+	struct coop_unread unread; /* what of that its agent answers for */
 	struct coop_link requests;
 	unsigned request_count;
 	struct coop_link follows;        /* struct coop_follow, served in turn */
@@ -78,6 +94,17 @@ void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reaso
 /* Whether something that need not be sent may be added to its output. */
 bool coop_conn_has_room(const struct coop_conn *conn);
 
+/* The same for what is told now or never. */
+bool coop_conn_has_room_now(const struct coop_conn *conn);
+
+/* How large an answer may become that can go on in another: less while an account of its agent is
+ * full. */
+size_t coop_conn_answer_max(const struct coop_conn *conn);
+
+/* The disk is asked for so many bytes more, or (negative) less, that will be sent here: they count
+ * as unread. */
+void coop_conn_expect(struct coop_conn *conn, ssize_t bytes);
+
 /* Whether more requests may be taken: a client that does not read its answers, or has enough open, waits. */
 bool coop_conn_wants_input(const struct coop_conn *conn);
 
@@ -86,6 +113,10 @@ void coop_conn_touch(struct coop_conn *conn);
 
 /* Calls the request's on_room, now or when the client has read more: for answers that may be large. */
 void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request);
+
+/* The same for an answer that has begun: when there is room it goes on, before any other. Never
+ * from within. */
+void coop_conn_go_on(struct coop_conn *conn, struct coop_request *request);
 
 /* Sends what can be sent; called by the loop's prepare step for touched connections. */
 void coop_conn_flush(struct coop_conn *conn);

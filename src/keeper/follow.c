@@ -14,7 +14,9 @@
 #include "keeper/request.h"
 #include "keeper/spool.h"
 
-#define PIECE (256u << 10) /* largest frame of a follower */
+#define PIECE (COOP_CONN_ROOM / 2) /* largest frame of a follower */
+/* The same from the disk, where each costs a turn of the helper thread. */
+#define DISK_PIECE COOP_CONN_ROOM
 
 /* Bytes on their way from the disk. Outlives a follow that is dropped meanwhile. */
 struct coop_follow_fetch {
@@ -40,8 +42,10 @@ static void detach(struct coop_request *request)
 
 	coop_list_remove(&follow->in_process);
 	coop_list_remove(&follow->in_conn);
-	if (follow->fetch)
+	if (follow->fetch) {
+		coop_conn_expect(request->conn, -(ssize_t)follow->fetch->size);
 		follow->fetch->follow = NULL;
+	}
 	request->keeper->follower_count--;
 	request->keeper->untrimmed = true;
 	coop_process_touch(process);
@@ -124,6 +128,7 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 
 	if (follow) {
 		follow->fetch = NULL;
+		coop_conn_expect(follow->request->conn, -(ssize_t)fetch->size);
 		if (size == fetch->size &&
 		    coop_request_data(follow->request, fetch->stream, fetch->position,
 				      fetch->cursor, &view, 1) == 0) {
@@ -158,6 +163,8 @@ static void fetch_bytes(struct coop_follow *follow, struct coop_stream *stream, 
 		free(fetch);
 	else
 		follow->fetch = fetch;
+	if (follow->fetch)
+		coop_conn_expect(follow->request->conn, (ssize_t)size);
 }
 
 /* Sends one piece of one stream. Returns whether anything went out. */
@@ -176,7 +183,7 @@ static bool fill_stream(struct coop_follow *follow, struct coop_stream *stream)
 	if (readable < stream->ring.start) {
 		uint64_t left = stream->spooled - readable;
 		fetch_bytes(follow, stream, readable, COOP_FRAME_NO_CURSOR,
-			    left < PIECE ? (size_t)left : PIECE);
+			    left < DISK_PIECE ? (size_t)left : DISK_PIECE);
 		return false;
 	}
 	int count = coop_ring_view(&stream->ring, readable, PIECE, views);

@@ -75,7 +75,7 @@ static bool tell_gap(struct coop_subscriber *subscriber)
 {
 	struct coop_jsonw w;
 
-	if (!coop_conn_has_room(subscriber->request->conn))
+	if (!coop_conn_has_room_now(subscriber->request->conn))
 		return subscriber->lost == 0;
 	if (subscriber->lost) {
 		subscriber->request->keeper->meters.gaps++;
@@ -90,7 +90,7 @@ static bool tell_gap(struct coop_subscriber *subscriber)
 /* Begins an event, or counts it as lost. */
 static bool begin(struct coop_subscriber *subscriber, const char *event, struct coop_jsonw *w)
 {
-	if (!tell_gap(subscriber) || !coop_conn_has_room(subscriber->request->conn)) {
+	if (!tell_gap(subscriber) || !coop_conn_has_room_now(subscriber->request->conn)) {
 		subscriber->lost++;
 		return false;
 	}

@@ -10,8 +10,6 @@
 
 #define SHARE_MIN 16
 
-#define ANSWER_MAX (6u << 20)
-
 static int no_principal(struct coop_err *err)
 {
 	return coop_err_field(err, COOP_INVALID_INPUT, "principal", "there is no such principal");
@@ -129,7 +127,7 @@ void coop_op_agent_list(struct coop_request *request)
 	coop_request_result(request, &w);
 	coop_jsonw_array(&w, "agents");
 	while (!more && (agent = coop_agent_next(base, agent))) {
-		more = coop_buf_size(w.out) - request->mark > ANSWER_MAX;
+		more = coop_request_is_full(request);
 		if (!more)
 			coop_agent_write(agent, &w, NULL);
 	}

@@ -12,9 +12,6 @@
 #include "keeper/session.h"
 
 #define LIMIT 10
-/* An answer ends early, with `more`, before it outgrows a frame. */
-#define ANSWER_MAX (6u << 20)
-
 /* The queue that a request names, looked up each time: a session may end while somebody waits. NULL with the error filled. */
 static struct coop_completions *queue_of(const struct coop_request *request, struct coop_err *err)
 {
@@ -33,18 +30,13 @@ struct portion {
 	bool more;
 };
 
-static bool is_full(const struct coop_request *request, const struct coop_jsonw *w)
-{
-	return coop_buf_size(w->out) - request->mark > ANSWER_MAX;
-}
-
 static void write_processes(const struct coop_request *request, struct coop_completions *queue,
 			    int64_t limit, struct portion *portion, struct coop_jsonw *w)
 {
 	coop_jsonw_array(w, "processes");
 	COOP_LIST_EACH(&queue->ended, link)
 	{
-		if (portion->processes == limit || is_full(request, w)) {
+		if (portion->processes == limit || coop_request_is_full(request)) {
 			portion->more = true;
 			break;
 		}

@@ -15,9 +15,6 @@
 #include "keeper/request.h"
 #include "keeper/shells.h"
 
-/* A list ends early, with `more`, before its answer outgrows a frame. */
-#define ANSWER_MAX (6u << 20)
-
 /* Live, or ended with descendants that are. */
 static bool is_present(struct coop_process *process)
 {
@@ -90,7 +87,7 @@ void coop_op_list(struct coop_request *request)
 			COOP_LIST_ITEM(link, struct coop_process, in_principal);
 		if ((start && process->n <= start->n) || !matches(process, &filter))
 			continue;
-		more = left-- == 0 || coop_buf_size(w.out) - request->mark > ANSWER_MAX;
+		more = left-- == 0 || coop_request_is_full(request);
 		if (more)
 			break;
 		coop_record_write(process, view, request->conn, &w, NULL);

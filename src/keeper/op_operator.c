@@ -18,8 +18,6 @@
 #include "keeper/spawn_audit.h"
 #include "records/store.h"
 
-#define ANSWER_MAX (6u << 20)
-
 /* A question to the disk: what was asked, and what was found. */
 struct question {
 	struct coop_job job;
@@ -29,6 +27,7 @@ struct question {
 	struct coop_buf found; /* JSON text, elements separated by commas */
 	struct coop_jsonw w;
 	uint64_t rows;
+	size_t most; /* bytes of an answer that can go on in another */
 	bool more, known;
 	bool forget;    /* the fault that was noted */
 	uint64_t count; /* lines of the audit */
@@ -79,6 +78,7 @@ static void ask(struct coop_request *request, struct question *question,
 		return;
 	}
 	question->job.request = request;
+	question->most = coop_conn_answer_max(request->conn);
 	question->job.run = run;
 	question->job.done = done;
 	request->state = question;
@@ -117,7 +117,7 @@ static int on_row(void *user, const struct coop_store_process *row)
 
 	/* One more than was asked for tells that there are more. */
 	question->more = question->rows + 1 == question->query.limit ||
-			 coop_buf_size(&question->found) > ANSWER_MAX;
+			 coop_buf_size(&question->found) > question->most;
 	if (question->more)
 		return 1;
 	question->rows++;

@@ -18,7 +18,7 @@ int coop_read_stream(struct coop_process *process, const json_t *args,
 int coop_read_reader_name(const char *name, struct coop_err *err);
 
 /* Reads with stream `output` (op_read_output.c). The process is held by the request. */
-void coop_read_output(struct coop_request *request, struct coop_process *process);
+void coop_read_output(struct coop_request *request);
 /* Whether the process has it, and nothing is asked for that does not go with it. 0, or the error filled. */
 int coop_read_check_output(const struct coop_process *process, const json_t *args,
 			   struct coop_err *err);

@@ -6,6 +6,7 @@
 #include "base/frame.h"
 #include "base/mem.h"
 #include "keeper/choices.h"
+#include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/op_read.h"
 #include "keeper/process.h"
@@ -19,6 +20,7 @@ struct excerpt {
 	struct coop_request *request; /* NULL: dropped while the disk was asked */
 	struct coop_process *process;
 	uint64_t asked, begin, next;
+	size_t size; /* that the disk was asked for */
 };
 
 /* Bytes that came, and those of them that are in the file or on their way there. */
@@ -61,6 +63,7 @@ static void on_drop(struct coop_request *request)
 {
 	struct excerpt *excerpt = request->state;
 
+	coop_conn_expect(request->conn, -(ssize_t)excerpt->size);
 	excerpt->request = NULL;
 }
 
@@ -73,6 +76,7 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 
 	if (request) {
 		request->on_drop = NULL;
+		coop_conn_expect(request->conn, -(ssize_t)excerpt->size);
 		excerpt->next += size;
 		/* A file that cannot be read any more: all of it is lost. */
 		if (!size)
@@ -93,19 +97,23 @@ static void fetch(const struct excerpt *begun, size_t size)
 
 	if (excerpt) {
 		*excerpt = *begun;
+		excerpt->size = size;
 		request->state = excerpt;
 		request->on_drop = on_drop;
 		if (coop_spool_fetch_all(begun->process, begun->begin, size, on_fetched, excerpt) ==
-		    0)
+		    0) {
+			coop_conn_expect(request->conn, (ssize_t)size);
 			return;
+		}
 		request->on_drop = NULL;
 	}
 	coop_request_no_memory(request);
 	free(excerpt);
 }
 
-void coop_read_output(struct coop_request *request, struct coop_process *process)
+static void serve(struct coop_request *request)
 {
+	struct coop_process *process = request->process;
 	uint64_t max = (uint64_t)coop_arg_int(request->args, "max", READ_DEFAULT);
 	uint64_t filed, total = count(process, &filed);
 	uint64_t asked = (uint64_t)coop_arg_int(request->args, "cursor", 0);
@@ -123,6 +131,12 @@ void coop_read_output(struct coop_request *request, struct coop_process *process
 		fetch(&excerpt, (size_t)max);
 	else
 		answer(&excerpt);
+}
+
+void coop_read_output(struct coop_request *request)
+{
+	request->on_room = serve;
+	coop_conn_when_room(request->conn, request);
 }
 
 int coop_read_check_output(const struct coop_process *process, const json_t *args,

@@ -1,9 +1,11 @@
 #include "keeper/op_wait.h"
 
+#include <stdlib.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "base/frame.h"
+#include "base/mem.h"
 #include "base/signame.h"
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
@@ -12,20 +14,59 @@
 #include "keeper/record.h"
 #include "keeper/request.h"
 
-/* The beginning of what is retained, in frames before the answer. */
-static void send_output(struct coop_request *request, struct coop_process *process)
-{
-	size_t most = (size_t)coop_arg_int(request->args, "output_bytes", 0);
-	struct iovec views[2];
+#define PIECE (COOP_CONN_ROOM / 2) /* frames of output */
 
-	for (int i = 0; most && i < process->stream_count; i++) {
-		const struct coop_stream *stream = &process->streams[i];
-		int count = coop_ring_view(&stream->ring, stream->ring.start, most, views);
-		/* Without memory the answer itself fails, and says so. */
-		if (count)
-			(void)coop_request_data(request, stream->number, stream->ring.start,
-						COOP_FRAME_NO_CURSOR, views, count);
+/* How far the output is sent that comes before the answer. */
+struct output {
+	int stream;        /* of the process: the one that it is at */
+	uint64_t position; /* in that */
+	size_t left;       /* bytes that may still come of it */
+	bool begun;        /* this stream */
+};
+
+/* The beginning of what one stream retains, in frames before the answer. Returns whether it is at
+ * its end: if not there is no room for more. */
+static bool send_stream(struct coop_request *request, struct output *output)
+{
+	const struct coop_stream *stream = &request->process->streams[output->stream];
+	struct iovec views[2];
+	int count;
+
+	if (!output->begun) {
+		output->position = stream->ring.start;
+		output->left = (size_t)coop_arg_int(request->args, "output_bytes", 0);
+		output->begun = true;
 	}
+	/* While it waited for room the rest may have been overwritten. */
+	while (output->left && output->position >= stream->ring.start) {
+		size_t size = output->left < PIECE ? output->left : PIECE;
+		if (!(count = coop_ring_view(&stream->ring, output->position, size, views)))
+			break;
+		if (!coop_conn_has_room(request->conn))
+			return false;
+		/* Without memory the answer itself fails, and says so. */
+		if (coop_request_data(request, stream->number, output->position,
+				      COOP_FRAME_NO_CURSOR, views, count) < 0)
+			break;
+		for (int i = 0; i < count; i++) {
+			output->position += views[i].iov_len;
+			output->left -= views[i].iov_len;
+		}
+	}
+	return true;
+}
+
+static bool send_output(struct coop_request *request)
+{
+	struct output *output = request->state;
+
+	while (output && output->stream < request->process->stream_count) {
+		if (!send_stream(request, output))
+			return false;
+		output->stream++;
+		output->begun = false;
+	}
+	return true;
 }
 
 /* It reads no more. */
@@ -34,6 +75,8 @@ static void leave(struct coop_request *request)
 	if (request->on_drop)
 		coop_process_reader_end(request->process);
 	request->on_drop = NULL;
+	free(request->state);
+	request->state = NULL;
 }
 
 static void answer(struct coop_request *request)
@@ -44,7 +87,10 @@ static void answer(struct coop_request *request)
 	char name[COOP_SIGNAME_TEXT];
 	struct coop_jsonw w;
 
-	send_output(request, process);
+	if (!send_output(request)) {
+		coop_conn_go_on(request->conn, request);
+		return;
+	}
 	leave(request);
 	coop_request_result(request, &w);
 	coop_jsonw_bool(&w, "timed_out", !ended);
@@ -89,6 +135,11 @@ void coop_op_wait(struct coop_request *request)
 	request->on_timeout = answer_soon;
 	request->on_room = answer;
 	if (coop_arg_int(request->args, "output_bytes", 0)) {
+		request->state = coop_mem_zalloc(sizeof(struct output));
+		if (!request->state) {
+			coop_request_no_memory(request);
+			return;
+		}
 		coop_process_reader_begin(process);
 		request->on_drop = leave;
 	}

@@ -176,6 +176,37 @@ void coop_quota_charge(struct coop_process *process, uint64_t bytes)
 	process->buffer_charge = bytes;
 }
 
+void coop_quota_unread(struct coop_unread *unread, struct coop_agent *agent, uint64_t bytes)
+{
+	if (!bytes || !agent) {
+		agent = NULL;
+		bytes = 0;
+	}
+	if (unread->agent == agent && unread->bytes == bytes)
+		return;
+	struct coop_agent *before = unread->agent;
+	for (struct coop_agent *level = before; level; level = level->parent) {
+		level->buffer_bytes -= unread->bytes;
+		level->unread_bytes -= unread->bytes;
+	}
+	for (struct coop_agent *level = agent; level; level = level->parent) {
+		level->buffer_bytes += bytes;
+		level->unread_bytes += bytes;
+	}
+	unread->bytes = bytes;
+	unread->agent = agent ? coop_agent_ref(agent) : NULL;
+	coop_agent_unref(before);
+}
+
+bool coop_quota_full(const struct coop_agent *agent)
+{
+	for (const struct coop_agent *level = agent; level; level = level->parent) {
+		if (excess(level, 0))
+			return true;
+	}
+	return false;
+}
+
 void coop_quota_count(const struct coop_process *process, int live, int finished)
 {
 	struct coop_registry *registry = &process->keeper->registry;

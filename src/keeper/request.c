@@ -76,6 +76,13 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer)
 	coop_request_fail(request, &err);
 }
 
+bool coop_request_is_full(const struct coop_request *request)
+{
+	const struct coop_conn *conn = request->conn;
+
+	return coop_buf_size(&conn->out) - request->mark > coop_conn_answer_max(conn);
+}
+
 static void write_details(struct coop_jsonw *w, const struct coop_err *err,
 			  const struct coop_buf *members)
 {

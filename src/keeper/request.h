@@ -50,6 +50,9 @@ struct coop_request {
 void coop_request_result(struct coop_request *request, struct coop_jsonw *ret_writer);
 void coop_request_end(struct coop_request *request, struct coop_jsonw *writer);
 
+/* Whether the answer that is being written is so large that what follows should go into another. */
+bool coop_request_is_full(const struct coop_request *request);
+
 /* Answers with an error and frees the request. */
 void coop_request_fail(struct coop_request *request, const struct coop_err *err);
 

@@ -155,7 +155,8 @@ class WaitingTest(QueueCase):
         slow = self.connect()
         waiting = slow.submit("completions", {"timeout_ms": 600000})
         read = slow.submit("read", {"id": data, "max": size})
-        procs.wait_until(lambda: self.client.call("metrics")["bytes"]["sent"] >= size, "it has much to read")
+        unread = lambda: self.client.call("agent_show", agent="main")["agent"]["use"]["unread_bytes"]
+        procs.wait_until(unread, "it has more to read than its socket takes")
         first = self.run_one()
         self.assertEqual(self.taken(), [first])
         self.assertEqual(len(slow.finish(read).bytes()), size)

@@ -64,6 +64,29 @@ static void returns_memory(void **state)
 	coop_buf_clear(&buf);
 }
 
+/* A large buffer that is almost empty gives memory back, and keeps its bytes. */
+static void fits(void **state)
+{
+	struct coop_buf buf = {0};
+	size_t size = 1 << 20;
+
+	(void)state;
+	coop_buf_fit(&buf);
+	uint8_t *place = coop_buf_reserve(&buf, size);
+	for (size_t i = 0; i < size; i++)
+		place[i] = (uint8_t)(i % 251);
+	coop_buf_commit(&buf, size);
+	coop_buf_fit(&buf);
+	assert_true(buf.capacity >= size);
+	coop_buf_consume(&buf, size - 100000);
+	coop_buf_fit(&buf);
+	assert_true(buf.capacity < size / 4);
+	assert_int_equal(coop_buf_size(&buf), 100000);
+	for (size_t i = 0; i < 100000; i++)
+		assert_int_equal(coop_buf_front(&buf)[i], (size - 100000 + i) % 251);
+	coop_buf_clear(&buf);
+}
+
 static void no_memory(void **state)
 {
 	struct coop_buf buf = {0};
@@ -86,9 +109,8 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(starts_empty),
-		cmocka_unit_test(keeps_order),
-		cmocka_unit_test(returns_memory),
+		cmocka_unit_test(starts_empty),   cmocka_unit_test(keeps_order),
+		cmocka_unit_test(returns_memory), cmocka_unit_test(fits),
 		cmocka_unit_test(no_memory),
 	};
 

@@ -49,7 +49,7 @@ const struct cli_verb cli_verb_keeper = {
 		"own (64)\n"
 		"  principal_max_running  the same for all agents of a user together (256)\n"
 		"  host_max_running       the same for the whole keeper (1024)\n"
-		"  principal_buffer_bytes memory for the output of a user's processes (4 GiB)\n"
+		"  principal_buffer_bytes memory for a user's output, unread answers too (4 GiB)\n"
 		"  max_retained           finished persistent processes that are kept (32)\n"
 		"  max_finished           finished processes that are kept with their output, for "
 		"each agent (64)\n"
