@@ -123,13 +123,13 @@ static void refuse(struct coop_draft *draft, const struct coop_verdict *verdict)
 	coop_buf_clear(&details);
 }
 
-/* Nothing has come of it so far: it is begun anew when the sockets have been looked up. */
+/* Nothing has come of it so far: it is begun anew when all has been looked up. */
 static bool must_wait(struct coop_draft *draft, int r)
 {
 	if (r != -EAGAIN || draft->err->code)
 		return false;
 	coop_draft_clear(draft);
-	coop_preflight_sockets(draft->request);
+	coop_preflight_again(draft->request);
 	return true;
 }
 
@@ -172,10 +172,10 @@ static void spawn(struct coop_request *request, struct prepared *prepared)
 	struct coop_verdict verdict; /* large: only what its count says is ever read */
 	verdict.action = COOP_ACTION_ALLOW;
 	int r = coop_draft_fill(&draft);
-	if (must_wait(&draft, r))
-		return;
 	if (r == 0)
 		r = coop_verdict_reach(&draft, &verdict);
+	if (must_wait(&draft, r))
+		return;
 	if (r == 0)
 		r = prepare(&draft, prepared);
 	if (r == 0 && spools(&draft))
@@ -214,10 +214,10 @@ void coop_op_check(struct coop_request *request)
 	draft.cwd_fd = -1;
 	draft.agent = coop_op_agent_named(request, &err);
 	int r = draft.agent ? coop_draft_fill(&draft) : -1;
-	if (must_wait(&draft, r))
-		return;
 	if (r == 0)
 		r = coop_verdict_reach(&draft, &verdict);
+	if (must_wait(&draft, r))
+		return;
 	if (r < 0 && verdict.action == COOP_ACTION_ALLOW) {
 		coop_request_fail(request, &err);
 	} else {

@@ -273,6 +273,18 @@ static void ask_settings(struct preflight *flight)
 	ask_homes(flight);
 }
 
+/* What policies asked about in an attempt before this one. */
+static void ask_programs(struct preflight *flight)
+{
+	const struct coop_buf *programs = &flight->request->programs;
+	const char *path = (const char *)coop_buf_front(programs);
+	size_t size = coop_buf_size(programs);
+	const char *field = coop_arg(flight->request->args, "command") ? "command" : "argv";
+
+	for (size_t at = 0; at < size; at += strlen(path + at) + 1)
+		send_for(flight, field, path + at, true);
+}
+
 static void ask_all(struct preflight *flight)
 {
 	struct coop_request *request = (struct coop_request *)(uintptr_t)flight->request;
@@ -285,6 +297,7 @@ static void ask_all(struct preflight *flight)
 		ask_start(flight);
 	else
 		ask_settings(flight);
+	ask_programs(flight);
 }
 
 /* Answers the request if that cannot be asked for. */
@@ -331,29 +344,67 @@ bool coop_preflight_misses_sockets(const struct coop_request *request)
 	struct coop_keeper *keeper = request->keeper;
 
 	return coop_buf_size(&keeper->sockets.unseen) && !request->sockets_looked_up &&
-	       !coop_scouts_miss_sockets(keeper->scouts);
+	       !request->sockets_missed && !coop_scouts_miss_sockets(keeper->scouts);
 }
 
-void coop_preflight_sockets(struct coop_request *request)
+bool coop_preflight_misses_programs(const struct coop_request *request)
 {
-	struct preflight flight = {.keeper = request->keeper, .request = request};
-	const struct coop_buf *unseen = &request->keeper->sockets.unseen;
+	return request->programs_lost ||
+	       coop_buf_size(&request->programs) > request->programs_looked_up;
+}
+
+static bool has_program(const struct coop_request *request, const char *path)
+{
+	const char *known = (const char *)coop_buf_front(&request->programs);
+	size_t size = coop_buf_size(&request->programs);
+
+	for (size_t at = 0; at < size; at += strlen(known + at) + 1) {
+		if (!strcmp(known + at, path))
+			return true;
+	}
+	return false;
+}
+
+bool coop_preflight_program(struct coop_request *request, const char *path)
+{
+	char real[COOP_PATH_SIZE];
+
+	/* What is only not at hand is looked for here: there are many such names along a PATH. */
+	if (coop_silence_resolve(&request->keeper->silence, path, real) != -EREMOTE)
+		return true;
+	if (has_program(request, path))
+		return !coop_preflight_misses_programs(request);
+	if (coop_buf_append(&request->programs, path, strlen(path) + 1) < 0)
+		request->programs_lost = true;
+	return false;
+}
+
+/* Beyond the bound they are left out. */
+static void send_for_sockets(struct preflight *flight)
+{
+	const struct coop_buf *unseen = &flight->keeper->sockets.unseen;
 	const char *name = (const char *)coop_buf_front(unseen);
+	size_t size = coop_buf_size(unseen), count = 0;
 	int r = 0;
 
-	flight.errand = coop_errand_new();
-	if (!flight.errand)
-		flight.failed = -ENOMEM;
-	/* Beyond the bound they are left out. */
-	for (size_t left = coop_buf_size(unseen), count = 0;
-	     !flight.failed && r == 0 && left && count < COOP_SCOUTS_SOCKETS_MAX; count++) {
-		size_t size = strlen(name) + 1;
-		r = coop_errand_add_socket(flight.errand, name);
-		name += size;
-		left -= size;
+	for (size_t at = 0; r == 0 && at < size && count < COOP_SCOUTS_SOCKETS_MAX; count++) {
+		r = coop_errand_add_socket(flight->errand, name + at);
+		at += strlen(name + at) + 1;
 	}
-	if (r == -ENOMEM)
-		flight.failed = r;
+	flight->failed = r;
+}
+
+void coop_preflight_again(struct coop_request *request)
+{
+	struct preflight flight = {.keeper = request->keeper, .request = request};
+
+	/* What was found for this attempt does not hold for the next. */
+	request->sockets_looked_up = false;
+	flight.errand = coop_errand_new();
+	if (!flight.errand || request->programs_lost)
+		flight.failed = -ENOMEM;
+	else if (coop_preflight_misses_sockets(request))
+		send_for_sockets(&flight);
 	if (!flight.failed)
 		ask_all(&flight);
 	if (can_ask(&flight, request))

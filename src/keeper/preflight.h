@@ -11,9 +11,16 @@ struct coop_request;
 /* True: the request may be carried out now. False: it waits, or has been answered. */
 bool coop_preflight(struct coop_request *request);
 
-/* Whether a start must wait for sockets of the host that only a thread can look up. Its draft comes
- * to nothing then, and coop_preflight_sockets has the request carried out from its beginning. */
+/* Whether a start must wait for sockets of the host that only a thread can look up. */
 bool coop_preflight_misses_sockets(const struct coop_request *request);
-void coop_preflight_sockets(struct coop_request *request);
+
+/* Whether a path may be looked at that a policy asks about. What may not is remembered, and missed
+ * until a thread has looked it up. */
+bool coop_preflight_program(struct coop_request *request, const char *path);
+bool coop_preflight_misses_programs(const struct coop_request *request);
+
+/* Something was missed, and the draft has come to nothing: a thread looks it up, and the request is
+ * carried out from its beginning. */
+void coop_preflight_again(struct coop_request *request);
 
 #endif

@@ -44,6 +44,7 @@ static void free_request(struct coop_request *request)
 	if (request->process)
 		coop_process_unref(request->process);
 	json_decref(request->args);
+	coop_buf_clear(&request->programs);
 	free(request->data);
 	free(request);
 }

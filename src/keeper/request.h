@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "keeper/list.h"
@@ -43,6 +44,10 @@ struct coop_request {
 	size_t mark; /* while an answer is being written */
 	/* By a thread, for this attempt to carry it out: see scouts.h. */
 	bool looked_up, sockets_looked_up;
+	bool sockets_missed;       /* they do not answer: it goes on without */
+	bool programs_lost;        /* for want of memory */
+	struct coop_buf programs;  /* paths that policies ask about, each with its NUL … */
+	size_t programs_looked_up; /* … and how many bytes of them have been */
 };
 
 /* Starts an answer: the caller writes the members of the result, then calls coop_request_end(), which frees the

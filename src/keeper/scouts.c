@@ -283,7 +283,7 @@ static void refuse(struct coop_request *request, const struct coop_err *err)
 	coop_request_fail(request, err);
 }
 
-/* The sockets that were found are there for what is done in this turn: later they may not answer. */
+/* The sockets that were found are there for this turn: later they may not answer. */
 static void carry_on(struct coop_scouts *scouts, struct coop_errand *errand)
 {
 	struct coop_request *request = release(errand);
@@ -296,7 +296,8 @@ static void carry_on(struct coop_scouts *scouts, struct coop_errand *errand)
 			coop_host_sockets_lend(sockets, errand->stops[i].found);
 	}
 	request->looked_up = true;
-	request->sockets_looked_up |= errand->sockets > 0;
+	request->programs_looked_up = coop_buf_size(&request->programs);
+	request->sockets_looked_up = errand->sockets > 0;
 	coop_intake_again(request);
 	coop_host_sockets_take_back(sockets);
 }
@@ -307,7 +308,8 @@ static void go_without_sockets(struct coop_errand *errand)
 {
 	struct coop_request *request = release(errand);
 
-	request->sockets_looked_up = true;
+	request->sockets_missed = true;
+	request->programs_looked_up = 0;
 	coop_intake_again(request);
 }
 

@@ -36,8 +36,8 @@ struct coop_errand *coop_errand_new(void);
 /* Copies the path of a socket of the host: whether it is there is found out, too, and the request
  * does not depend on it. These come first. 0 or -ENOMEM; beyond the bound -E2BIG. */
 int coop_errand_add_socket(struct coop_errand *errand, const char *path);
-/* Likewise a path that the request needs. `field` is what it calls it; `silent`: its file system can
- * be. */
+/* Likewise a path that the request needs. `field` is what it calls it; `silent`: its file system
+ * can be. */
 int coop_errand_add(struct coop_errand *errand, const char *field, const char *path, bool silent);
 void coop_errand_free(struct coop_errand *errand); /* NULL is fine */
 

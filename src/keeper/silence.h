@@ -33,7 +33,7 @@ void coop_silence_clear(struct coop_silence *silence);
 int coop_silence_resolve(const struct coop_silence *silence, const char *path,
 			 char ret[COOP_PATH_SIZE]);
 
-/* The next mount below the folder, canonical, that can be silent, from number *at on, which is moved
+/* The next mount below the folder, canonical, that can be silent, from number *at on, which moves
  * behind it; NULL: there is none. */
 const char *coop_silence_below(const struct coop_silence *silence, const char *folder, size_t *at);
 

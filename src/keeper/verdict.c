@@ -1,5 +1,6 @@
 #include "keeper/verdict.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "keeper/confine.h"
 #include "keeper/draft.h"
 #include "keeper/keeper.h"
+#include "keeper/preflight.h"
 #include "keeper/process.h"
 #include "keeper/request.h"
 
@@ -32,6 +34,14 @@ static size_t collect(const struct coop_agent *agent, const struct coop_policy *
 	return count;
 }
 
+/* Programs, too, may lie where nobody answers. */
+static bool may_look(void *user, const char *path)
+{
+	struct coop_draft *draft = user;
+
+	return coop_preflight_program(draft->request, path);
+}
+
 int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret)
 {
 	const struct coop_policy *levels[COOP_AGENT_DEPTH_MAX + 1];
@@ -47,10 +57,14 @@ int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret)
 		.home = coop_env_home(),
 		.path = coop_env_get(&draft->env, "PATH"),
 		.workspace = (const char *const *)coop_agent_workspace(draft->agent),
+		.may_look = may_look,
+		.user = draft,
 	};
 
 	if (coop_policy_decide(levels, count, &command, ret) < 0)
 		return coop_err_no_memory(draft->err);
+	if (coop_preflight_misses_programs(draft->request))
+		return -EAGAIN;
 	if (ret->action == COOP_ACTION_ALLOW)
 		return 0;
 	const char *reason = ret->count ? ret->decisions[0].reason : "not allowed";

@@ -245,7 +245,7 @@ static void judge_programs(struct judge *judge)
 		wanted |= has_list(judge->levels[i]);
 	if (!wanted)
 		return;
-	coop_matches_make(&judge->matches, &judge->runs, judge->command->path);
+	coop_matches_make(&judge->matches, &judge->runs, judge->command);
 	for (size_t i = 0; i < judge->count && !judge->matches.too_long; i++) {
 		if (has_list(judge->levels[i]))
 			judge_lists(judge, judge->levels[i]);

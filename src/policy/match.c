@@ -10,18 +10,19 @@
 #include "base/glob.h"
 #include "base/mem.h"
 #include "policy/paths.h"
+#include "policy/policy.h"
 
 _Static_assert(PATH_MAX <= 4096, "realpath writes up to PATH_MAX");
 
 /* Everybody waits for a decision: the file system is not asked without end. */
-static bool may_look(struct coop_matches *matches)
+static bool may_look(struct coop_matches *matches, const char *path)
 {
 	if (matches->lookups >= COOP_MATCH_LOOKUPS) {
 		matches->too_long = true;
 		return false;
 	}
 	matches->lookups++;
-	return true;
+	return !matches->may_look || matches->may_look(matches->user, path);
 }
 
 /* A file that is only read needs no right to be run. */
@@ -29,7 +30,7 @@ static bool suits(struct coop_matches *matches, const struct coop_match *match, 
 {
 	struct stat status;
 
-	return may_look(matches) && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	return may_look(matches, path) && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
 	       (match->run->sourced || access(path, X_OK) == 0);
 }
 
@@ -82,7 +83,7 @@ static void identify(struct coop_matches *matches, struct coop_match_file *file,
 {
 	struct stat status;
 
-	if (file->looked || !may_look(matches))
+	if (file->looked || !may_look(matches, path))
 		return;
 	file->looked = true;
 	file->there = stat(path, &status) == 0;
@@ -111,7 +112,7 @@ static void look(struct coop_matches *matches, struct coop_match *match)
 	if (!locate(matches, match, found))
 		return;
 	identify(matches, &match->file, found);
-	if (may_look(matches) && realpath(found, resolved))
+	if (may_look(matches, found) && realpath(found, resolved))
 		match->resolved = keep(matches, resolved);
 	/* Plain, for comparison with paths as people write them. */
 	match->found = keep(matches, coop_path_make(&path, NULL, found) ? path.text : found);
@@ -269,18 +270,22 @@ static bool has_relative(const char *path)
 	return false;
 }
 
-void coop_matches_make(struct coop_matches *matches, const struct coop_runs *runs, const char *path)
+void coop_matches_make(struct coop_matches *matches, const struct coop_runs *runs,
+		       const struct coop_policy_command *command)
 {
-	*matches = (struct coop_matches){.path = path, .path_relative = has_relative(path)};
+	*matches = (struct coop_matches){.path = command->path,
+					 .path_relative = has_relative(command->path),
+					 .may_look = command->may_look,
+					 .user = command->user};
 	for (size_t i = 0; i < runs->count && !matches->too_long && !matches->no_memory; i++) {
 		const struct coop_run *run = &runs->items[i];
-		const struct coop_simple *command = coop_runs_command(runs, run);
+		const struct coop_simple *simple = coop_runs_command(runs, run);
 
 		/* Behind sudo or env it is a program again. */
 		add(matches,
 		    &(struct coop_match){.run = run,
-					 .cwd = command->cwd,
-					 .shell = command->shell && run->typed == run->name &&
+					 .cwd = simple->cwd,
+					 .shell = simple->shell && run->typed == run->name &&
 						  !run->wrapped});
 	}
 }

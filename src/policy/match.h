@@ -33,6 +33,8 @@ struct coop_match {
 /* All programs of a line, each once however often it runs. */
 struct coop_matches {
 	const char *path;
+	bool (*may_look)(void *user, const char *path); /* as of policy.h */
+	void *user;
 	bool path_relative; /* what it leads to depends on the working directory */
 	bool too_long, no_memory;
 	size_t lookups;
@@ -48,8 +50,9 @@ struct coop_match_list {
 };
 
 /* Collects the programs. Where that fails it says so in `matches`; clear it all the same. */
+struct coop_policy_command;
 void coop_matches_make(struct coop_matches *matches, const struct coop_runs *runs,
-		       const char *path);
+		       const struct coop_policy_command *command);
 void coop_matches_clear(struct coop_matches *matches);
 
 void coop_match_list_init(struct coop_match_list *list, const struct coop_rules *rules);

@@ -89,6 +89,10 @@ struct coop_policy_command {
 	const char *home;
 	const char *path;             /* the PATH that it will get; NULL: none */
 	const char *const *workspace; /* roots, absolute, NULL-terminated; NULL: not bound to any */
+	/* Whether a path may be looked at; one that may not is as one that is not there. NULL: all
+	 * may. */
+	bool (*may_look)(void *user, const char *path);
+	void *user;
 };
 
 struct coop_decision {

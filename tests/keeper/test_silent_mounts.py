@@ -43,6 +43,8 @@ class SilentMountCase(KeeperCase):
         self.silent = str(self.mount / "work")
         self.ordinary = place.work / "ordinary"
         self.ordinary.mkdir()
+        self.link = place.work / "link"
+        self.link.symlink_to("mount/work")
 
     def granted(self, **sandbox):
         return {"sandbox": {"workspace": str(self.ordinary), **sandbox}}
@@ -66,7 +68,9 @@ class SilentMountCase(KeeperCase):
             ("spawn", "sandbox.allow_write[1]", command | {"sandbox": ordinary | {"allow_write": [str(self.ordinary), silent]}}),
             ("spawn", "sandbox.protect[0]", command | {"sandbox": ordinary | {"protect": [silent]}}),
             ("spawn", "env.HOME", command | {"sandbox": ordinary, "env": {"HOME": silent}}),
-            # One that is only on the way, or lies in what is searched.
+            # By a link, by one of the kernel's own, and where it is only on the way, or lies in what is searched.
+            ("spawn", "cwd", command | {"cwd": str(self.link)}),
+            ("spawn", "sandbox.workspace", command | {"sandbox": {"workspace": f"/proc/self/root{silent}"}}),
             ("spawn", "cwd", command | {"cwd": f"{silent}/../../ordinary"}),
             ("spawn", "sandbox.workspace", command | {"sandbox": {"workspace": str(self.work)}}),
             ("check", "cwd", command | {"cwd": silent}),
@@ -197,6 +201,38 @@ class KnownMountTest(SilentMountCase):
         request = asked.submit("spawn", {"argv": ["true"], "sandbox": {"workspace": self.silent}})
         self.assert_others_go_on()
         self.assert_unavailable(asked, request, "sandbox.workspace")
+
+
+class SilentProgramTest(SilentMountCase):
+    """The operator has a list of programs, by which each is looked for as the command would find it."""
+
+    def prepare(self, place):
+        super().prepare(place)
+        place.conf.write_text("[policy]\ndenied_commands = somebody\n")
+
+    def asked(self):
+        """(field, arguments)."""
+        sandbox = {"workspace": str(self.ordinary)}
+        return [
+            ("argv", {"argv": ["true"], "env": {"PATH": f"{self.silent}:/usr/bin:/bin"}, "sandbox": sandbox}),
+            ("command", {"mode": "shell", "command": f". {self.silent}/x; exit 3", "sandbox": sandbox}),
+            ("argv", {"argv": ["env", f"{self.silent}/program"], "sandbox": sandbox}),
+        ]
+
+    def test_programs_that_lists_look_for(self):
+        """Along PATH, or by a path in a shell's line."""
+        self.tell(b"s")
+        asked = []
+        for field, args in self.asked():
+            client = self.connect()
+            asked.append((client, client.submit("spawn", args), field))
+        self.assert_others_go_on()
+        for client, request, field in asked:
+            with self.subTest(request=self.asked()[asked.index((client, request, field))]):
+                self.assert_unavailable(client, request, field)
+        self.tell(b"a")
+        codes = [self.ended(self.client.call("spawn", **args)["process"]["id"])["exit"]["code"] for _, args in self.asked()]
+        self.assertEqual(codes[0], 0)
 
 
 class SilentSocketTest(SilentMountCase):

@@ -334,6 +334,23 @@ static void test_other_mounts(void **state)
 	coop_mountinfo_clear(&info);
 }
 
+/* The type stands behind the dash, however many words come before it, and may be missing. */
+static void test_types_of_mounts(void **state)
+{
+	static const char table[] = "1 0 8:1 / / rw - ext4 d rw\n"
+				    "2 1 0:9 / /a rw shared:1 master:2 - fuse.sshfs h:/x rw\n"
+				    "3 1 0:9 / /b rw shared:1\n4 1 0:9 / /c rw -\n5 1 0:9 / /d";
+	static const char *const types[] = {"ext4", "fuse.sshfs", "", "", ""};
+	struct coop_mountinfo info = {0};
+
+	(void)state;
+	assert_int_equal(coop_mountinfo_parse(&info, table, sizeof table - 1), 0);
+	assert_int_equal(info.count, 5);
+	for (size_t i = 0; i < info.count; i++)
+		assert_string_equal(info.mounts[i].type, types[i]);
+	coop_mountinfo_clear(&info);
+}
+
 /* A slot's part has nothing of the command, and both parts together are the whole. */
 static void test_parts_of_a_body(void **state)
 {
@@ -452,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_injections),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_other_mounts),
+		cmocka_unit_test(test_types_of_mounts),
 		cmocka_unit_test(test_parts_of_a_body),
 		cmocka_unit_test(test_without_memory),
 	};
