@@ -93,7 +93,6 @@ void coop_journal_free(struct coop_keeper *keeper)
 		free_entry(journal, COOP_LIST_ITEM(journal->waiting.next, struct entry, link));
 	coop_audit_chain_clear(&journal->chain);
 	coop_buf_clear(&journal->scratch);
-	coop_backlog_close(COOP_TAKE_PTR(journal->backlog));
 }
 
 static void lose(struct coop_journal *journal)
@@ -198,7 +197,7 @@ static void run(struct coop_job *job)
 	struct batch *batch = (struct batch *)job;
 
 	if (batch->ghosts)
-		coop_ghosts_save(keeper->state_dir, keeper->journal.ghost_list);
+		coop_ghosts_save(keeper->state_dir, coop_backlog_apart(keeper->journal.backlog));
 	if (keeper->audit) {
 		coop_audit_limit(keeper->audit, batch->audit_bytes, batch->audit_files);
 		batch->lines_result = coop_audit_carry(keeper->audit, keeper->journal.backlog,

@@ -22,8 +22,7 @@ struct coop_keeper;
 struct coop_process;
 
 struct coop_journal {
-	struct coop_backlog *backlog; /* NULL in a private keeper; made before the guard */
-	int ghost_list; /* the list of placeholders in memory, likewise; -1: see sandbox/ghosts.h */
+	struct coop_backlog *backlog;      /* NULL in a private keeper; made before the guard */
 	struct coop_audit_chain chain;     /* where the audit's lines are made */
 	struct coop_link opening;          /* starts that the audit has, and no row yet; in order */
 	struct coop_link waiting, writing; /* struct entry */

@@ -350,8 +350,10 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 				    strerror(-r));
 	coop_keeper_host_init(keeper);
 	coop_private_files_clean(keeper);
-	keeper->ghosts = coop_ghosts_new(*keeper->state_dir ? keeper->state_dir : NULL,
-					 keeper->journal.ghost_list);
+	keeper->ghosts = *keeper->state_dir
+				 ? coop_ghosts_new(keeper->state_dir,
+						   coop_backlog_apart(keeper->journal.backlog))
+				 : coop_ghosts_new(NULL, -1);
 	keeper->scouts = coop_scouts_new(keeper);
 	if (!keeper->ghosts || !keeper->scouts)
 		return coop_err_no_memory(err);
@@ -493,6 +495,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_buf_clear(&keeper->spare_out);
 	coop_tree_free(keeper);
 	coop_ghosts_free(keeper->ghosts);
+	coop_backlog_close(keeper->journal.backlog);
 	coop_masks_free(keeper->host.masks);
 	coop_groups_free(keeper);
 	return idle;

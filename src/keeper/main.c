@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -324,14 +323,9 @@ static int configure(struct coop_keeper *keeper, const struct options *options)
 /* What keeper and guard share: before they part. */
 static int make_memory(struct coop_keeper *keeper)
 {
-	struct coop_journal *journal = &keeper->journal;
-
-	journal->ghost_list = -1;
-	if (keeper->private_mode)
-		return 0;
-	journal->ghost_list = memfd_create("coop-placeholders", MFD_CLOEXEC);
-	return journal->ghost_list < 0 ? -errno
-				       : coop_backlog_open(keeper->socket_path, &journal->backlog);
+	return keeper->private_mode
+		       ? 0
+		       : coop_backlog_open(keeper->socket_path, &keeper->journal.backlog);
 }
 
 /* The keeper is gone: what it did not live to write. */
@@ -339,7 +333,7 @@ static void save_memory(const struct coop_keeper *keeper)
 {
 	if (keeper->private_mode)
 		return;
-	coop_ghosts_save(keeper->state_dir, keeper->journal.ghost_list);
+	coop_ghosts_save(keeper->state_dir, coop_backlog_apart(keeper->journal.backlog));
 	int r = coop_backlog_save(keeper->journal.backlog, keeper->state_dir);
 	if (r < 0)
 		coop_log(COOP_LOG_ERROR, "what was not on the disk yet is lost error=%s",

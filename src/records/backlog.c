@@ -42,13 +42,16 @@ struct coop_backlog {
 	struct head *head;
 	uint8_t *lanes[COOP_LANE_COUNT];
 	char *path; /* "" for memory without a name */
-	int fd;     /* of the file, or -1 */
+	int fd;
 	/* So many bytes at a lane's beginning are there. A page that a full tmpfs cannot give when
 	 * it is touched would be the keeper's death. */
 	uint64_t reserved[COOP_LANE_COUNT];
 };
 
+/* Behind what is the caller's. */
+#define MAPPED_AT ((off_t)COOP_BACKLOG_APART)
 #define MAPPED ((size_t)(HEAD_BYTES + COOP_LANE_COUNT * LANE))
+#define FILE_BYTES (MAPPED_AT + (off_t)MAPPED)
 
 static uint64_t front_of(const struct coop_backlog *backlog, enum coop_lane lane)
 {
@@ -90,9 +93,9 @@ static int reserve(struct coop_backlog *backlog, enum coop_lane lane, uint64_t e
 {
 	uint64_t have = backlog->reserved[lane];
 	uint64_t want = (end + STEP - 1) / STEP * STEP;
-	off_t begin = (off_t)(HEAD_BYTES + (uint64_t)lane * LANE + have);
+	off_t begin = MAPPED_AT + (off_t)(HEAD_BYTES + (uint64_t)lane * LANE + have);
 
-	if (end <= have || backlog->fd < 0)
+	if (end <= have)
 		return 0;
 	if (fallocate(backlog->fd, 0, begin, (off_t)(want - have)) < 0)
 		return -ENOBUFS;
@@ -129,17 +132,17 @@ static int open_file(const char *path)
 	if ((st.st_mode & 0777) != 0600 && fchmod(fd, 0600) < 0)
 		return -errno;
 	/* One of another size is none of ours. */
-	if (st.st_size != 0 && st.st_size != (off_t)MAPPED && ftruncate(fd, 0) < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)MAPPED) < 0 || fallocate(fd, 0, 0, HEAD_BYTES) < 0)
+	if (st.st_size != 0 && st.st_size != FILE_BYTES && ftruncate(fd, 0) < 0)
 		return -errno;
 	return COOP_TAKE_FD(fd);
 }
 
+/* A file of the right size is left as it is. */
 static struct head *map(int fd)
 {
-	int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
-	void *memory = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (fd < 0 || ftruncate(fd, FILE_BYTES) < 0 || fallocate(fd, 0, MAPPED_AT, HEAD_BYTES) < 0)
+		return NULL;
+	void *memory = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, MAPPED_AT);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
@@ -163,8 +166,10 @@ int coop_backlog_open(const char *socket, struct coop_backlog **ret)
 		return -ENOMEM;
 	if (socket)
 		(void)snprintf(path, sizeof path, "%s.backlog", socket);
-	backlog->fd = socket ? open_file(path) : -1;
+	backlog->fd = socket ? open_file(path) : -ENOTSUP;
 	backlog->path = coop_mem_strdup(backlog->fd < 0 ? "" : path);
+	if (backlog->fd < 0)
+		backlog->fd = memfd_create("coop-backlog", MFD_CLOEXEC);
 	backlog->head = backlog->path ? map(backlog->fd) : NULL;
 	if (!backlog->head) {
 		drop(backlog);
@@ -183,6 +188,11 @@ int coop_backlog_open(const char *socket, struct coop_backlog **ret)
 	}
 	*ret = backlog;
 	return 0;
+}
+
+int coop_backlog_apart(const struct coop_backlog *backlog)
+{
+	return backlog->fd;
 }
 
 static bool is_empty(const struct coop_backlog *backlog)

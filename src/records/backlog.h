@@ -35,6 +35,11 @@ int coop_backlog_open(const char *socket, struct coop_backlog **ret);
 /* The memory goes with its last user. A file stays while there is something in it. */
 void coop_backlog_close(struct coop_backlog *backlog); /* NULL is fine */
 
+/* The same memory as a file, of whose first COOP_BACKLOG_APART bytes the caller does what he wants:
+ * something that is small, and written anew each time. */
+#define COOP_BACKLOG_APART (16u << 20)
+int coop_backlog_apart(const struct coop_backlog *backlog);
+
 /* Where the file is; "": there is none. */
 const char *coop_backlog_path(const struct coop_backlog *backlog);
 

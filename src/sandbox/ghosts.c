@@ -108,6 +108,7 @@ struct coop_ghosts *coop_ghosts_new(const char *state, int memory)
 		return ghosts;
 	}
 	coop_ghost_list_remove_all(saved);
+	coop_ghost_list_remove_all(memory); /* it may have outlived keeper and guard */
 	ghosts->list = memory;
 	ghosts->changed = true;
 	finish(ghosts);
@@ -134,21 +135,32 @@ static size_t lines_size(const struct coop_buf *text)
 	return begin ? (size_t)(at - begin) : 0;
 }
 
+/* Whether there is nothing to be replaced. */
+static bool saved_none(const char *state)
+{
+	char path[4200], first = 0;
+
+	(void)snprintf(path, sizeof path, "%s/ghosts", state);
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd >= 0 ? pread(fd, &first, 1, 0) >= 0 && !first : errno == ENOENT;
+}
+
+static int save(const char *state, struct coop_buf *text)
+{
+	COOP_AUTO_FD int saved = open_saved(state);
+
+	return saved < 0 ? -errno : coop_ghost_list_write(saved, text);
+}
+
 void coop_ghosts_save(const char *state, int memory)
 {
 	struct coop_buf all = {0}, text = {0};
-	struct stat st;
-
-	/* A keeper that did not come so far has none. */
-	if (fstat(memory, &st) < 0 || st.st_size == 0)
-		return;
-	COOP_AUTO_FD int saved = open_saved(state);
-	int r = saved < 0 ? -errno : coop_ghost_list_read(memory, &all);
+	int r = coop_ghost_list_read(memory, &all);
 
 	if (r == 0)
 		r = coop_buf_append(&text, coop_buf_front(&all), lines_size(&all));
-	if (r == 0)
-		r = coop_ghost_list_write(saved, &text);
+	if (r == 0 && (coop_buf_size(&text) || !saved_none(state)))
+		r = save(state, &text);
 	/* What is not listed stays behind if the keeper is killed; no reason to refuse anything. */
 	if (r < 0)
 		coop_log(COOP_LOG_WARN, "the list of placeholders cannot be written error=%s",

@@ -26,7 +26,7 @@ struct coop_ghost_parent;
 #define COOP_GHOSTS_REMOVED_MAX 32u
 
 /* NULL without memory. `state` is the folder for the list, `memory` a file in memory that stays the
- * caller's; NULL: none is kept. What an earlier keeper left in the folder is removed. */
+ * caller's; NULL: none is kept. What an earlier keeper left in one of them is removed. */
 struct coop_ghosts *coop_ghosts_new(const char *state, int memory);
 
 /* Whether the list has changed since the last time that it was asked. Loop's thread. */

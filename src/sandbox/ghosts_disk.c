@@ -383,21 +383,36 @@ static void remove_line(const char *line)
 	coop_ghost_parent_close(&parent);
 }
 
+/* Whether an empty line, which ends a list, is among so many bytes at its end. */
+static bool has_end(const struct coop_buf *text, size_t fresh)
+{
+	const uint8_t *bytes = coop_buf_front(text);
+	size_t size = coop_buf_size(text);
+
+	for (size_t i = size - fresh; i < size; i++) {
+		if (!bytes[i] && (i == 0 || !bytes[i - 1]))
+			return true;
+	}
+	return false;
+}
+
 int coop_ghost_list_read(int fd, struct coop_buf *text)
 {
 	uint8_t *place;
 	ssize_t n = 0;
 
-	while (coop_buf_size(text) < COOP_GHOST_LIST_MAX) {
+	while (coop_buf_size(text) < COOP_GHOST_LIST_MAX && !has_end(text, (size_t)n)) {
 		place = coop_buf_reserve(text, PATH_BYTES);
 		if (!place)
 			return -ENOMEM;
 		n = pread(fd, place, PATH_BYTES, (off_t)coop_buf_size(text));
-		if (n <= 0)
+		if (n < 0)
+			return -errno;
+		if (n == 0)
 			break;
 		coop_buf_commit(text, (size_t)n);
 	}
-	return n < 0 ? -errno : 0;
+	return 0;
 }
 
 void coop_ghost_list_remove_all(int fd)

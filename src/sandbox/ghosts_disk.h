@@ -70,7 +70,7 @@ int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, c
 			const struct coop_ghost_mark *mark);
 /* Replaces what the file holds; ends the text. */
 int coop_ghost_list_write(int fd, struct coop_buf *text);
-/* Adds what the file holds to the text. 0 or -errno. */
+/* Adds to the text, which is empty, what the file holds, perhaps more than the list. 0 or -errno. */
 int coop_ghost_list_read(int fd, struct coop_buf *text);
 /* Removes from disk what the file names. */
 void coop_ghost_list_remove_all(int fd);

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -126,10 +127,14 @@ class BothKilledTest(BacklogCase):
         self.backlog = Path(f"{self.place.socket}.backlog")
 
     def test_guard_and_keeper_killed_together(self):
-        known = []
+        """Nothing that was answered is forgotten, and no placeholder stays."""
+        known, workspace = [], Path(tempfile.mkdtemp(prefix="coop-t-"))
+        self.addCleanup(shutil.rmtree, workspace)
         for _ in range(5):
             guard = self.client.call("info")["guard_pid"]
-            known += [self.spawn("sleep", "300", sandbox={"profile": "workspace-write"})["id"] for _ in range(5)]
+            sandbox = {"profile": "workspace-write", "workspace": str(workspace)}
+            known += [self.spawn("sleep", "300", cwd=str(workspace), sandbox=sandbox)["id"] for _ in range(5)]
+            self.assertTrue(list(workspace.iterdir()), "the control: placeholders stand")
             os.kill(guard, signal.SIGSTOP)
             self.keeper.kill()
             os.kill(guard, signal.SIGKILL)
@@ -137,6 +142,7 @@ class BothKilledTest(BacklogCase):
             self.keeper = self.start_keeper(self.settings)
             self.client = self.keeper.clients[0]
             self.assert_accounted(known)
+            self.assertEqual(list(workspace.iterdir()), [])
 
     def test_it_is_private_and_goes_with_the_keeper(self):
         self.assertEqual(self.backlog.stat().st_mode & 0o777, 0o600)
