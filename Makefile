@@ -7,8 +7,9 @@ FUZZ_SECONDS ?= 60
 VALGRIND_PROCESSES ?= 10250
 SEED ?= 1
 N ?= 200
+ROUNDS ?= 100
 
-.PHONY: all run test test-clients test-vm bench asan fuzz valgrind mutants lint format install deps clean help
+.PHONY: all run test test-clients test-vm bench asan chaos fuzz valgrind mutants lint format install deps clean help
 
 ## all: build; programs in build/bin, libraries in build/lib (the default)
 all: deps
@@ -33,6 +34,10 @@ test-vm: all
 ## asan: the same suite with AddressSanitizer and UndefinedBehaviorSanitizer
 asan: deps
 	@scripts/asan build-asan
+
+## chaos: kill each kind of process ROUNDS (100) times under load, by SEED (1): is anything forgotten, or left? (slow)
+chaos: all
+	@COOP_BUILD=build tests/chaos/run --rounds $(ROUNDS) --seed $(SEED) --verbose
 
 ## fuzz: run each fuzzer for FUZZ_SECONDS (60)
 fuzz: deps
