@@ -9,7 +9,7 @@ SEED ?= 1
 N ?= 200
 ROUNDS ?= 100
 
-.PHONY: all run test test-clients test-vm bench asan chaos fuzz valgrind mutants lint format install deps clean help
+.PHONY: all run test test-clients test-vm bench asan asan-quick chaos fuzz valgrind mutants lint format install deps clean help
 
 ## all: build; programs in build/bin, libraries in build/lib (the default)
 all: deps
@@ -34,6 +34,10 @@ test-vm: all
 ## asan: the same suite with AddressSanitizer and UndefinedBehaviorSanitizer
 asan: deps
 	@scripts/asan build-asan
+
+## asan-quick: the same without the test files that take half of the time (tests/slow.txt)
+asan-quick: deps
+	@scripts/asan build-asan --quick
 
 ## chaos: kill each kind of process ROUNDS (100) times under load, by SEED (1): is anything forgotten, or left? (slow)
 chaos: all
