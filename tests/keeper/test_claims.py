@@ -148,13 +148,15 @@ class ClientTest(ClaimsCase):
         program.chmod(0o755)
         return program, left
 
+    def start_command(self, argv, keeper):
+        env = self.place.env({"COOP_KEEPER": str(keeper)})
+        return subprocess.Popen(argv, env=env, cwd=self.place.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
     def test_command_waits_for_the_other_keeper(self):
         program, left = self.keeper_that_tells()
         with self.held_keeper() as (keeper, held):
             argv = [str(COOP), "run", "true"]
-            command = subprocess.Popen(
-                argv, env=self.place.env({"COOP_KEEPER": str(program)}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
+            command = self.start_command(argv, program)
             procs.wait_until(left.exists, "the second keeper has left")
             self.assertTrue(held(), "the control: the first one is still starting")
         _, errors = command.communicate(timeout=patience(60))
@@ -165,9 +167,7 @@ class ClientTest(ClaimsCase):
         program, left = self.keeper_that_tells()
         with self.held_keeper() as (keeper, _):
             argv = [str(COOP), "run", "true"]
-            command = subprocess.Popen(
-                argv, env=self.place.env({"COOP_KEEPER": str(program)}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
+            command = self.start_command(argv, program)
             procs.wait_until(left.exists, "the second keeper has left")
             pid = self.own_pid(keeper)
             os.kill(pid, signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import re
 import resource
 import signal
@@ -195,10 +196,10 @@ class NestedTest(SurvivorsCase):
 class FileTest(SurvivorsCase):
     """What stands in the file must be exactly what a keeper writes there."""
 
-    MARK = BASE | 0x12345 << 41
-
     def setUp(self):
         super().setUp()
+        # Another suite may run beside this one.
+        self.mark = BASE | random.randrange(1, 1 << 21) << 41
         self.keeper.kill()
         self.expect_end(self.keeper)
         self.boot = open("/proc/sys/kernel/random/boot_id").read().strip()
@@ -209,12 +210,12 @@ class FileTest(SurvivorsCase):
         keeper.stop()
         keeper.ended = True
 
-    def line(self, mark=MARK, boot=None, since=0):
-        return f"{boot or self.boot} {mark:016x} {since}\n"
+    def line(self, mark=None, boot=None, since=0):
+        return f"{boot or self.boot} {self.mark if mark is None else mark:016x} {since}\n"
 
     def test_control(self):
         """A line as it should be, and one who carries that mark, with the number of a record."""
-        victim, neighbour = self.marked(self.MARK | 17), self.marked(self.MARK ^ 1 << 41)
+        victim, neighbour = self.marked(self.mark | 17), self.marked(self.mark ^ 1 << 41)
         self.marks.write_text(self.line())
         self.marks.chmod(0o600)
         self.start_and_stop()
@@ -225,22 +226,22 @@ class FileTest(SurvivorsCase):
         other = re.sub("[0-9a-f]", "0", self.boot)
         valid, infinite = self.line(), 2**64 - 1
         lines = {
-            "nothing": ("", self.MARK),
+            "nothing": ("", self.mark),
             "no mark": (self.line(0), 0),
             "no limit": (self.line(infinite), None),
             "no keeper": (self.line(BASE), BASE),
-            "with a number": (self.line(self.MARK | 1), self.MARK | 1),
-            "too many bits": (self.line(self.MARK | 1 << 63), self.MARK),
+            "with a number": (self.line(self.mark | 1), self.mark | 1),
+            "too many bits": (self.line(self.mark | 1 << 63), self.mark),
             "a common number": (self.line(1024), 1024),
-            "another boot": (self.line(boot=other), self.MARK),
-            "later": (self.line(since=self.now + 1_000_000), self.MARK),
-            "no end": (valid.rstrip("\n"), self.MARK),
-            "more": (valid.rstrip("\n") + " 0\n", self.MARK),
-            "a sign": (self.line().replace(" 0\n", " +0\n"), self.MARK),
-            "spaces": (valid.replace(" ", "  "), self.MARK),
-            "capitals": (valid.upper(), self.MARK),
-            "short": (f"{self.boot} {self.MARK:x} 0\n"[:-6] + "\n", self.MARK),
-            "bytes": ("\x00" + valid, self.MARK),
+            "another boot": (self.line(boot=other), self.mark),
+            "later": (self.line(since=self.now + 1_000_000), self.mark),
+            "no end": (valid.rstrip("\n"), self.mark),
+            "more": (valid.rstrip("\n") + " 0\n", self.mark),
+            "a sign": (self.line().replace(" 0\n", " +0\n"), self.mark),
+            "spaces": (valid.replace(" ", "  "), self.mark),
+            "capitals": (valid.upper(), self.mark),
+            "short": (f"{self.boot} {self.mark:x} 0\n"[:-6] + "\n", self.mark),
+            "bytes": ("\x00" + valid, self.mark),
         }
         for name, (text, number) in lines.items():
             with self.subTest(name):
@@ -252,7 +253,7 @@ class FileTest(SurvivorsCase):
                 self.assertIsNone(victim.poll())
 
     def test_files_that_others_may_have_written(self):
-        victim = self.marked(self.MARK)
+        victim = self.marked(self.mark)
         elsewhere = self.place.dir / "elsewhere"
         elsewhere.write_text(self.line())
         elsewhere.chmod(0o600)
