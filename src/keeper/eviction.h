@@ -26,7 +26,7 @@ void coop_eviction_receipt(struct coop_process *process);
  * alone; the caps and retention only what each connection has started last, as they must hold
  * whatever a client forgets to ask for. */
 void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn);
-/* That connection is shown the record; another's looking changes nothing. */
+/* That connection has taken the record; another's looking changes nothing. */
 void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn);
 /* Nobody waits for it any more. */
 void coop_eviction_unclaim(struct coop_process *process);

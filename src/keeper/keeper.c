@@ -218,6 +218,7 @@ static void before_sleep(uv_prepare_t *handle)
 	if (keeper->stopping && !keeper->finished && nothing_to_wait_for(keeper))
 		finish_shutdown(keeper);
 	flush(keeper);
+	coop_eviction_trim_soon(keeper); /* answers that were taken just now have told of ends */
 	coop_process_write_ends(keeper);
 	if (keeper->finished && all_sent(keeper))
 		uv_stop(&keeper->loop);

@@ -106,9 +106,8 @@ static void send_exit(struct coop_subscriber *subscriber, struct coop_process *p
 
 	coop_jsonw_bool(w, "live", process->told_number > subscriber->came);
 	write_process(process, viewer, true, w);
+	coop_conn_tells(subscriber->request->conn, process, false);
 	coop_request_event_end(subscriber->request, w);
-	if (process->agent == viewer)
-		coop_process_owner_told(process);
 }
 
 /* `stream`, `progress`: what the event is about; NULL: none. */

@@ -252,16 +252,13 @@ static void write_limits(const struct coop_process *process, struct coop_jsonw *
 }
 
 void coop_record_write(struct coop_process *process, enum coop_record_view view,
-		       const struct coop_conn *conn, struct coop_jsonw *w, const char *name)
+		       struct coop_conn *conn, struct coop_jsonw *w, const char *name)
 {
 	const struct coop_agent *viewer = conn->agent;
 
-	if (view != COOP_RECORD_CACHED) {
+	if (view != COOP_RECORD_CACHED)
 		coop_stats_update(process);
-		coop_eviction_heard(process, conn);
-	}
-	if (viewer == process->agent)
-		coop_process_owner_told(process);
+	coop_conn_tells(conn, process, view != COOP_RECORD_CACHED);
 	coop_jsonw_begin(w, name);
 	write_identity(process, w);
 	write_owner(process, viewer, w);

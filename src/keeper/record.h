@@ -16,10 +16,10 @@ enum coop_record_view {
 };
 
 /* Writes the record as the agent of `conn` sees it; a live process is looked at first (statistics,
- * input). An owner who is shown a final one has been told of the end; so has the connection, unless
- * the record is a cached one: that comes before its output. */
+ * input). An owner who is shown a final one has been told of the end once the socket has taken it; so
+ * has the connection, unless the record is a cached one: that comes before its output. */
 void coop_record_write(struct coop_process *process, enum coop_record_view view,
-		       const struct coop_conn *conn, struct coop_jsonw *w, const char *name);
+		       struct coop_conn *conn, struct coop_jsonw *w, const char *name);
 
 /* Parts of it: `exit` of an ended process, `end_evidence`, `audit_id` (seq 0: null). */
 void coop_record_write_exit(int wait_status, enum coop_cause cause, struct coop_jsonw *w);
