@@ -137,6 +137,11 @@ static struct coop_sandbox_policy ceiling_for(const struct coop_conn *conn,
 	return policy;
 }
 
+const struct coop_sandbox_policy *coop_ceiling_policy(const struct coop_conn *conn)
+{
+	return conn->ceiling ? &conn->ceiling->policy : NULL;
+}
+
 void coop_ceilings_find(const struct coop_draft *draft, struct coop_ceilings *ret)
 {
 	const struct coop_conn *conn = draft->request->conn;

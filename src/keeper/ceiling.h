@@ -27,6 +27,9 @@ struct coop_ceilings {
 	struct coop_sandbox_policy own; /* the connection's, as it is for this agent; borrowed */
 };
 
+/* What the connection's ceiling says; NULL: it has none. */
+const struct coop_sandbox_policy *coop_ceiling_policy(const struct coop_conn *conn);
+
 /* Those in force for a draft: its agent's, and its connection's last. They live as long as nobody's
  * settings change. */
 void coop_ceilings_find(const struct coop_draft *draft, struct coop_ceilings *ret);

@@ -8,10 +8,12 @@
 
 #include "base/schema.h"
 #include "keeper/agent.h"
+#include "keeper/ceiling.h"
 #include "keeper/connection.h"
 #include "keeper/env.h"
 #include "keeper/keeper.h"
 #include "keeper/op_agent.h"
+#include "keeper/op_operator.h"
 #include "keeper/op_spawn.h"
 #include "keeper/ops.h"
 #include "keeper/request.h"
@@ -163,10 +165,14 @@ static bool names_profile(const struct preflight *flight, const char *name)
 	return false;
 }
 
+/* And whoever configured the door that it comes through. */
 static void ask_operator(struct preflight *flight)
 {
 	const struct coop_profiles *profiles = &flight->keeper->conf.profiles;
+	const struct coop_sandbox_policy *door = coop_ceiling_policy(flight->request->conn);
 
+	if (door)
+		ask_policy(flight, door);
 	ask_policy(flight, &profiles->defaults);
 	ask_policy(flight, &profiles->ceiling);
 	for (size_t i = 0; i < profiles->own_count; i++) {
@@ -265,7 +271,7 @@ static void ask_start(struct preflight *flight)
 	ask_operator(flight);
 }
 
-/* An agent's settings, or a ceiling: kept as they resolve now. */
+/* An agent's settings, or a ceiling: kept as they resolve now. Of `doctor` the home alone. */
 static void ask_settings(struct preflight *flight)
 {
 	ask_array(flight, "", "workspace", coop_arg(flight->request->args, "workspace"), PLACE);
@@ -295,6 +301,8 @@ static void ask_all(struct preflight *flight)
 						: request->conn->agent;
 	if (handle == coop_op_spawn || handle == coop_op_check)
 		ask_start(flight);
+	else if (handle == coop_op_reload)
+		ask(flight, "configuration", flight->keeper->conf_path, PLACE);
 	else
 		ask_settings(flight);
 	ask_programs(flight);

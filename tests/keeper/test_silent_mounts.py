@@ -203,6 +203,34 @@ class KnownMountTest(SilentMountCase):
         self.assert_unavailable(asked, request, "sandbox.workspace")
 
 
+class NotNamedTest(SilentMountCase):
+    """The request does not say a word of it: others have named it for all that comes."""
+
+    def prepare(self, place):
+        super().prepare(place)
+        place.conf.write_text(f"[profile there]\nbase = workspace-write\ndeny_read = {self.silent}\n")
+
+    def test_what_others_named(self):
+        """An agent's workspace, a door's ceiling, a profile of the operator's."""
+        agent = self.keeper.agent("main/there", workspace=[self.silent])
+        door = self.connect()
+        door.call("ceiling", sandbox={"workspace": self.silent})
+        profile = self.connect()
+        self.tell(b"s")
+        ordinary = {"workspace": str(self.ordinary)}
+        asked = [
+            (agent, agent.submit("spawn", {"argv": ["true"]}), "cwd"),
+            (door, door.submit("spawn", {"argv": ["true"], "cwd": "/"}), "sandbox.workspace"),
+            (profile, profile.submit("spawn", {"argv": ["true"], "sandbox": ordinary | {"profile": "there"}}), "sandbox.deny_read"),
+        ]
+        self.assert_others_go_on()
+        self.client.call("doctor")
+        self.client.call("reload")
+        for client, request, field in asked:
+            with self.subTest(field=field):
+                self.assert_unavailable(client, request, field)
+
+
 class SilentProgramTest(SilentMountCase):
     """The operator has a list of programs, by which each is looked for as the command would find it."""
 
