@@ -71,7 +71,7 @@ int coop_err_field(struct coop_err *err, enum coop_code code, const char *field,
 int coop_err_no_memory(struct coop_err *err)
 {
 	(void)coop_err_set(err, COOP_INTERNAL, "the keeper is out of memory; nothing was changed");
-	coop_err_detail(err, "errno", "ENOMEM");
+	coop_err_detail_raw(err, "errno", "\"ENOMEM\""); /* which needs no memory */
 	return -ENOMEM;
 }
 

@@ -19,6 +19,57 @@ void coop_mem_init(void)
 	fault.count = 0;
 }
 
+/* One block that is given back to malloc when somebody who may needs it: what was freed is found
+ * again. */
+static struct {
+	void *block; /* NULL: in use */
+	size_t size, left;
+} reserve;
+
+/* The helper thread's allocations fail where others do. */
+static _Thread_local bool relief;
+
+void coop_mem_reserve(size_t size)
+{
+	reserve.block = malloc(size);
+	reserve.size = reserve.left = size;
+}
+
+static void refill(void)
+{
+	if (!reserve.size || reserve.block)
+		return;
+	reserve.block = malloc(reserve.size);
+	if (reserve.block)
+		reserve.left = reserve.size;
+}
+
+bool coop_mem_relief(bool on)
+{
+	bool before = relief;
+
+	relief = on;
+	if (!on && before)
+		refill();
+	return before;
+}
+
+bool coop_mem_short(void)
+{
+	return relief && !reserve.block;
+}
+
+/* Whether a failed allocation may be tried again. */
+static bool may_retry(size_t size)
+{
+	if (!relief || size > reserve.left)
+		return false;
+	reserve.left -= size;
+	free(reserve.block);
+	reserve.block = NULL;
+	return true;
+}
+
 static int must_fail(void)
 {
 	if (!fault.fail_at)
@@ -45,17 +96,29 @@ static void *counted(void *memory)
 
 void *coop_mem_alloc(size_t size)
 {
-	return counted(must_fail() ? NULL : malloc(size ? size : 1));
+	void *memory = must_fail() ? NULL : malloc(size ? size : 1);
+
+	if (!memory && may_retry(size))
+		memory = malloc(size ? size : 1);
+	return counted(memory);
 }
 
 void *coop_mem_zalloc(size_t size)
 {
-	return counted(must_fail() ? NULL : calloc(1, size ? size : 1));
+	void *memory = must_fail() ? NULL : calloc(1, size ? size : 1);
+
+	if (!memory && may_retry(size))
+		memory = calloc(1, size ? size : 1);
+	return counted(memory);
 }
 
 void *coop_mem_realloc(void *old, size_t size)
 {
-	return counted(must_fail() ? NULL : realloc(old, size ? size : 1));
+	void *memory = must_fail() ? NULL : realloc(old, size ? size : 1);
+
+	if (!memory && may_retry(size))
+		memory = realloc(old, size ? size : 1);
+	return counted(memory);
 }
 
 char *coop_mem_strdup(const char *text)

@@ -5,6 +5,7 @@
 #ifndef COOP_BASE_MEM_H
 #define COOP_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Reads COOP_FAULT. Called once by main, before the first allocation that should count. */
@@ -12,6 +13,18 @@ void coop_mem_init(void);
 
 /* How many allocations have failed so far. */
 unsigned long coop_mem_failures(void);
+
+/* Sets memory aside for what gives memory back. Without it everything works as before. Called once
+ * by main. */
+void coop_mem_reserve(size_t size);
+
+/* From now on allocations of this thread that would fail are made from what was set aside, or no
+ * more. It is set aside anew where that has ended, as far as there is memory. Returns what was
+ * before, to be given back: sections may lie in each other. For one thread of the program alone. */
+bool coop_mem_relief(bool on);
+
+/* Whether what was set aside is being used: answers should be small. */
+bool coop_mem_short(void);
 
 /* NULL on failure, as malloc. A size of 0 gives a pointer that can be freed. */
 void *coop_mem_alloc(size_t size);

@@ -190,7 +190,7 @@ bool coop_conn_has_room_now(const struct coop_conn *conn)
 
 size_t coop_conn_answer_max(const struct coop_conn *conn)
 {
-	return is_tight(conn) ? COOP_CONN_ANSWER_TIGHT : COOP_CONN_ANSWER_MAX;
+	return is_tight(conn) || coop_mem_short() ? COOP_CONN_ANSWER_TIGHT : COOP_CONN_ANSWER_MAX;
 }
 
 bool coop_conn_wants_input(const struct coop_conn *conn)
@@ -311,7 +311,7 @@ bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size
 	return true;
 }
 
-int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
+static int open_conn(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 {
 	struct coop_conn *conn = coop_mem_zalloc(sizeof *conn);
 	int r = conn ? uv_poll_init(&keeper->loop, &conn->poll, fd) : -ENOMEM;
@@ -355,6 +355,16 @@ int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 	return 0;
 }
 
+int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
+{
+	/* Somebody may come to end what uses up the memory. */
+	bool before = coop_mem_relief(true);
+	int r = open_conn(keeper, fd, as);
+
+	(void)coop_mem_relief(before);
+	return r;
+}
+
 void coop_conn_touch(struct coop_conn *conn)
 {
 	if (coop_buf_size(&conn->out) >= COUNTED_AT_ONCE && !conn->gone)
@@ -366,6 +376,7 @@ void coop_conn_touch(struct coop_conn *conn)
 static void say_fatal(struct coop_conn *conn, const char *code, const char *why, const char *reason)
 {
 	struct coop_jsonw w;
+	bool before = coop_mem_relief(true);
 	size_t start = coop_conn_frame_begin(conn, &w);
 
 	coop_jsonw_begin(&w, "error");
@@ -379,6 +390,7 @@ static void say_fatal(struct coop_conn *conn, const char *code, const char *why,
 	coop_jsonw_end(&w);
 	coop_jsonw_bool(&w, "fatal", true);
 	(void)coop_conn_frame_end(conn, &w, start); /* without memory it ends without a word */
+	(void)coop_mem_relief(before);
 	conn->closing = true;
 	coop_conn_touch(conn);
 }
@@ -567,8 +579,10 @@ void coop_conn_flush(struct coop_conn *conn)
 /* Returns false when the client is gone. */
 static bool receive(struct coop_conn *conn)
 {
+	bool before = coop_mem_relief(coop_buf_size(&conn->in) < COOP_INTAKE_RELIEF_MAX);
 	uint8_t *place = coop_buf_reserve(&conn->in, READ_SIZE);
 
+	(void)coop_mem_relief(before);
 	if (!place)
 		return false;
 	ssize_t n = recv(conn->fd, place, READ_SIZE, 0);

@@ -21,8 +21,10 @@ void coop_intake_again(struct coop_request *request)
 
 	if (coop_ops_allowed(request, &err) == 0 &&
 	    coop_schema_check(request->op->args, request->args, &err) == 0) {
+		bool before = coop_mem_relief(request->op->relieves);
 		if (!request->op->looks || coop_preflight(request))
 			request->op->handle(request);
+		(void)coop_mem_relief(before);
 		return;
 	}
 	if (request->op->refused)
@@ -62,7 +64,9 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 				"a byte count");
 		return;
 	}
+	bool before = coop_mem_relief(true);
 	struct coop_request *request = coop_mem_zalloc(sizeof *request);
+	(void)coop_mem_relief(before);
 	if (!request) {
 		coop_conn_fatal(conn, "internal", "the keeper is out of memory");
 		return;
@@ -129,12 +133,14 @@ static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
 		return;
 	}
 	unsigned long failures = coop_mem_failures();
+	bool before = coop_mem_relief(frame->size <= COOP_INTAKE_RELIEF_MAX);
 	json_t *json = json_loadb((const char *)frame->bytes, frame->size, FLAGS, &fault);
 	if (!json && json_error_code(&fault) == json_error_numeric_overflow) {
 		/* The bytes are ours, in the input buffer. */
 		coop_jsonclamp((char *)(uintptr_t)frame->bytes, frame->size);
 		json = json_loadb((const char *)frame->bytes, frame->size, FLAGS, &fault);
 	}
+	(void)coop_mem_relief(before);
 	if (coop_mem_failures() != failures) {
 		/* jansson goes on after a failed allocation, with characters missing: such a request must not be carried out. */
 		coop_conn_fatal(conn, "internal", "the keeper is out of memory");

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "keeper/change.h"
 #include "keeper/connection.h"
 #include "keeper/eviction.h"
@@ -204,6 +205,8 @@ static void before_sleep(uv_prepare_t *handle)
 
 	flush(keeper);
 	coop_process_write_ends(keeper);
+	/* Looking for what is to end takes memory, and gives more back. */
+	bool before = coop_mem_relief(true);
 	if (keeper->reap_again) {
 		keeper->reap_again = false;
 		coop_reap(keeper);
@@ -213,6 +216,7 @@ static void before_sleep(uv_prepare_t *handle)
 		coop_orphans_recount(keeper);
 	}
 	coop_kill_round(keeper);
+	(void)coop_mem_relief(before);
 	coop_eviction_trim_soon(keeper);
 	coop_questions_go_on(keeper);
 	if (keeper->stopping && !keeper->finished && nothing_to_wait_for(keeper))

@@ -99,7 +99,7 @@ static struct coop_kill *new_kill(struct coop_process *process)
 	return job;
 }
 
-int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *order)
+static int begin(struct coop_process *process, const struct coop_kill_order *order)
 {
 	struct coop_kill *job = process->kill;
 	uint64_t grace_end = coop_clock_now() + order->grace_ms * MS;
@@ -123,6 +123,16 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 		ask(job);
 	}
 	return 0;
+}
+
+int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *order)
+{
+	/* Deadlines and signals to the keeper kill, too, when there is no memory. */
+	bool before = coop_mem_relief(true);
+	int r = begin(process, order);
+
+	(void)coop_mem_relief(before);
+	return r;
 }
 
 void coop_kill_look_again(struct coop_process *process)

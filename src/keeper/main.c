@@ -28,6 +28,9 @@
 #include "sandbox/ghosts.h"
 
 #define LOG_MAX (1 << 20)
+/* Set aside for killing, releasing and looking: a request and an answer that ends with `more`, and
+ * a look at all processes of the host. */
+#define MEMORY_RESERVE (2u << 20)
 
 struct options {
 	bool daemon, foreground;
@@ -349,6 +352,7 @@ int main(int argc, char **argv)
 	int ready = -1;
 
 	coop_mem_init();
+	coop_mem_reserve(MEMORY_RESERVE);
 	json_set_alloc_funcs(coop_mem_alloc, free);
 	(void)setenv("UV_THREADPOOL_SIZE", "1",
 		     1); /* one helper thread: what it is given is done in order */

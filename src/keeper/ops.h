@@ -24,6 +24,8 @@ struct coop_op {
 	/* Hears of a request that is refused before that, or NULL. Does not answer it. */
 	void (*refused)(struct coop_request *request, const struct coop_err *err);
 	bool looks; /* at paths that the request names: see preflight.h */
+	/* It gives back what is in use, or tells what is: the reserve of memory is for it. */
+	bool relieves;
 };
 
 /* The row of that name, or NULL. */

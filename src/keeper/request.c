@@ -8,17 +8,24 @@
 #include "base/mem.h"
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
+#include "keeper/ops.h"
 #include "keeper/process.h"
 
-static void begin_frame(struct coop_request *request, struct coop_jsonw *ret_writer)
+/* Who asked for what gives memory back gets his answer, and everybody the word that there is
+ * none. */
+static void begin_frame(struct coop_request *request, bool relieves, struct coop_jsonw *ret_writer)
 {
+	request->relief = coop_mem_relief(relieves);
 	request->mark = coop_conn_frame_begin(request->conn, ret_writer);
 	coop_jsonw_uint(ret_writer, "id", request->id);
 }
 
 static bool end_frame(struct coop_request *request, struct coop_jsonw *writer)
 {
-	return coop_conn_frame_end(request->conn, writer, request->mark);
+	bool sent = coop_conn_frame_end(request->conn, writer, request->mark);
+
+	(void)coop_mem_relief(request->relief);
+	return sent;
 }
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -51,7 +58,7 @@ static void free_request(struct coop_request *request)
 
 void coop_request_result(struct coop_request *request, struct coop_jsonw *ret_writer)
 {
-	begin_frame(request, ret_writer);
+	begin_frame(request, request->op->relieves, ret_writer);
 	coop_jsonw_begin(ret_writer, "result");
 }
 
@@ -69,7 +76,7 @@ void coop_request_end(struct coop_request *request, struct coop_jsonw *writer)
 			&err, COOP_INTERNAL,
 			"the keeper is out of memory: the answer is lost, what was asked "
 			"for may be done");
-		coop_err_detail(&err, "errno", "ENOMEM");
+		coop_err_detail_raw(&err, "errno", "\"ENOMEM\"");
 	} else {
 		(void)coop_err_set(&err, COOP_TOO_LARGE,
 				   "the answer is larger than 8 MiB; ask for less at a time");
@@ -110,7 +117,7 @@ void coop_request_fail_details(struct coop_request *request, const struct coop_e
 {
 	struct coop_jsonw w;
 
-	begin_frame(request, &w);
+	begin_frame(request, true, &w);
 	coop_jsonw_begin(&w, "error");
 	coop_jsonw_string(&w, "code", coop_err_name(err->code));
 	coop_jsonw_string(&w, "message", err->message);
@@ -137,7 +144,7 @@ void coop_request_no_memory(struct coop_request *request)
 void coop_request_event(struct coop_request *request, const char *event,
 			struct coop_jsonw *ret_writer)
 {
-	begin_frame(request, ret_writer);
+	begin_frame(request, false, ret_writer);
 	coop_jsonw_string(ret_writer, "event", event);
 }
 

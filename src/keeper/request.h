@@ -42,6 +42,7 @@ struct coop_request {
 	void *state; /* the operation's own */
 	uv_timer_t *timer;
 	size_t mark; /* while an answer is being written */
+	bool relief; /* likewise: whether the reserve of memory was in use before */
 	/* By a thread, for this attempt to carry it out: see scouts.h. */
 	bool looked_up, sockets_looked_up;
 	bool sockets_missed;       /* they do not answer: it goes on without */

@@ -250,3 +250,41 @@ class SlowTest(UnreadCase):
             self.assertEqual(caught.exception.code, "cancelled")
         self.assertEqual(len(client.finish(ids[2]).bytes()), RING)
         procs.wait_until(lambda: self.use()["buffer_bytes"] == 0, "all of it is given back")
+
+
+class ReserveTest(AgentCase):
+    """Some memory is set aside: with all allocations failing, whoever is there can end what uses it."""
+
+    slots = 0
+
+    def exhausted(self):
+        """A keeper that has two processes and no memory any more, and a connection of its operator's that was idle."""
+        keeper = self.start_keeper(env={"COOP_FAULT": "alloc:6000:1"})
+        client, idle = keeper.clients[0], keeper.connect()
+        ids = [self.start(client)["id"] for _ in range(4)]
+        with self.assertRaises(KeeperError) as caught:
+            for _ in range(6000):
+                client.call("read", id=ids[0])
+        self.assertEqual(caught.exception.details.get("errno"), "ENOMEM", caught.exception)
+        return keeper, idle, ids
+
+    def test_kill_release_and_list(self):
+        keeper, idle, ids = self.exhausted()
+        for client in (idle, keeper.connect()):
+            with self.subTest(client=client):
+                error = self.refusal(client, "spawn", argv=["true"])
+                self.assertEqual(error.details.get("errno"), "ENOMEM", error)
+                self.assertEqual(set(self.ids(client)), set(ids))
+                self.assertTrue(client.call("kill", id=ids[0])["success"])
+                self.assertTrue(client.call("stop", id=ids[1], grace_ms=100)["success"])
+                for process in ids[:2]:
+                    self.assertTrue(client.call("release", id=process)["released"])
+                del ids[:2]
+        self.assertEqual(self.ids(idle), [])
+
+    def test_shutdown(self):
+        keeper, idle, ids = self.exhausted()
+        below = procs.descendants(keeper.process.pid)
+        idle.call("shutdown", grace_ms=100)
+        self.expect_end(keeper, (0,))
+        procs.wait_until(lambda: not [pid for pid in below if procs.alive(pid)], "all have ended")
