@@ -359,21 +359,29 @@ static void write_next(struct coop_keeper *keeper)
 	coop_job_begin(keeper, &batch->job);
 }
 
-/* One that comes alone is written at once. Of many, each batch waits a little for others: a transaction costs as much for one as
- * for hundreds. While the disk fails the timer tries alone. */
+static void later(struct coop_keeper *keeper, uint64_t ms)
+{
+	struct coop_journal *journal = &keeper->journal;
+
+	if (uv_is_active((const uv_handle_t *)&journal->retry))
+		return;
+	uv_update_time(&keeper->loop);
+	(void)uv_timer_start(&journal->retry, on_retry, ms, 0);
+}
+
+/* One that comes alone is written at once. Of many, each batch waits a little for others: a
+ * transaction costs as much for one as for hundreds. While the disk fails the timer tries alone. */
 static void soon(struct coop_keeper *keeper)
 {
 	struct coop_journal *journal = &keeper->journal;
 
-	if (journal->failing || journal->busy || uv_is_active((const uv_handle_t *)&journal->retry))
+	if (journal->failing || journal->busy)
 		return;
 	uint64_t age = (coop_clock_now() - journal->began) / MS;
-	if (age >= GATHER_MS) {
+	if (age >= GATHER_MS)
 		write_next(keeper);
-		return;
-	}
-	uv_update_time(&keeper->loop);
-	(void)uv_timer_start(&journal->retry, on_retry, GATHER_MS - age, 0);
+	else
+		later(keeper, GATHER_MS - age);
 }
 
 void coop_journal_line(struct coop_keeper *keeper)
@@ -397,6 +405,9 @@ int coop_journal_allowed(struct coop_process *process)
 	entry->audit_seq = process->audit_seq;
 	entry->process = process;
 	process->journal = entry;
+	/* Its row, or its end, is about to come, and they are written together. */
+	if (!journal->failing && !journal->busy)
+		later(process->keeper, GATHER_MS);
 	return 0;
 }
 

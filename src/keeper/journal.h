@@ -44,7 +44,7 @@ void coop_journal_free(struct coop_keeper *keeper);
 
 /* The audit has a line more, to be carried to the disk. */
 void coop_journal_line(struct coop_keeper *keeper);
-/* The audit has allowed it: should it never be executed, and the keeper die, the next one gives the
+/* The audit has a line that allows it: should it never be executed, and the keeper die, the next one gives the
  * line its end. 0 or -ENOMEM. */
 int coop_journal_allowed(struct coop_process *process);
 /* The audit has its end. */

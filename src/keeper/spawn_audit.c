@@ -208,7 +208,6 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 		coop_process_not_started(process);
 		return coop_err_no_memory(err);
 	}
-	coop_journal_line(keeper);
 	return 0;
 }
 

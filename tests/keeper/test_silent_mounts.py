@@ -147,14 +147,26 @@ class SilentMountTest(SilentMountCase):
 
     def test_one_that_answers_in_time(self):
         """It took its time: the request goes on where it was."""
+        for _ in range(10):
+            if self.answers_in_time():
+                return
+        self.fail("no request was answered though the mount answered within the limit")
+
+    def answers_in_time(self):
+        """False: this machine took so long that the limit was over."""
         self.tell(b"s")
         asked = self.stuck(THREADS + 2)
-        self.assert_others_go_on()
+        self.client.call("info")
         self.tell(b"a")
-        for client, request in asked:
-            process = client.finish(request).result["process"]
+        answers = [client.outcome(request) for client, request in asked]
+        for answer in answers:
+            if "error" in answer:
+                self.assertEqual(answer["error"]["code"], "unavailable", answer)
+                continue
+            process = answer["result"]["process"]
             self.assertEqual(process["cwd"], self.silent)
             self.ended(process["id"])
+        return all("result" in answer for answer in answers)
 
     def test_given_up(self):
         """Who asked cancels, or goes: others are served, and the keeper leaves in order."""

@@ -186,8 +186,12 @@ class Client:
 
     def answer(self, op, args=None, data=None):
         """One operation, the whole answer: {"result": …} or {"error": …}. For answers that are compared."""
+        return self.outcome(self.submit(op, args, data))
+
+    def outcome(self, request):
+        """The same of one that was submitted."""
         try:
-            return {"result": self.reply(op, args, data).result}
+            return {"result": self.finish(request).result}
         except KeeperError as error:
             return {"error": {"code": error.code, "message": error.message, "details": error.details}}
 
