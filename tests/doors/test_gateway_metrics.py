@@ -110,6 +110,7 @@ class Metrics(GatewayCase):
             "coop_gateway_connections",
             "coop_gateway_subscribers",
             "coop_gateway_gaps_total",
+            "coop_gateway_restarts_total",
             "coop_gateway_max_resident_memory_bytes",
             "coop_gateway_open_fds",
         ):

@@ -9,6 +9,7 @@ import socket
 import ssl
 import stat
 import subprocess
+import time
 import unittest
 from pathlib import Path
 
@@ -281,6 +282,31 @@ class LifeTest(GatewayCase):
         for _ in range(5):
             self.gateway.kill_gateway()
             self.assertTrue(healthy(self.gateway))
+
+    def test_gateway_that_stands_still(self):
+        """One that was stopped (SIGSTOP) and does not go on is ended, and another serves; log and metrics tell of it."""
+        before = self.gateway.pid
+        os.kill(before, signal.SIGSTOP)
+        wait_until(lambda: not procs.alive(before), "it is ended", timeout=60)
+        self.assertTrue(healthy(self.gateway))
+        self.assertNotEqual(self.gateway.pid, before)
+        self.assertIn(f"a gateway stands still since 10 s: it is ended pid={before}", self.gateway.log_tail())
+        self.assertIn(b"coop_gateway_restarts_total 1\n", self.gateway.request("GET", "/metrics").body)
+
+    def test_gateway_that_goes_on_again(self):
+        """One that was stopped for a while stays, however long ago its first stop was."""
+        pid = self.gateway.pid
+        with subprocess.Popen(["sleep", "13"]) as clock:
+            # It is stopped all the time but for moments; a stop is given up after 10 s.
+            while clock.poll() is None:
+                os.kill(pid, signal.SIGSTOP)
+                wait_until(lambda: procs.stat(pid)[0] == "T", "it stands")
+                time.sleep(1)
+                os.kill(pid, signal.SIGCONT)
+                wait_until(lambda: procs.stat(pid)[0] != "T", "it goes on")
+                self.assertTrue(healthy(self.gateway))
+        self.assertEqual(self.gateway.pids, [pid])
+        self.assertNotIn("stands still", self.gateway.log_tail())
 
     def test_processes_outlive_the_gateway(self):
         with Client(self.gateway.place.socket) as client:

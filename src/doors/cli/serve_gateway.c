@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,11 +20,12 @@
 
 #define FDS_MAX (CLI_SERVE_LISTENERS_MAX + 3)
 #define NUMBER_MAX 16
-/* Every option is two words; besides lists there are ten at most. */
+/* Every option is two words; besides lists there are eleven at most. */
 #define WORDS_MAX                                                           \
 	(2 * (FDS_MAX + CLI_SERVE_LISTENERS_MAX + 2 * CLI_SERVE_NAMES_MAX + \
-	      CLI_SERVE_PROXIES_MAX + 10))
+	      CLI_SERVE_PROXIES_MAX + 11))
 #define END_PATIENCE_MS 2000
+#define SECOND UINT64_C(1000000000)
 
 /* Reports of sanitizers go where these say. */
 #ifdef __SANITIZE_ADDRESS__
@@ -41,7 +43,7 @@ struct line {
 	int fds[FDS_MAX];
 	char numbers[FDS_MAX][NUMBER_MAX];
 	size_t fd_count;
-	char ping[24];
+	char ping[24], restarts[24];
 	char hosts[CLI_SERVE_LISTENERS_MAX][INET6_ADDRSTRLEN + 2];
 };
 
@@ -84,8 +86,8 @@ static void add_address(struct line *line, const struct cli_serve_listener *list
 	add(line, "--name", line->hosts[i]);
 }
 
-static void make_line(struct line *line, const struct cli_serve_gateway *gateway, int broker,
-		      int cert, int key)
+static void make_line(struct line *line, const struct cli_serve_gateway *gateway, uint64_t restarts,
+		      int broker, int cert, int key)
 {
 	*line = (struct line){.word_count = 0};
 	add(line, "coop-gateway", NULL);
@@ -105,6 +107,8 @@ static void make_line(struct line *line, const struct cli_serve_gateway *gateway
 	add_text(line, "--public-url", gateway->public_url);
 	(void)snprintf(line->ping, sizeof(line->ping), "%" PRIu64, gateway->ping_ms);
 	add(line, "--ping-ms", line->ping);
+	(void)snprintf(line->restarts, sizeof(line->restarts), "%" PRIu64, restarts);
+	add(line, "--restarts", line->restarts);
 	if (gateway->control_plane)
 		add(line, "--control-plane", NULL);
 	add_text(line, "--profile", gateway->profile);
@@ -175,7 +179,7 @@ int cli_serve_worker_start(struct cli_serve_worker *worker, const struct cli_ser
 		return r;
 	COOP_AUTO_FD int ours = ends[0];
 	COOP_AUTO_FD int theirs = ends[1];
-	make_line(&line, gateway, theirs, cert, key);
+	make_line(&line, gateway, worker->restarts, theirs, cert, key);
 	make_env(env, texts, 4);
 	r = cli_serve_child_start(&(struct cli_serve_program){.path = gateway->program,
 							      .argv = line.words,
@@ -191,7 +195,7 @@ int cli_serve_worker_start(struct cli_serve_worker *worker, const struct cli_ser
 		return r;
 	worker->broker = COOP_TAKE_FD(ours);
 	worker->ready = false;
-	worker->again_at = 0;
+	worker->again_at = worker->stands_until = 0;
 	return 0;
 }
 
@@ -286,6 +290,32 @@ void cli_serve_worker_signal(const struct cli_serve_worker *worker, int number)
 {
 	if (worker->child.pid)
 		(void)pidfd_send_signal(worker->child.pidfd, number, NULL, 0);
+}
+
+/* The kernel tells its parent of each stop and each continuation once. */
+static void follow_stops(struct cli_serve_worker *worker, uint64_t now)
+{
+	siginfo_t info = {.si_pid = 0};
+	while (waitid(P_PIDFD, (id_t)worker->child.pidfd, &info, WSTOPPED | WCONTINUED | WNOHANG) ==
+		       0 &&
+	       info.si_pid) {
+		worker->stands_until =
+			info.si_code == CLD_CONTINUED ? 0 : now + CLI_SERVE_STANDS_MAX_S * SECOND;
+		info.si_pid = 0;
+	}
+}
+
+void cli_serve_worker_check(struct cli_serve_worker *worker, uint64_t now)
+{
+	if (!worker->child.pid)
+		return;
+	follow_stops(worker, now);
+	if (!worker->stands_until || now < worker->stands_until)
+		return;
+	worker->stands_until = 0;
+	coop_log(COOP_LOG_WARN, "a gateway stands still since %d s: it is ended pid=%d",
+		 CLI_SERVE_STANDS_MAX_S, (int)worker->child.pid);
+	cli_serve_worker_signal(worker, SIGKILL);
 }
 
 void cli_serve_worker_end(struct cli_serve_worker *worker)

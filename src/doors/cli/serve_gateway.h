@@ -41,8 +41,14 @@ struct cli_serve_worker {
 	unsigned char answer;
 	char held[128]; /* what confines it, in its own words */
 	struct cli_serve_deaths deaths;
-	uint64_t again_at; /* when it is to be started; 0: not by time */
+	uint64_t again_at;     /* when it is to be started; 0: not by time */
+	uint64_t restarts;     /* how often it has ended, and another was started for it */
+	uint64_t stands_until; /* stopped by a signal: when it is given up; 0: it runs */
 };
+
+/* A gateway that somebody has stopped (SIGSTOP) serves nobody, and keeps those waiting that connect
+ * to it. So long it may be looked at, and go on. One that a debugger holds is the debugger's alone. */
+#define CLI_SERVE_STANDS_MAX_S 10
 
 void cli_serve_worker_init(struct cli_serve_worker *worker);
 
@@ -56,6 +62,9 @@ size_t cli_serve_worker_poll(const struct cli_serve_worker *worker, struct pollf
 /* Answers what it asks, without waiting. True: it has ended, with *ret_status, and is to be started again or not. */
 bool cli_serve_worker_step(struct cli_serve_worker *worker, const struct cli_serve_keeper *keeper,
 			   int *ret_status);
+
+/* Looks whether it has been stopped or goes on, and kills it if it has stood still for too long. */
+void cli_serve_worker_check(struct cli_serve_worker *worker, uint64_t now);
 
 void cli_serve_worker_signal(const struct cli_serve_worker *worker, int number);
 /* Kills it if it still runs. */

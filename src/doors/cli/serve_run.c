@@ -21,10 +21,12 @@
 
 int cli_serve_signals(void)
 {
-	static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT};
+	/* A gateway that stops, or goes on, is told of by SIGCHLD, unless that was ignored. */
+	static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT, SIGCHLD};
 	struct sigaction hangup;
 	sigset_t set;
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		(void)sigaddset(&set, numbers[i]);
@@ -91,6 +93,7 @@ static int worker_ended(struct cli_serve *serve, struct cli_serve_worker *worker
 		return -ECANCELED;
 	}
 	worker->again_at = cli_serve_deaths_add(&worker->deaths, now);
+	worker->restarts++;
 	coop_log(COOP_LOG_WARN, "a gateway ended with %s: it is started again%s", text,
 		 worker->again_at > now ? " in a second" : "");
 	return 0;
@@ -100,6 +103,7 @@ static int step_worker(struct cli_serve *serve, struct cli_serve_worker *worker,
 		       struct coop_error *error)
 {
 	int status, r = 0;
+	cli_serve_worker_check(worker, now);
 	if (cli_serve_worker_step(worker, &serve->keeper, &status))
 		r = worker_ended(serve, worker, status, now, error);
 	if (r == 0 && !serve->closing && worker->again_at && now >= worker->again_at) {
@@ -141,6 +145,8 @@ static void take_signals(struct cli_serve *serve, int signals, uint64_t now)
 {
 	struct signalfd_siginfo info;
 	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue; /* it has woken us up: each step looks at the children */
 		for (size_t i = 0; i < serve->worker_count; i++)
 			cli_serve_worker_signal(&serve->workers[i],
 						serve->closing ? SIGKILL : SIGTERM);
@@ -176,6 +182,7 @@ static void wait_for_event(const struct cli_serve *serve, int signals)
 		count += cli_serve_worker_poll(&serve->workers[i], fds + count);
 		if (!serve->closing)
 			earlier(&due, serve->workers[i].again_at);
+		earlier(&due, serve->workers[i].stands_until);
 	}
 	const uint64_t now = coop_clock_now();
 	const uint64_t left = due > now ? (due - now + 999999u) / 1000000u : 0;

@@ -28,7 +28,8 @@ struct coop_gateway_options {
 	const char *url; /* what clients are told to use if nothing better is known; no slash */
 	char public_url[COOP_ORIGIN_SIZE]; /* what they are told in any case; "": not said */
 	struct coop_proxies proxies;       /* whose word on the client's side of a request counts */
-	unsigned ping_ms; /* silent WebSockets are sent a ping so often; 0: never */
+	unsigned ping_ms;  /* silent WebSockets are sent a ping so often; 0: never */
+	unsigned restarts; /* gateways that were in this one's place and have ended */
 	bool control_plane;
 	bool mcp_fixtures; /* builds for tests: /mcp has what the conformance suite asks for */
 	const char *names[COOP_GATEWAY_NAMES_MAX];   /* further names in Host, NULL-ended */

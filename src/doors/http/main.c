@@ -105,7 +105,7 @@ static bool add_proxy(struct coop_proxies *proxies, const char *text)
 	       coop_network_parse(text, &proxies->networks[proxies->count++]) == 0;
 }
 
-static bool to_ms(const char *text, unsigned *ret)
+static bool to_number(const char *text, unsigned *ret)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
@@ -152,7 +152,9 @@ static bool take_option(int option, const char *value, struct arguments *argumen
 	case 'T':
 		return add_proxy(&options->proxies, value);
 	case 'P':
-		return to_ms(value, &options->ping_ms);
+		return to_number(value, &options->ping_ms);
+	case 'R':
+		return to_number(value, &options->restarts);
 	case 'C':
 		options->control_plane = true;
 		return true;
@@ -182,6 +184,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments,
 		{"public-url", required_argument, NULL, 'U'},
 		{"trust-proxy", required_argument, NULL, 'T'},
 		{"ping-ms", required_argument, NULL, 'P'},
+		{"restarts", required_argument, NULL, 'R'},
 		{"control-plane", no_argument, NULL, 'C'},
 		COOP_MCP_FIXTURES_OPTION{0},
 	};

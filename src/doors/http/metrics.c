@@ -202,6 +202,10 @@ static void answer(struct coop_http_exchange *exchange, const json_t *metrics)
 	if (metrics)
 		write_keeper(&x, metrics);
 	write_counts(&x, &exchange->gateway->counts);
+	coop_metrics_counter(
+		&x, "coop_gateway_restarts_total",
+		"Gateways in this one's place that ended, or stood still and were ended.",
+		exchange->gateway->options.restarts);
 	write_resources(&x);
 	if (x.failed)
 		coop_http_refuse(exchange, 500, "internal", "no memory is left for this");
