@@ -481,11 +481,7 @@ void coop_confine_over(struct coop_process *process)
 	if (!confine)
 		return;
 	coop_confine_started(process);
-	if (confine->ghost_count) {
-		coop_ghosts_drop(process->keeper->ghosts, confine->ghosts, confine->ghost_count);
-		coop_folders_free(process->keeper);
-	}
-	coop_ghosts_free_list(confine->ghosts, confine->ghost_count);
+	coop_folders_drop(process->keeper, confine->ghosts, confine->ghost_count);
 	confine->ghosts = NULL;
 	confine->ghost_count = 0;
 	coop_net_drop(confine->net);

@@ -1,5 +1,6 @@
 #include "keeper/folders.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,8 @@
 #include "base/mem.h"
 #include "keeper/job.h"
 #include "keeper/keeper.h"
+#include "keeper/scouts.h"
+#include "keeper/silence.h"
 #include "sandbox/ghosts.h"
 
 struct work {
@@ -48,4 +51,73 @@ void coop_folders_free(struct coop_keeper *keeper)
 	work->job.run = run;
 	work->job.done = done;
 	coop_job_begin(keeper, &work->job);
+}
+
+struct farewell {
+	struct coop_ghost *list;
+	size_t count;
+};
+
+static void drop_now(struct coop_keeper *keeper, struct coop_ghost *list, size_t count)
+{
+	coop_ghosts_drop(keeper->ghosts, list, count);
+	coop_folders_free(keeper);
+	coop_ghosts_free_list(list, count);
+}
+
+static void drop_later(struct coop_keeper *keeper, void *user)
+{
+	struct farewell *farewell = user;
+
+	drop_now(keeper, farewell->list, farewell->count);
+	free(farewell);
+}
+
+/* What of them may not answer, to be asked about; NULL: nothing. */
+static int ask_about(const struct coop_keeper *keeper, const struct coop_ghost *list, size_t count,
+		     struct coop_errand **ret)
+{
+	struct coop_errand *errand = NULL;
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		if (!coop_silence_holds(&keeper->silence, list[i].path))
+			continue;
+		if (!errand)
+			errand = coop_errand_new();
+		r = errand ? coop_errand_add(errand, "", list[i].path, true) : -ENOMEM;
+	}
+	/* So many are on few mounts: the others will answer as well. */
+	if (r == -ENOMEM) {
+		coop_errand_free(errand);
+		return r;
+	}
+	*ret = errand;
+	return 0;
+}
+
+void coop_folders_drop(struct coop_keeper *keeper, struct coop_ghost *list, size_t count)
+{
+	struct coop_errand *errand = NULL;
+
+	if (!count) {
+		coop_ghosts_free_list(list, count);
+		return;
+	}
+	coop_silence_refresh(&keeper->silence);
+	int r = ask_about(keeper, list, count, &errand);
+	if (r == 0 && !errand) {
+		drop_now(keeper, list, count);
+		return;
+	}
+	struct farewell *farewell = r < 0 ? NULL : coop_mem_alloc(sizeof *farewell);
+	if (farewell) {
+		*farewell = (struct farewell){list, count};
+		if (coop_scouts_send_alone(keeper->scouts, errand, drop_later, farewell))
+			return;
+	}
+	free(farewell);
+	if (r == 0)
+		coop_errand_free(errand);
+	coop_ghosts_free_list(list, count);
 }

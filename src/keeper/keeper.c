@@ -458,6 +458,26 @@ static bool finish_disk_jobs(struct coop_keeper *keeper)
 	return keeper->disk_jobs == 0;
 }
 
+/* Placeholders that a file system is asked about are waited for in the same way. */
+static void finish_errands(struct coop_keeper *keeper)
+{
+	uint64_t began = coop_clock_now();
+
+	uv_update_time(&keeper->loop);
+	(void)uv_timer_start(&keeper->idle_timer, on_linger, LINGER_MS, 0);
+	while (coop_scouts_away(keeper->scouts) &&
+	       coop_clock_now() - began < LINGER_MS * 1000000ull)
+		(void)uv_run(&keeper->loop, UV_RUN_ONCE);
+}
+
+/* A thread is stuck, and this may be where: it is left to the next keeper. */
+static bool is_silent(void *user, const char *path)
+{
+	const struct coop_keeper *keeper = user;
+
+	return coop_silence_holds(&keeper->silence, path);
+}
+
 bool coop_keeper_free(struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(&keeper->connections, link)
@@ -476,8 +496,6 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_users_clear(&keeper->users);
 	coop_found_forget(keeper->host.credentials);
 	coop_host_sockets_clear(&keeper->sockets);
-	coop_silence_clear(&keeper->silence);
-	bool idle = coop_scouts_end(keeper->scouts);
 	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);
 	(void)uv_idle_stop(&keeper->busy);
@@ -486,6 +504,8 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 			 keeper->journal.count);
 		return false;
 	}
+	finish_errands(keeper);
+	bool idle = coop_scouts_end(keeper->scouts);
 	coop_changes_drop(keeper);
 	coop_journal_free(keeper);
 	for (int i = 0; i < 8; i++)
@@ -499,7 +519,10 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 		(void)close((const int[]){keeper->child_fd, keeper->null_fd, keeper->spare_fd}[i]);
 	coop_buf_clear(&keeper->spare_out);
 	coop_tree_free(keeper);
+	if (!idle)
+		coop_ghosts_leave(keeper->ghosts, is_silent, keeper);
 	coop_ghosts_free(keeper->ghosts);
+	coop_silence_clear(&keeper->silence);
 	coop_backlog_close(keeper->journal.backlog);
 	coop_masks_free(keeper->host.masks);
 	coop_groups_free(keeper);

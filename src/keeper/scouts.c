@@ -44,6 +44,8 @@ struct coop_errand {
 	size_t count, room, sockets; /* which come first */
 	size_t at;                   /* which it is about to look at; count: it is back */
 	bool queued;
+	void (*then)(struct coop_keeper *keeper, void *user); /* the keeper's own; else NULL */
+	void *user;
 };
 
 struct scout {
@@ -59,7 +61,8 @@ struct coop_scouts {
 	struct coop_link queue, done;
 	struct scout scouts[COOP_SCOUTS_MAX];
 	unsigned count, idle, queued;
-	bool over; /* the loop is gone */
+	unsigned away; /* the keeper's own errands; the loop's alone */
+	bool over;     /* the loop is gone */
 };
 
 /* One of the threads, which never ends. */
@@ -174,17 +177,21 @@ static bool at_a_socket(const struct coop_errand *errand)
 }
 
 /* The first that may be begun, taken out of the queue; NULL: none. Sockets are every start's
- * business: one thread at a time looks at them, so that they never take all. */
+ * business, and the keeper's own errands come with every end: one thread at a time is at either of
+ * them, so that they never take all. */
 static struct coop_errand *next_errand(struct coop_scouts *scouts)
 {
-	bool sockets = false;
+	bool sockets = false, own = false;
 
-	for (unsigned i = 0; i < scouts->count; i++)
-		sockets |= at_a_socket(scouts->scouts[i].errand);
+	for (unsigned i = 0; i < scouts->count; i++) {
+		const struct coop_errand *errand = scouts->scouts[i].errand;
+		sockets |= at_a_socket(errand);
+		own |= errand && errand->then;
+	}
 	COOP_LIST_EACH(&scouts->queue, link)
 	{
 		struct coop_errand *errand = COOP_LIST_ITEM(link, struct coop_errand, link);
-		if (sockets && errand->sockets)
+		if ((sockets && errand->sockets) || (own && errand->then))
 			continue;
 		coop_list_remove(link);
 		errand->queued = false;
@@ -323,7 +330,12 @@ static void on_back(uv_async_t *async)
 			COOP_LIST_ITEM(scouts->done.next, struct coop_errand, link);
 		coop_list_remove(&errand->link);
 		(void)pthread_mutex_unlock(&scouts->lock);
-		carry_on(scouts, errand);
+		if (errand->then) {
+			scouts->away--;
+			errand->then(scouts->keeper, errand->user);
+		} else {
+			carry_on(scouts, errand);
+		}
 		coop_errand_free(errand);
 		(void)pthread_mutex_lock(&scouts->lock);
 	}
@@ -391,7 +403,8 @@ static void on_timeout(struct coop_request *request)
 /* With the lock held. */
 static bool enqueue(struct coop_scouts *scouts, struct coop_errand *errand)
 {
-	if (scouts->queued >= COOP_SCOUTS_QUEUE_MAX || all_stuck(scouts))
+	/* Where no one waits for it, it can wait until a thread is free again. */
+	if (scouts->queued >= COOP_SCOUTS_QUEUE_MAX || (!errand->then && all_stuck(scouts)))
 		return false;
 	if (scouts->idle <= scouts->queued && scouts->count < COOP_SCOUTS_MAX)
 		add_scout(scouts);
@@ -440,6 +453,23 @@ void coop_scouts_send(struct coop_scouts *scouts, struct coop_errand *errand,
 	(void)pthread_mutex_unlock(&scouts->lock);
 	if (!sent)
 		go_on_alone(scouts, errand);
+}
+
+bool coop_scouts_send_alone(struct coop_scouts *scouts, struct coop_errand *errand,
+			    void (*then)(struct coop_keeper *keeper, void *user), void *user)
+{
+	errand->then = then;
+	errand->user = user;
+	(void)pthread_mutex_lock(&scouts->lock);
+	bool sent = !scouts->over && enqueue(scouts, errand);
+	(void)pthread_mutex_unlock(&scouts->lock);
+	scouts->away += sent;
+	return sent;
+}
+
+bool coop_scouts_away(struct coop_scouts *scouts)
+{
+	return scouts->away > 0;
 }
 
 bool coop_scouts_miss_sockets(struct coop_scouts *scouts)

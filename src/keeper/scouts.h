@@ -48,6 +48,14 @@ void coop_errand_free(struct coop_errand *errand); /* NULL is fine */
 void coop_scouts_send(struct coop_scouts *scouts, struct coop_errand *errand,
 		      struct coop_request *request);
 
+/* The same for the keeper itself, with no deadline: `then` is called in the loop when all has been
+ * looked up. One such errand is carried out at a time. False: it cannot be sent, and stays the
+ * caller's. */
+bool coop_scouts_send_alone(struct coop_scouts *scouts, struct coop_errand *errand,
+			    void (*then)(struct coop_keeper *keeper, void *user), void *user);
+/* Whether such an errand is not back yet. */
+bool coop_scouts_away(struct coop_scouts *scouts);
+
 /* Whether a thread is stuck at a socket: then there is no use in asking for any. */
 bool coop_scouts_miss_sockets(struct coop_scouts *scouts);
 

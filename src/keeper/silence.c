@@ -103,7 +103,7 @@ void coop_silence_clear(struct coop_silence *silence)
 	silence->watched = false;
 }
 
-static bool in_silent(const struct coop_silence *silence, const char *path)
+bool coop_silence_holds(const struct coop_silence *silence, const char *path)
 {
 	for (size_t i = 0; i < silence->count; i++) {
 		if (coop_path_below(path, silence->points[i]))
@@ -149,7 +149,7 @@ static int step(const struct coop_silence *silence, const char *name, char *at, 
 
 	if (coop_path_join(at, name, path) < 0)
 		return -ENAMETOOLONG;
-	if (in_silent(silence, path))
+	if (coop_silence_holds(silence, path))
 		return -EREMOTE;
 	int r = look(path, O_NOFOLLOW, true);
 	/* Of a name that is not there such file systems keep nothing. */
@@ -193,7 +193,7 @@ int coop_silence_resolve(const struct coop_silence *silence, const char *path,
 			 char ret[COOP_PATH_SIZE])
 {
 	/* Mostly there is no link on the way, and one call says all. */
-	if (coop_path_normal(path) && !in_silent(silence, path)) {
+	if (coop_path_normal(path) && !coop_silence_holds(silence, path)) {
 		int fd = look(path, 0, true);
 		if (fd >= 0) {
 			(void)close(fd);

@@ -33,6 +33,9 @@ void coop_silence_clear(struct coop_silence *silence);
 int coop_silence_resolve(const struct coop_silence *silence, const char *path,
 			 char ret[COOP_PATH_SIZE]);
 
+/* Whether a canonical path lies on a mount that can be silent. */
+bool coop_silence_holds(const struct coop_silence *silence, const char *path);
+
 /* The next mount below the folder, canonical, that can be silent, from number *at on, which moves
  * behind it; NULL: there is none. */
 const char *coop_silence_below(const struct coop_silence *silence, const char *folder, size_t *at);

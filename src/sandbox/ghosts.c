@@ -20,6 +20,7 @@ struct entry {
 	struct entry *next;
 	struct coop_ghost_mark mark;
 	size_t users;
+	bool left; /* to the next keeper */
 	char path[];
 };
 
@@ -199,15 +200,39 @@ static void remove_at(struct coop_ghosts *ghosts, struct entry **place)
 	free(entry);
 }
 
+void coop_ghosts_leave(struct coop_ghosts *ghosts, bool (*leave)(void *user, const char *path),
+		       void *user)
+{
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (struct entry *entry = ghosts->buckets[i]; entry; entry = entry->next)
+			entry->left = leave(user, entry->path);
+	}
+}
+
+static void forget_left(struct coop_ghosts *ghosts)
+{
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (struct entry *entry; (entry = ghosts->buckets[i]);) {
+			ghosts->buckets[i] = entry->next;
+			free(entry);
+		}
+	}
+}
+
 void coop_ghosts_free(struct coop_ghosts *ghosts)
 {
 	if (!ghosts)
 		return;
 	for (size_t i = 0; i < BUCKETS; i++) {
-		while (ghosts->buckets[i])
-			remove_at(ghosts, &ghosts->buckets[i]);
+		for (struct entry **place = &ghosts->buckets[i]; *place;) {
+			if ((*place)->left)
+				place = &(*place)->next;
+			else
+				remove_at(ghosts, place);
+		}
 	}
 	finish(ghosts);
+	forget_left(ghosts);
 	coop_ghost_stock_close(&ghosts->stock);
 	for (size_t i = 0; i < ghosts->removed_count; i++)
 		(void)close(ghosts->removed[i]);

@@ -36,8 +36,11 @@ bool coop_ghosts_changed(struct coop_ghosts *ghosts);
  * checked before anything is removed by it. Any thread, any process. */
 void coop_ghosts_save(const char *state, int memory);
 
-/* Removes all that stand. */
+/* Removes all that stand, but for those that are left. */
 void coop_ghosts_free(struct coop_ghosts *ghosts);
+/* Those of which `leave` says so stay, and stay in the list, when all the others are removed. */
+void coop_ghosts_leave(struct coop_ghosts *ghosts, bool (*leave)(void *user, const char *path),
+		       void *user);
 
 /* Makes those that are missing and counts one user more for each of ours; marks what is held. One that cannot be made where nobody inside
  * could make it either, or whose name somebody else took meanwhile, is passed over. 0 or -errno, then none is held: -EACCES also of a

@@ -215,6 +215,42 @@ class KnownMountTest(SilentMountCase):
         self.assert_unavailable(asked, request, "sandbox.workspace")
 
 
+class PlaceholdersTest(SilentMountCase):
+    """What stands there for a command must go when that has ended."""
+
+    def begin(self):
+        """One that has placeholders there."""
+        args = {"argv": ["sleep", "300"], "sandbox": {"workspace": self.silent}}
+        process = self.client.call("spawn", **args)["process"]["id"]
+        self.assertTrue(self.client.call("info")["sandbox"]["ghosts"])
+        return process
+
+    def test_ends_meanwhile(self):
+        """It ends as any other; its placeholders go as soon as that can be done."""
+        process = self.begin()
+        self.tell(b"s")
+        self.client.call("kill", id=process)
+        self.assertEqual(self.ended(process)["exit"]["signal_name"], "SIGKILL")
+        self.client.call("release", id=process)
+        self.assert_others_go_on()
+        self.tell(b"a")
+        procs.wait_until(lambda: not self.client.call("info")["sandbox"]["ghosts"], "no placeholder is left")
+
+    def test_shutdown_meanwhile(self):
+        """The keeper leaves all the same."""
+        self.begin()
+        self.tell(b"s")
+        self.keeper.stop()
+        self.keeper.ended = True
+
+    def test_shutdown(self):
+        """Where it answers nothing is left behind."""
+        self.begin()
+        self.keeper.stop()
+        self.keeper.ended = True
+        self.assertIn((self.keeper.place.state / "ghosts").read_bytes()[:1], (b"", b"\0"))
+
+
 class NotNamedTest(SilentMountCase):
     """The request does not say a word of it: others have named it for all that comes."""
 

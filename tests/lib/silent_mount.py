@@ -5,7 +5,7 @@ it from a child process and executes PROGRAM. Who connects to the socket CONTROL
 nothing more, `a` it answers again, and what has waited first; at the end of the connection it goes, and the kernel fails all that
 still waits. Each byte is sent back once it holds. Names and attributes are good for VALID seconds.
 
-In each there are a folder `work` and a socket `sock`. They are of a user other than root: such a file system cannot be shown with
+In each there are a folder `work`, where folders and special files can be made, and a socket `sock`. They are of a user other than root: such a file system cannot be shown with
 other owners than it has.
 """
 
@@ -17,28 +17,39 @@ import stat
 import struct
 import sys
 
-LOOKUP, FORGET, GETATTR, STATFS, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, BATCH_FORGET = 1, 2, 3, 17, 26, 27, 28, 29, 36, 42
+LOOKUP, FORGET, GETATTR, SETATTR, MKNOD, MKDIR, UNLINK, RMDIR, STATFS = 1, 2, 3, 4, 8, 9, 10, 11, 17
+INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, BATCH_FORGET = 26, 27, 28, 29, 36, 42
 UNANSWERED = (FORGET, INTERRUPT, BATCH_FORGET)
-ENOENT, ENOSYS = 2, 38
+ENOENT, EEXIST, ENOSYS = 2, 17, 38
 HEADER = struct.Struct("<IIQQIIII")
-ROOT, WORK, SOCK = 1, 2, 3
+ROOT = 1
 OWNER = 12345
-MODES = {ROOT: stat.S_IFDIR | 0o755, WORK: stat.S_IFDIR | 0o755, SOCK: stat.S_IFSOCK | 0o777}
-NAMES = {b"work": WORK, b"sock": SOCK}
 
 
-def attributes(node):
-    return struct.pack("<6Q3I7I", node, 0, 0, 0, 0, 0, 0, 0, 0, MODES[node], 2, OWNER, OWNER, 0, 4096, 0)
+class Node:
+    def __init__(self, number, mode, owner):
+        self.number, self.mode, self.owner, self.names = number, mode, owner, {}
+
+    def attributes(self):
+        return struct.pack("<6Q3I7I", self.number, 0, 0, 0, 0, 0, 0, 0, 0, self.mode, 2, self.owner, self.owner, 0, 4096, 0)
 
 
 class Mount:
     def __init__(self, point, valid):
         self.valid = valid
+        self.nodes = {}
+        root = self.make(stat.S_IFDIR | 0o755)
+        root.names = {b"work": self.make(stat.S_IFDIR | 0o755), b"sock": self.make(stat.S_IFSOCK | 0o777)}
         self.fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         options = f"fd={self.fd},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mount(b"silent", os.fsencode(point), b"fuse", 0, options) != 0:
             raise OSError(ctypes.get_errno(), f"mount {point}")
+
+    def make(self, mode, owner=OWNER):
+        number = ROOT + len(self.nodes)
+        self.nodes[number] = Node(number, mode, owner)
+        return self.nodes[number]
 
     def serve(self):
         """Answers what comes next."""
@@ -46,25 +57,39 @@ class Mount:
             request = os.read(self.fd, 1 << 17)
         except OSError:
             return  # it was interrupted before it could be read
-        _, opcode, unique, node, *_ = HEADER.unpack_from(request)
+        _, opcode, unique, node, self.user, *_ = HEADER.unpack_from(request)
         if opcode in UNANSWERED:
             return
-        error, body = self.answer(opcode, node, request[HEADER.size :])
+        error, body = self.answer(opcode, self.nodes.get(node), request[HEADER.size :])
         try:
             os.write(self.fd, struct.pack("<IiQ", 16 + len(body), -error, unique) + body)
         except OSError:
             pass  # nobody waits for it any more
 
+    def entry(self, node):
+        head = struct.pack("<QQQQII", node.number, 0, self.valid, self.valid, 0, 0)
+        return 0, head + node.attributes()
+
+    def new(self, folder, name, mode):
+        if name in folder.names:
+            return EEXIST, b""
+        folder.names[name] = self.make(mode, self.user)
+        return self.entry(folder.names[name])
+
     def answer(self, opcode, node, body):
         if opcode == INIT:
             return 0, struct.pack("<IIIIHHIIHHI7I", 7, 31, 1 << 16, 0, 16, 12, 1 << 16, 1, 0, 0, 0, *[0] * 7)
         if opcode == LOOKUP:
-            found = NAMES.get(body.rstrip(b"\0")) if node == ROOT else None
-            if not found:
-                return ENOENT, b""
-            return 0, struct.pack("<QQQQII", found, 0, self.valid, self.valid, 0, 0) + attributes(found)
-        if opcode == GETATTR:
-            return 0, struct.pack("<QII", self.valid, 0, 0) + attributes(node)
+            found = node.names.get(body.rstrip(b"\0"))
+            return self.entry(found) if found else (ENOENT, b"")
+        if opcode == MKNOD:
+            return self.new(node, body[16:].rstrip(b"\0"), struct.unpack_from("<I", body)[0])
+        if opcode == MKDIR:
+            return self.new(node, body[8:].rstrip(b"\0"), stat.S_IFDIR | struct.unpack_from("<I", body)[0])
+        if opcode in (UNLINK, RMDIR):
+            return (0 if node.names.pop(body.rstrip(b"\0"), None) else ENOENT), b""
+        if opcode in (GETATTR, SETATTR):
+            return 0, struct.pack("<QII", self.valid, 0, 0) + node.attributes()
         if opcode == OPENDIR:
             return 0, struct.pack("<QII", 0, 0, 0)
         if opcode in (READDIR, RELEASEDIR):
