@@ -2,7 +2,7 @@
 
 from lib import procs
 from lib.agents import OTHER, AgentCase
-from lib.client import Data, KeeperError
+from lib.client import Client, Data, KeeperError
 from lib.place import sanitized
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -79,8 +79,8 @@ class UnreadCase(AgentCase):
 
         procs.wait_until(look, "the keeper has answered as far as it will")
 
-    def assert_others_go_on(self):
-        for client in (self.b, self.alice, self.client):
+    def assert_others_go_on(self, *others):
+        for client in others or (self.b, self.alice, self.client):
             process = self.start(client, "seq 1 100000; exec sleep 300")["id"]
             procs.wait_until(lambda: client.call("read", id=process, max=0)["total"] == 588895, "all of it came")
             self.assertEqual(len(client.reply("read", {"id": process, "max": MIB}).bytes()), 588895)
@@ -130,6 +130,26 @@ class OutputTest(UnreadCase):
     def test_waits_with_output(self):
         process = self.much()
         self.flood([("wait", {"id": process, "output_bytes": MIB})] * 16)
+
+
+class PrincipalTest(UnreadCase):
+    """The account of the whole principal is full: the operator's own, too."""
+
+    settings = {**UnreadCase.settings, "principal_buffer_bytes": BUDGET}
+
+    def assert_others_go_on(self):
+        super().assert_others_go_on(self.alice)
+        for client in (self.client, self.b):
+            error = self.refusal(client, "spawn", argv=["true"], ring_bytes=RING)
+            self.assertEqual((error.code, error.details["scope"]), ("quota", "buffer"))
+        self.assertTrue(self.client.call("stop", id=self.own)["success"])
+        self.assertTrue(self.client.call("release", id=self.own)["released"])
+        self.assertIn(self.running, [record["id"] for record in self.pages(self.client)])
+
+    def test_reads(self):
+        process = self.much()
+        self.own = self.start(self.client, ring_bytes=4096)["id"]
+        self.flood([("read", {"id": process, "max": RING})] * 16)
 
 
 class ListTest(UnreadCase):
@@ -282,8 +302,23 @@ class ReserveTest(AgentCase):
                 del ids[:2]
         self.assertEqual(self.ids(idle), [])
 
+    def test_an_agent_that_logs_in(self):
+        keeper = self.start_keeper(env={"COOP_FAULT": "alloc:6000:1"})
+        agent = keeper.agent("main/a", workspace=None)
+        token, gate = keeper.token("main/a")["token"], keeper.clients[0].call("info")["gate"]
+        process = self.start(agent)["id"]
+        with self.assertRaises(KeeperError):
+            for _ in range(6000):
+                agent.call("read", id=process)
+        client = Client(gate)
+        keeper.clients.append(client)
+        client.login(token)
+        self.assertEqual(self.ids(client), [process])
+        self.assertTrue(client.call("kill", id=process)["success"])
+        self.assertTrue(client.call("release", id=process)["released"])
+
     def test_shutdown(self):
-        keeper, idle, ids = self.exhausted()
+        keeper, idle, _ = self.exhausted()
         below = procs.descendants(keeper.process.pid)
         idle.call("shutdown", grace_ms=100)
         self.expect_end(keeper, (0,))
