@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,16 @@ static int find(struct coop_store *store, const struct coop_audit_chain *chain,
 		     : 0;
 }
 
+/* Lines from here on are the next keeper's to look through. */
+static int note_seen(struct coop_store *store, const struct coop_audit_chain *chain,
+		     struct coop_err *err)
+{
+	char number[24];
+
+	(void)snprintf(number, sizeof number, "%llu", (unsigned long long)chain->last + 1);
+	return coop_store_set_meta(store, "audit_open", number, err);
+}
+
 int coop_lost_audit(struct coop_store *store, struct coop_audit *audit,
 		    struct coop_audit_chain *chain, const char *state_dir, uint64_t *lost,
 		    struct coop_err *err)
@@ -183,5 +194,5 @@ int coop_lost_audit(struct coop_store *store, struct coop_audit *audit,
 			coop_log(COOP_LOG_ERROR, "ends of lost processes cannot be written");
 	}
 	clear(&search);
-	return r;
+	return r < 0 ? r : note_seen(store, chain, err);
 }

@@ -150,7 +150,7 @@ class NoProcessesTest(KeeperCase):
 
         def lonely():
             plain_limits()
-            resource.setrlimit(resource.RLIMIT_NPROC, (16, 16))
+            resource.setrlimit(resource.RLIMIT_NPROC, (24, 24))
             place.become_owner()
 
         keeper = self.start_keeper(place=place, before_exec=lonely, env={"HOME": "/"})
