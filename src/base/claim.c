@@ -50,8 +50,8 @@ int coop_claim_take(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* One number and a line's end, as coop_claim_name() writes it. Whatever else stands there is not said
- * to anybody. */
+/* One number and a line's end, as coop_claim_name() writes it. Whatever else stands there is not
+ * said to anybody. */
 static pid_t read_pid(int fd)
 {
 	char text[PID_TEXT];

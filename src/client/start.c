@@ -68,8 +68,8 @@ static int find_keeper(const struct coop_options *options, char *ret_path, size_
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* Runs `coop-keeper --daemon`, which leaves when its child listens. *ret_lost: whether it failed because
- * it found another keeper, which listens or is about to. */
+/* Runs `coop-keeper --daemon`, which leaves when its child listens. *ret_lost: whether it failed
+ * because it found another keeper, which listens or is about to. */
 static int run_daemon(const char *program, const char *path, bool *ret_lost,
 		      struct coop_error *error)
 {
@@ -119,8 +119,8 @@ static bool other_lives(const char *path)
 	return coop_claim_held(claim, &pid);
 }
 
-/* A keeper that somebody else started was quicker than ours, which has left, and is to listen soon: no
- * event tells of that, nor of its end. False: it has ended, or time is up. */
+/* A keeper that somebody else started was quicker than ours, which has left, and is to listen soon:
+ * no event tells of that, nor of its end. False: it has ended, or time is up. */
 static bool other_comes_up(const char *path, uint64_t deadline)
 {
 	while (!somebody_listens(path)) {
@@ -147,8 +147,8 @@ int coop_client_start(const char *path, const struct coop_options *options,
 		return coop_client_fail(error, r, "unreachable",
 					"cannot find the program coop-keeper; set COOP_KEEPER to "
 					"its path");
-	/* One that was started by hand, or by a client that was killed meanwhile, may have come first;
-	 * it is used, or replaced if it does not come up. */
+	/* One that was started by hand, or by a client that was killed meanwhile, may have come
+	 * first; it is used, or replaced if it does not come up. */
 	for (bool lost = true; lost;) {
 		lost = false;
 		r = run_daemon(program, path, &lost, error);

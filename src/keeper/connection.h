@@ -130,9 +130,9 @@ void coop_conn_flush(struct coop_conn *conn);
 size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writer);
 bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size_t start);
 
-/* The frame that is being written tells of the end of a process, if that has one. Once the socket has
- * taken the whole frame the process counts as told: to its owner, if that is who the connection acts
- * as, and, `heard`, to its starter, if that is this connection. A frame that is dropped, or a
+/* The frame that is being written tells of the end of a process, if that has one. Once the socket
+ * has taken the whole frame the process counts as told: to its owner, if that is who the connection
+ * acts as, and, `heard`, to its starter, if that is this connection. A frame that is dropped, or a
  * connection that goes before, has told nobody. */
 void coop_conn_tells(struct coop_conn *conn, const struct coop_process *process, bool heard);
 

@@ -87,8 +87,8 @@ static void pick_children(struct row *rows, size_t count, const void *unused)
 		rows[i].ours = rows[i].entry.parent == getpid();
 }
 
-/* Stopped processes cannot fork: a table with nobody new holds all. Returns its size; all who are ours
- * there have been sent SIGKILL, if they may be. */
+/* Stopped processes cannot fork: a table with nobody new holds all. Returns its size; all who are
+ * ours there have been sent SIGKILL, if they may be. */
 static size_t kill_picked(struct row *rows, pick *choose, const void *user)
 {
 	size_t before = 0, found = SIZE_MAX, count = 0;
@@ -112,9 +112,9 @@ static size_t kill_picked(struct row *rows, pick *choose, const void *user)
 	return count;
 }
 
-/* Until the kernel says that there is no child left. Orphans of those killed become ours in their turn, and one that was born
- * behind our back is met in the next round, at the latest after a moment: no event tells of it. SIGCHLD is blocked. Returns whether
- * nobody is left. */
+/* Until the kernel says that there is no child left. Orphans of those killed become ours in their
+ * turn, and one that was born behind our back is met in the next round, at the latest after a
+ * moment: no event tells of it. SIGCHLD is blocked. Returns whether nobody is left. */
 static bool clear_up(void)
 {
 	struct row *rows = malloc(TABLE_MAX * sizeof *rows);

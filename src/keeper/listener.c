@@ -94,9 +94,9 @@ static void tick(bool on)
 		(void)sigaction(SIGALRM, &action, NULL);
 }
 
-/* Waits for a holder that is on its way out, or for the guard of a dead one; this runs before there is
- * a loop. The claim is ours, so nobody who is to stay comes to hold the lock meanwhile. Only a keeper
- * of a version that makes no claims may, and is asked whether it answers. */
+/* Waits for a holder that is on its way out, or for the guard of a dead one; this runs before there
+ * is a loop. The claim is ours, so nobody who is to stay comes to hold the lock meanwhile. Only a
+ * keeper of a version that makes no claims may, and is asked whether it answers. */
 static int wait_for_lock(int fd, const char *state_dir)
 {
 	int r = -EWOULDBLOCK;
@@ -125,8 +125,8 @@ static int lock_file(const char *path, const char *state_dir, int *ret_fd)
 }
 
 /* Whether this is the one keeper that may be there: another one that starts or serves holds the
- * claim, one that leaves, and the guard of a dead one, do not. Where the file system has no such locks
- * it is found out by waiting. */
+ * claim, one that leaves, and the guard of a dead one, do not. Where the file system has no such
+ * locks it is found out by waiting. */
 static bool claim(const char *path, int *ret_fd, pid_t *ret_other)
 {
 	*ret_other = 0;

@@ -20,13 +20,13 @@ struct coop_listener {
 	bool open, starved;
 };
 
-/* Takes the claims (base/claim.h) and the locks that make this the only keeper of its socket and its
- * state folder. One that is on its way out is waited for a while; one that starts or serves is not.
- * 0, or the error filled (exists: there is one). Before coop_keeper_init. */
+/* Takes the claims (base/claim.h) and the locks that make this the only keeper of its socket and
+ * its state folder. One that is on its way out is waited for a while; one that starts or serves is
+ * not. 0, or the error filled (exists: there is one). Before coop_keeper_init. */
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err);
 
-/* After the fork the claims are the keeper's, which says its number there, and not the guard's, which
- * lets go of them: they must not outlive the keeper. The locks do, until the guard is done. */
+/* After the fork the claims are the keeper's, which says its number there, and not the guard's,
+ * which lets go of them: they must not outlive the keeper. The locks do, until the guard is done. */
 void coop_listener_take_over(struct coop_keeper *keeper);
 void coop_listener_let_go(struct coop_keeper *keeper);
 

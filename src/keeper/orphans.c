@@ -279,8 +279,8 @@ static bool read_boot(char ret[BOOT_SIZE])
 	return n == BOOT_SIZE - 1 && strspn(ret, "0123456789abcdef-") == BOOT_SIZE - 1;
 }
 
-/* Reads "BOOT MARK SINCE\n" exactly as it is written below. Whoever could write another line there could
- * have any process killed that is as old, so a mark must be one that a keeper makes. */
+/* Reads "BOOT MARK SINCE\n" exactly as it is written below. Whoever could write another line there
+ * could have any process killed that is as old, so a mark must be one that a keeper makes. */
 static bool parse_mark(const char *line, const char *boot, struct coop_guard_mark *ret)
 {
 	char again[MARK_LINE];
@@ -318,7 +318,8 @@ static size_t read_marks(const char *path, const char *boot, struct coop_guard_m
 	return count;
 }
 
-/* Replaces the file. Without room on the disk those who outlive both keeper and guard are not found. */
+/* Replaces the file. Without room on the disk those who outlive both keeper and guard are not
+ * found. */
 static int write_marks(const char *path, const char *boot, const struct coop_guard_mark *marks,
 		       size_t count)
 {

@@ -16,8 +16,8 @@ enum coop_record_view {
 };
 
 /* Writes the record as the agent of `conn` sees it; a live process is looked at first (statistics,
- * input). An owner who is shown a final one has been told of the end once the socket has taken it; so
- * has the connection, unless the record is a cached one: that comes before its output. */
+ * input). An owner who is shown a final one has been told of the end once the socket has taken it;
+ * so has the connection, unless the record is a cached one: that comes before its output. */
 void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		       struct coop_conn *conn, struct coop_jsonw *w, const char *name);
 
