@@ -47,6 +47,7 @@ class SurvivorsCase(KeeperCase):
         os.kill(keeper, signal.SIGSTOP)
         for pid in (guard, keeper):
             os.kill(pid, signal.SIGKILL)
+        procs.wait_until(lambda: not procs.alive(keeper), "the keeper is dead")
         procs.reap_orphans()
 
     def kill_keeper(self):
