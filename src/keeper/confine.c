@@ -289,8 +289,10 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		.seen = grants->seen,
 	};
 
-	if (r == 0 && coop_preflight_misses_sockets(draft->request))
+	if (r == 0 && coop_preflight_misses_sockets(draft->request)) {
+		draft->again = true;
 		return -EAGAIN;
+	}
 	list_hidden(keeper, confine, hidden);
 	for (size_t i = 0; i < grants->writable_count; i++)
 		trees[i] = -1;

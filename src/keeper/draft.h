@@ -31,6 +31,7 @@ struct coop_draft {
 	int cwd_fd;
 	char *cwd_name;  /* as it was called, absolute; NULL: it came to none */
 	int program_fd;  /* of a helper, the keeper's own; -1: the command is found by its name */
+	bool again;      /* it failed for what a thread must look up first: see preflight.h */
 	bool recordable; /* what is wrong may leave a record: no such directory, no such user */
 	struct coop_err *err;
 };

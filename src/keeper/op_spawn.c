@@ -124,9 +124,9 @@ static void refuse(struct coop_draft *draft, const struct coop_verdict *verdict)
 }
 
 /* Nothing has come of it so far: it is begun anew when all has been looked up. */
-static bool must_wait(struct coop_draft *draft, int r)
+static bool must_wait(struct coop_draft *draft)
 {
-	if (r != -EAGAIN || draft->err->code)
+	if (!draft->again)
 		return false;
 	coop_draft_clear(draft);
 	coop_preflight_again(draft->request);
@@ -174,7 +174,7 @@ static void spawn(struct coop_request *request, struct prepared *prepared)
 	int r = coop_draft_fill(&draft);
 	if (r == 0)
 		r = coop_verdict_reach(&draft, &verdict);
-	if (must_wait(&draft, r))
+	if (must_wait(&draft))
 		return;
 	if (r == 0)
 		r = prepare(&draft, prepared);
@@ -216,7 +216,7 @@ void coop_op_check(struct coop_request *request)
 	int r = draft.agent ? coop_draft_fill(&draft) : -1;
 	if (r == 0)
 		r = coop_verdict_reach(&draft, &verdict);
-	if (must_wait(&draft, r))
+	if (must_wait(&draft))
 		return;
 	if (r < 0 && verdict.action == COOP_ACTION_ALLOW) {
 		coop_request_fail(request, &err);

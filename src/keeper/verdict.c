@@ -63,8 +63,10 @@ int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret)
 
 	if (coop_policy_decide(levels, count, &command, ret) < 0)
 		return coop_err_no_memory(draft->err);
-	if (coop_preflight_misses_programs(draft->request))
+	if (coop_preflight_misses_programs(draft->request)) {
+		draft->again = true;
 		return -EAGAIN;
+	}
 	if (ret->action == COOP_ACTION_ALLOW)
 		return 0;
 	const char *reason = ret->count ? ret->decisions[0].reason : "not allowed";

@@ -180,9 +180,9 @@ class LooksTest(LooksCase):
         launcher = self.launcher()
         os.kill(launcher, signal.SIGSTOP)
         try:
+            known = self.client.call("info")["audit"]["last"]
             request = self.client.submit("spawn", args)
-            # Answered one after the other: the start has been checked and handed on by then.
-            self.client.call("info")
+            procs.wait_until(lambda: self.client.call("info")["audit"]["last"] > known, "the start has been checked and handed on")
             self.exchange(right, other)
         finally:
             os.kill(launcher, signal.SIGCONT)

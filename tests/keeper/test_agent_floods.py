@@ -95,19 +95,19 @@ class ChangesTest(FloodCase):
         # Two that are refused for what they are.
         for args in ({"argv": argv, "cwd": "/nowhere/" + "\x01" * 3000}, {"argv": argv, "env": {"A" * 200: "\x01" * 9000}}):
             self.refusal(self.agent, "spawn", **args)
+        self.assertTrue(self.client.call("audit_verify")["good"])  # all is in the file then
         lines = (self.keeper.place.state / "audit.log").read_bytes().splitlines()
         self.assertGreaterEqual(len(lines), 22)
         self.assertLess(max(map(len, lines)), 128 << 10)
-        self.assertTrue(self.client.call("audit_verify")["good"])
 
     def test_long_names_of_variables_do_not_repeat_a_member(self):
         """Names that are the same in the part that a line would show: none of them is there twice."""
         name = "A" * 128
         self.start(self.agent, "exit 0", env={name + "1": "x", name + "2": "y", name: "z"})
+        self.assertTrue(self.client.call("audit_verify")["good"])
         lines = (self.keeper.place.state / "audit.log").read_text().splitlines()
         shown = [line.count(f'"{name}"') for line in lines if name in line]
         self.assertEqual(shown, [1])
-        self.assertTrue(self.client.call("audit_verify")["good"])
 
 
 class QuestionsTest(FloodCase):

@@ -135,12 +135,12 @@ class RecordsCase(KeeperCase):
         return [line for line in lines if kind in (None, line["kind"])]
 
     def state_files(self):
-        """Every file of the state folder, with its bytes, but the lock and the count of ids, which may skip some."""
+        """Every file of the state folder, with its bytes, but who holds it and the count of ids, which may skip some."""
         found = {}
         for folder, _, names in os.walk(self.place.state):
             for name in names:
                 path = os.path.join(folder, name)
-                if stat.S_ISREG(os.lstat(path).st_mode) and name not in ("lock", "next-id"):
+                if stat.S_ISREG(os.lstat(path).st_mode) and name not in ("lock", "pid", "next-id"):
                     with open(path, "rb") as file:
                         found[os.path.relpath(path, self.place.state)] = file.read()
         return found
