@@ -36,18 +36,28 @@ void coop_claim_name(int fd)
 		(void)!pwrite(fd, text, (size_t)size, 0);
 }
 
-int coop_claim_take(const char *path, int *ret_fd)
+static int take(const char *path, int how, int *ret_fd)
 {
 	struct flock lock = whole_file();
 	COOP_AUTO_FD int fd = open_claim(path, O_RDWR | O_CREAT);
 
 	if (fd < 0)
 		return fd;
-	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
-		return errno == EACCES || errno == EAGAIN ? -EWOULDBLOCK : -errno;
+	if (fcntl(fd, how, &lock) < 0)
+		return errno == EACCES || errno == EAGAIN || errno == EINTR ? -EWOULDBLOCK : -errno;
 	coop_claim_name(fd);
 	*ret_fd = COOP_TAKE_FD(fd);
 	return 0;
+}
+
+int coop_claim_take(const char *path, int *ret_fd)
+{
+	return take(path, F_OFD_SETLK, ret_fd);
+}
+
+int coop_claim_wait(const char *path, int *ret_fd)
+{
+	return take(path, F_OFD_SETLKW, ret_fd);
 }
 
 /* One number and a line's end, as coop_claim_name() writes it. Whatever else stands there is not

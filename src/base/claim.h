@@ -16,6 +16,8 @@
  * is close-on-exec and the caller's; -EWOULDBLOCK: somebody has it; or another -errno: none can be
  * had here (a file system without such locks). Never waits. */
 int coop_claim_take(const char *path, int *ret_fd);
+/* The same, but waits until a signal comes (-EWOULDBLOCK). */
+int coop_claim_wait(const char *path, int *ret_fd);
 
 /* Writes the pid anew: a child took the claim over with the descriptor. */
 void coop_claim_name(int fd);

@@ -24,6 +24,7 @@
 #include "keeper/listener.h"
 #include "keeper/op_operator.h"
 #include "keeper/op_port.h"
+#include "keeper/op_spawn.h"
 #include "keeper/orphans.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
@@ -137,6 +138,7 @@ static void finish_shutdown(struct coop_keeper *keeper)
 {
 	struct coop_jsonw w;
 
+	coop_op_spawn_stopping(keeper);
 	while (!coop_list_empty(&keeper->shutdown_requests)) {
 		struct coop_request *request = COOP_LIST_ITEM(keeper->shutdown_requests.next,
 							      struct coop_request, in_process);

@@ -132,7 +132,14 @@ static bool claim(const char *path, int *ret_fd, pid_t *ret_other)
 	*ret_other = 0;
 	if (coop_claim_take(path, ret_fd) != -EWOULDBLOCK)
 		return true;
-	(void)coop_claim_held(path, ret_other);
+	/* Of one that was killed a child that is about to execute may hold it for a moment. */
+	if (!coop_claim_held(path, ret_other) ||
+	    (*ret_other > 0 && kill(*ret_other, 0) < 0 && errno == ESRCH)) {
+		tick(true);
+		int r = coop_claim_wait(path, ret_fd);
+		tick(false);
+		return r != -EWOULDBLOCK;
+	}
 	return false;
 }
 

@@ -243,3 +243,31 @@ void coop_spawn_reply(struct coop_request *request, struct coop_process *process
 		coop_holder_write(coop_holder_of(process, request->conn), &w, "hold");
 	coop_request_end(request, &w);
 }
+
+static struct coop_request *waiting_start(const struct coop_conn *conn)
+{
+	COOP_LIST_EACH(&conn->requests, link)
+	{
+		struct coop_request *request = COOP_LIST_ITEM(link, struct coop_request, in_conn);
+		if (request->op->handle == coop_op_spawn && request->on_drop)
+			return request;
+	}
+	return NULL;
+}
+
+void coop_op_spawn_stopping(struct coop_keeper *keeper)
+{
+	struct coop_request *request;
+	struct coop_err err = {0};
+
+	(void)coop_err_set(&err, COOP_UNAVAILABLE, "the keeper is stopping");
+	COOP_LIST_EACH(&keeper->connections, link)
+	{
+		const struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
+		while ((request = waiting_start(conn))) {
+			request->on_drop(request);
+			coop_spawn_audit_refused(request, NULL, &err);
+			coop_request_fail(request, &err);
+		}
+	}
+}

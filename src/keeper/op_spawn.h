@@ -3,6 +3,7 @@
 #define COOP_KEEPER_OP_SPAWN_H
 
 struct coop_err;
+struct coop_keeper;
 struct coop_process;
 struct coop_request;
 
@@ -13,6 +14,9 @@ void coop_op_check(struct coop_request *request);
 
 /* A spawn whose arguments do not even have the right types is an attempt, too. */
 void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *err);
+
+/* The keeper leaves, and nothing runs any more: starts that wait for a disk or a lookup are refused. */
+void coop_op_spawn_stopping(struct coop_keeper *keeper);
 
 /* Answers the request with the record of the started process. */
 void coop_spawn_reply(struct coop_request *request, struct coop_process *process);

@@ -187,9 +187,12 @@ class SilentMountTest(SilentMountCase):
         self.tell(b"s")
         for client, request in self.stuck(2):
             self.assert_unavailable(client, request, "cwd")
-        self.stuck(4)
-        self.keeper.stop()
-        self.keeper.ended = True
+        waiting = self.stuck(4)
+        self.client.call("shutdown", grace_ms=0)
+        for client, request in waiting:
+            with self.refused("unavailable", words="stopping"):
+                client.finish(request)
+        self.expect_end(self.keeper, [0])
 
     def test_is_gone(self):
         """Its server has died: the kernel says so, and so does the keeper."""
