@@ -9,8 +9,8 @@
 #include "keeper/job.h"
 #include "keeper/keeper.h"
 #include "keeper/scouts.h"
-#include "keeper/silence.h"
 #include "sandbox/ghosts.h"
+#include "sandbox/silence.h"
 
 struct work {
 	struct coop_job job;

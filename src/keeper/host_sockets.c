@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/sock_diag.h"
 #include "base/textfile.h"
-#include "keeper/silence.h"
+#include "sandbox/silence.h"
 
 #define TABLE "/proc/net/unix"
 #define TABLE_MAX (8u << 20)

@@ -28,11 +28,11 @@
 #include "keeper/parks.h"
 #include "keeper/ports.h"
 #include "keeper/registry.h"
-#include "keeper/silence.h"
 #include "keeper/slots.h"
 #include "keeper/tree.h"
 #include "keeper/users.h"
 #include "records/audit.h"
+#include "sandbox/silence.h"
 
 #define COOP_PROTOCOL 1
 

@@ -18,9 +18,9 @@
 #include "keeper/ops.h"
 #include "keeper/request.h"
 #include "keeper/scouts.h"
-#include "keeper/silence.h"
 #include "sandbox/credentials.h"
 #include "sandbox/layout_path.h"
+#include "sandbox/silence.h"
 
 /* PLACE: it is looked at. TREE: what lies in it, too. */
 enum reach { PLACE, TREE };

@@ -1,4 +1,4 @@
-#include "keeper/silence.h"
+#include "sandbox/silence.h"
 
 #include <errno.h>
 #include <fcntl.h>

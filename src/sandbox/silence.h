@@ -3,8 +3,8 @@
  * hangs) would stop it for as long as that lasts, and no call tells so beforehand. So a path is
  * resolved here, name by name, from what the kernel has in its caches, and no step is made into a
  * mount of a kind that can be silent, whatever is in the caches of that: it may have died since. */
-#ifndef COOP_KEEPER_SILENCE_H
-#define COOP_KEEPER_SILENCE_H
+#ifndef COOP_SANDBOX_SILENCE_H
+#define COOP_SANDBOX_SILENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
