@@ -31,14 +31,6 @@
 #define SPARE_MIN (64u << 10)
 #define SPARE_MAX (2u << 20)
 
-/* In `telling`: an end that the client is being told of. By its number, as the record may go before
- * the client has taken it. */
-struct telling {
-	uint64_t n;
-	uint64_t at; /* of `sent`, when it is told; UINT64_MAX: its frame is still being written */
-	bool owner, heard;
-};
-
 static void on_poll(uv_poll_t *poll, int status, int events);
 static void say_fatal(struct coop_conn *conn, const char *code, const char *why,
 		      const char *reason);
@@ -231,58 +223,6 @@ static void update_interest(struct coop_conn *conn)
 	(void)uv_poll_start(&conn->poll, wanted, on_poll);
 }
 
-void coop_conn_tells(struct coop_conn *conn, const struct coop_process *process, bool heard)
-{
-	const struct telling telling = {
-		.n = process->n,
-		.at = UINT64_MAX,
-		.owner = conn->agent == process->agent && !process->owner_told,
-		.heard = heard && process->origin.starter == conn,
-	};
-
-	/* Without memory for it nobody has been told, and the record stays a while longer. */
-	if (process->told && (telling.owner || telling.heard))
-		(void)coop_buf_append(&conn->telling, &telling, sizeof telling);
-}
-
-/* The frame with the last of them ends at that place of `sent`; 0: it has been dropped. */
-static void place_telling(struct coop_conn *conn, uint64_t end)
-{
-	struct coop_buf *list = &conn->telling;
-	struct telling telling;
-	size_t at = list->tail;
-
-	while (at > list->head) {
-		at -= sizeof telling;
-		memcpy(&telling, list->data + at, sizeof telling);
-		if (telling.at != UINT64_MAX)
-			return;
-		telling.at = end;
-		memcpy(list->data + at, &telling, sizeof telling);
-		if (!end)
-			list->tail = at;
-	}
-}
-
-/* The socket has taken more. */
-static void tell_taken(struct coop_conn *conn)
-{
-	struct telling telling;
-
-	while (coop_buf_size(&conn->telling)) {
-		memcpy(&telling, coop_buf_front(&conn->telling), sizeof telling);
-		if (telling.at > conn->sent)
-			return;
-		coop_buf_consume(&conn->telling, sizeof telling);
-		struct coop_process *process =
-			coop_map_get(&conn->keeper->registry.by_n, telling.n);
-		if (process && telling.owner)
-			coop_process_owner_told(process);
-		if (process && telling.heard)
-			coop_eviction_heard(process, conn);
-	}
-}
-
 size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writer)
 {
 	static const uint8_t blank[COOP_FRAME_HEADER];
@@ -302,10 +242,10 @@ bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size
 	size_t size = coop_buf_size(out) - start;
 	if (writer->failed || size - COOP_FRAME_HEADER > COOP_FRAME_JSON_MAX) {
 		out->tail = out->head + start;
-		place_telling(conn, 0);
+		coop_eviction_place(conn, 0);
 		return false;
 	}
-	place_telling(conn, conn->sent + coop_buf_size(out));
+	coop_eviction_place(conn, conn->sent + coop_buf_size(out));
 	coop_frame_put_json(coop_buf_front(out) + start, size - COOP_FRAME_HEADER);
 	coop_conn_touch(conn);
 	return true;
@@ -537,7 +477,7 @@ static bool send_out(struct coop_conn *conn)
 			leave_buffer(conn);
 		if (n > 0 && (size_t)n < size)
 			coop_buf_consume(&conn->out, (size_t)n);
-		tell_taken(conn);
+		coop_eviction_taken(conn);
 	}
 	return true;
 }

@@ -57,7 +57,7 @@ struct coop_conn {
 	size_t coming;             /* bytes for it that the disk was asked for */
 	struct coop_unread unread; /* what of that its agent answers for */
 	struct coop_buf
-		telling; /* ends that stand in `out`, in their order: see coop_conn_tells() */
+		telling; /* ends that stand in `out`, in their order: see coop_eviction_tells() */
 	uint64_t sent;   /* bytes that the socket has taken, in all */
 	struct coop_link requests;
 	unsigned request_count;
@@ -129,12 +129,6 @@ void coop_conn_flush(struct coop_conn *conn);
  * the frame starts; end closes it, and returns whether the frame is whole: if not, nothing of it remains. */
 size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writer);
 bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size_t start);
-
-/* The frame that is being written tells of the end of a process, if that has one. Once the socket
- * has taken the whole frame the process counts as told: to its owner, if that is who the connection
- * acts as, and, `heard`, to its starter, if that is this connection. A frame that is dropped, or a
- * connection that goes before, has told nobody. */
-void coop_conn_tells(struct coop_conn *conn, const struct coop_process *process, bool heard);
 
 /* Ends it now: open requests are dropped, ephemeral processes end. */
 void coop_conn_close(struct coop_conn *conn);

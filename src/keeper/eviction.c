@@ -1,5 +1,6 @@
 #include "keeper/eviction.h"
 
+#include <string.h>
 #include <uv.h>
 
 #include "base/clock.h"
@@ -12,6 +13,14 @@
 #define MS 1000000u
 #define TRIM_BATCH 64
 #define TRIM_AFTER_MS 100
+
+/* In a connection's `telling`: an end that the client is being told of. By its number, as the record
+ * may go before the client has taken it. */
+struct telling {
+	uint64_t n;
+	uint64_t at; /* of `sent`, when it is told; UINT64_MAX: its frame is still being written */
+	bool owner, heard;
+};
 
 static int64_t surplus(const struct coop_agent *agent)
 {
@@ -235,5 +244,55 @@ void coop_eviction_recount(struct coop_keeper *keeper)
 		for (struct coop_agent *agent = NULL;
 		     first && (agent = coop_agent_next(first, agent));)
 			note(agent, 0);
+	}
+}
+
+void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *process, bool heard)
+{
+	const struct telling telling = {
+		.n = process->n,
+		.at = UINT64_MAX,
+		.owner = conn->agent == process->agent && !process->owner_told,
+		.heard = heard && process->origin.starter == conn,
+	};
+
+	/* Without memory for it nobody has been told, and the record stays a while longer. */
+	if (process->told && (telling.owner || telling.heard))
+		(void)coop_buf_append(&conn->telling, &telling, sizeof telling);
+}
+
+void coop_eviction_place(struct coop_conn *conn, uint64_t end)
+{
+	struct coop_buf *list = &conn->telling;
+	struct telling telling;
+	size_t at = list->tail;
+
+	while (at > list->head) {
+		at -= sizeof telling;
+		memcpy(&telling, list->data + at, sizeof telling);
+		if (telling.at != UINT64_MAX)
+			return;
+		telling.at = end;
+		memcpy(list->data + at, &telling, sizeof telling);
+		if (!end)
+			list->tail = at;
+	}
+}
+
+void coop_eviction_taken(struct coop_conn *conn)
+{
+	struct telling telling;
+
+	while (coop_buf_size(&conn->telling)) {
+		memcpy(&telling, coop_buf_front(&conn->telling), sizeof telling);
+		if (telling.at > conn->sent)
+			return;
+		coop_buf_consume(&conn->telling, sizeof telling);
+		struct coop_process *process =
+			coop_map_get(&conn->keeper->registry.by_n, telling.n);
+		if (process && telling.owner)
+			coop_process_owner_told(process);
+		if (process && telling.heard)
+			coop_eviction_heard(process, conn);
 	}
 }

@@ -50,4 +50,15 @@ void coop_eviction_trim_soon(struct coop_keeper *keeper);
 /* Limits have changed. */
 void coop_eviction_recount(struct coop_keeper *keeper);
 
+/* The frame that is being written tells of the end of a process, if that has one. Once the socket
+ * has taken the whole frame the process counts as told: to its owner, if that is who the connection
+ * acts as, and, `heard`, to its starter, if that is this connection. A frame that is dropped, or a
+ * connection that goes before, has told nobody. */
+void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *process, bool heard);
+/* The frame with the last of them ends at that place of what the connection sends; 0: it has been
+ * dropped. */
+void coop_eviction_place(struct coop_conn *conn, uint64_t end);
+/* The socket has taken more. */
+void coop_eviction_taken(struct coop_conn *conn);
+
 #endif

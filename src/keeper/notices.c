@@ -9,6 +9,7 @@
 #include "keeper/agent.h"
 #include "keeper/choices.h"
 #include "keeper/connection.h"
+#include "keeper/eviction.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "keeper/progress.h"
@@ -106,7 +107,7 @@ static void send_exit(struct coop_subscriber *subscriber, struct coop_process *p
 
 	coop_jsonw_bool(w, "live", process->told_number > subscriber->came);
 	write_process(process, viewer, true, w);
-	coop_conn_tells(subscriber->request->conn, process, false);
+	coop_eviction_tells(subscriber->request->conn, process, false);
 	coop_request_event_end(subscriber->request, w);
 }
 

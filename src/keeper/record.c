@@ -258,7 +258,7 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 
 	if (view != COOP_RECORD_CACHED)
 		coop_stats_update(process);
-	coop_conn_tells(conn, process, view != COOP_RECORD_CACHED);
+	coop_eviction_tells(conn, process, view != COOP_RECORD_CACHED);
 	coop_jsonw_begin(w, name);
 	write_identity(process, w);
 	write_owner(process, viewer, w);
