@@ -36,8 +36,8 @@ struct coop_draft {
 	struct coop_err *err;
 };
 
-/* Checks quotas and arguments and fills the draft, whose request, agent and err are set. 0, or the error filled; or -EAGAIN without one:
- * something must be looked up first (preflight.h). Either way it must be cleared. */
+/* Checks quotas and arguments and fills the draft, whose request, agent and err are set. 0, or the
+ * error filled; or -EAGAIN with `again` set. Either way it must be cleared. */
 int coop_draft_fill(struct coop_draft *draft);
 
 /* The labels alone, for a record of what cannot be started. 0 or -ENOMEM. */

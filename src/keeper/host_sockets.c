@@ -43,8 +43,8 @@ static size_t drop_repeated(char **paths, size_t count)
 	return kept;
 }
 
-/* Where the path leads, if that is a socket: 0 with the path, or -errno as of coop_silence_resolve. A name may be older than what is
- * there now, or mean something in another view. */
+/* Where the path leads, if that is a socket: 0 with the path, or -errno as of coop_silence_resolve.
+ * A name may be older than what is there now, or mean something in another view. */
 static int resolve(const struct coop_silence *silence, const char *path, char **ret)
 {
 	char real[COOP_PATH_SIZE];

@@ -29,9 +29,10 @@ struct coop_host_sockets {
 	bool unanswered; /* it does not tell: its table is read instead */
 };
 
-/* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond the bound the rest is left out.
- * Where there are many the answer may be a quarter of a second old. NULL-terminated, until the next call; NULL: none, or not to be had.
- * Those whose names lie on a file system that can be silent, or that the kernel does not have at hand, are not waited for: they are
+/* Those that exist now: listening or bound, of our network namespace, by an absolute path. Beyond
+ * the bound the rest is left out. Where there are many the answer may be a quarter of a second old.
+ * NULL-terminated, until the next call; NULL: none, or not to be had. Those whose names lie on a file
+ * system that can be silent, or that the kernel does not have at hand, are not waited for: they are
  * among `unseen`, and in the list only as far as somebody else has looked them up and lent them. */
 const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets,
 					  const struct coop_silence *silence);

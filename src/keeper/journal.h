@@ -44,8 +44,8 @@ void coop_journal_free(struct coop_keeper *keeper);
 
 /* The audit has a line more, to be carried to the disk. */
 void coop_journal_line(struct coop_keeper *keeper);
-/* The audit has a line that allows it: should it never be executed, and the keeper die, the next one gives the
- * line its end. 0 or -ENOMEM. */
+/* The audit has a line that allows it: should it never be executed, and the keeper die, the next one
+ * gives the line its end. 0 or -ENOMEM. */
 int coop_journal_allowed(struct coop_process *process);
 /* The audit has its end. */
 void coop_journal_closed(struct coop_process *process);

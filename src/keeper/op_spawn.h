@@ -15,7 +15,8 @@ void coop_op_check(struct coop_request *request);
 /* A spawn whose arguments do not even have the right types is an attempt, too. */
 void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *err);
 
-/* The keeper leaves, and nothing runs any more: starts that wait for a disk or a lookup are refused. */
+/* The keeper leaves, and nothing runs any more: starts that wait for a disk or a lookup are
+ * refused. */
 void coop_op_spawn_stopping(struct coop_keeper *keeper);
 
 /* Answers the request with the record of the started process. */

@@ -75,10 +75,11 @@ struct coop_audit_report {
 	char fault[160]; /* "line 12 was changed", "lines are missing before seq 40", … */
 };
 
-/* Reads all files and checks numbers, chain and ends. `anchor` may be NULL (then the ends are not checked), or have first 0 and last not
- * (then the beginning is not); lines past anchor->last that were appended
- * meanwhile are no fault if `live`. Reads in pieces: memory is bounded
- * whatever the size. Helper thread, as the writer: nothing changes meanwhile. 0, or -errno if a file cannot be read. */
+/* Reads all files and checks numbers, chain and ends. `anchor` may be NULL (then the ends are not
+ * checked), or have first 0 and last not (then the beginning is not); lines past anchor->last that
+ * were appended meanwhile are no fault if `live`. Reads in pieces: memory is bounded whatever the
+ * size. Helper thread, as the writer: nothing changes meanwhile. 0, or -errno if a file cannot be
+ * read. */
 int coop_audit_verify(const char *dir, const struct coop_audit_anchor *anchor, bool live,
 		      struct coop_audit_report *ret);
 
