@@ -254,6 +254,16 @@ static bool follows(const struct coop_backlog_entry *entry, uint64_t last, const
 	       !strcmp(ret->prev, hash);
 }
 
+/* Whether a line goes into the same file as those before it that were gathered. */
+static bool fits(const struct coop_audit *audit, size_t size)
+{
+	size_t gathered = coop_buf_size(&audit->line);
+	/* The first one begins another file if this one has no room for it. */
+	bool same = audit->size + gathered <= audit->max_bytes;
+
+	return !gathered || (same ? audit->size : 0) + gathered + size <= audit->max_bytes;
+}
+
 /* Gathers lines from `*at` on in audit->line: many small writes cost more than one. `check` is for
  * lines of another keeper. 0 with what was gathered, none at the end; -errno. */
 static int gather(struct coop_audit *audit, const struct coop_backlog *backlog, bool check,
@@ -270,6 +280,8 @@ static int gather(struct coop_audit *audit, const struct coop_backlog *backlog, 
 		struct coop_audit_line line;
 		r = 0;
 		if (entry.number > audit->anchor.last) {
+			if (!fits(audit, entry.size))
+				break;
 			if (!follows(&entry, ret->last, ret->hash, &line))
 				r = -EBADMSG;
 			else if (check &&
