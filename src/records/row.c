@@ -43,8 +43,9 @@ int coop_row_parse(const struct coop_backlog_entry *entry, enum coop_row_change 
 	for (int i = 0; i < TEXTS; i++) {
 		texts[i] = at;
 		at = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
-		if (!at++)
+		if (!at)
 			return -EBADMSG;
+		at++;
 	}
 	if (front.change > COOP_ROW_RELEASED || at != end || entry->number > INT64_MAX)
 		return -EBADMSG;

@@ -107,7 +107,7 @@ static void is_bounded(void **state)
 /* In a file on a tmpfs it is there for the next one; an empty one goes. */
 static void stays_in_a_file(void **state)
 {
-	char socket[64] = "/dev/shm/coop-test-XXXXXX", path[80];
+	char socket[80] = "/dev/shm/coop-test-XXXXXX", path[96];
 	struct statfs fs;
 	struct stat st;
 
@@ -116,8 +116,8 @@ static void stays_in_a_file(void **state)
 		return;
 	}
 	char dir[64];
-	memcpy(dir, socket, sizeof dir);
-	strcat(socket, "/sock");
+	(void)snprintf(dir, sizeof dir, "%.60s", socket);
+	(void)snprintf(socket, sizeof socket, "%s/sock", dir);
 	(void)snprintf(path, sizeof path, "%s.backlog", socket);
 	struct coop_backlog *backlog = open_at(socket);
 	assert_string_equal(coop_backlog_path(backlog), path);
