@@ -21,8 +21,8 @@ void coop_intake_again(struct coop_request *request)
 
 	if (coop_ops_allowed(request, &err) == 0 &&
 	    coop_schema_check(request->op->args, request->args, &err) == 0) {
-		bool before = coop_mem_relief(request->op->relieves);
-		if (!request->op->looks || coop_preflight(request))
+		bool before = coop_mem_relief((request->op->traits & COOP_OP_RELIEVES));
+		if (!(request->op->traits & COOP_OP_LOOKS) || coop_preflight(request))
 			request->op->handle(request);
 		(void)coop_mem_relief(before);
 		return;

@@ -13,6 +13,12 @@ struct coop_request;
 /* What a caller must be: anybody who is connected; an agent that may look at the process; the agent that owns it; the operator. */
 enum coop_right { COOP_RIGHT_NONE, COOP_RIGHT_LOOK, COOP_RIGHT_USE, COOP_RIGHT_MANAGE };
 
+enum coop_op_trait {
+	COOP_OP_LOOKS = 1, /* at paths that the request names: see preflight.h */
+	/* It gives back what is in use, or tells what is: the reserve of memory is for it. */
+	COOP_OP_RELIEVES = 2,
+};
+
 struct coop_op {
 	const char *name, *summary;
 	enum coop_right right;
@@ -23,9 +29,7 @@ struct coop_op {
 	void (*handle)(struct coop_request *request);
 	/* Hears of a request that is refused before that, or NULL. Does not answer it. */
 	void (*refused)(struct coop_request *request, const struct coop_err *err);
-	bool looks; /* at paths that the request names: see preflight.h */
-	/* It gives back what is in use, or tells what is: the reserve of memory is for it. */
-	bool relieves;
+	unsigned traits; /* enum coop_op_trait */
 };
 
 /* The row of that name, or NULL. */

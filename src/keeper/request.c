@@ -58,7 +58,7 @@ static void free_request(struct coop_request *request)
 
 void coop_request_result(struct coop_request *request, struct coop_jsonw *ret_writer)
 {
-	begin_frame(request, request->op->relieves, ret_writer);
+	begin_frame(request, (request->op->traits & COOP_OP_RELIEVES), ret_writer);
 	coop_jsonw_begin(ret_writer, "result");
 }
 
