@@ -99,6 +99,7 @@ class RandomAgentsTest(GroupPlans, AgentCase):
     def one_round(self):
         """Plans, sends everything, takes the answers, changes the model, and then looks whether each answer was right."""
         self.shared, self.alone, self.after = set(), set(), []
+        self.looked = []  # processes that somebody may be reading
         self.plans = []
         for _ in range(self.random.randrange(2, ROUND_MAX)):
             agent = self.random.choice(self.world.agents)
@@ -274,6 +275,7 @@ class RandomAgentsTest(GroupPlans, AgentCase):
 
     def plan_look(self, agent):
         process = self.some_process(agent)
+        self.looked.append(process)
         op, args = self.random.choice(LOOKS)
         return Plan(agent, op, {**args, "id": self.name_of(process)}, self.judge_look(agent, process, op, args))
 
@@ -301,6 +303,7 @@ class RandomAgentsTest(GroupPlans, AgentCase):
 
     def plan_follow(self, agent):
         process = self.some_process(agent)
+        self.looked.append(process)
         look = self.judge_look(agent, process, "follow", {})
 
         def judge(answer):

@@ -112,11 +112,20 @@ class GroupPlans:
         if not self.reserve(alone=[("own", agent)]) or not self.reserve(self.tags_of(own), [("process", p) for p in own]):
             return None
 
-        def change(_):
-            for process in own:
-                process.now = NONE
+        kept = []
 
-        return Plan(agent, "gc", {}, lambda answer: answer["result"]["released"] == len(own), change)
+        def change(answer):
+            """What somebody was just reading stays."""
+            if answer["result"]["released"] != len(own):
+                client = agent.clients[0][0]
+                kept.extend(p for p in own if "result" in client.answer("status", {"id": p.id}))
+            for process in own:
+                process.now = ENDED if process in kept else NONE
+
+        def judge(answer):
+            return answer["result"]["released"] + len(kept) == len(own) and all(p in self.looked for p in kept)
+
+        return Plan(agent, "gc", {}, judge, change)
 
     def tags_of(self, processes):
         return [("tag", p.tag) for p in processes]
