@@ -1,5 +1,7 @@
 """The requests of the random test that are about many processes, sessions, agents and tokens. See test_random_agents.py."""
 
+import time
+
 from .agent_model import ENDED, LIVE, NONE, Agent, Session
 
 AGENTS_MAX = 14
@@ -113,6 +115,8 @@ class GroupPlans:
             return None
 
         kept = []
+        # What another connection has started is that one's for a millisecond after the end (hold_idle_ms).
+        time.sleep(0.005)
 
         def change(answer):
             """What somebody was just reading stays."""
