@@ -400,9 +400,22 @@ static void on_timeout(struct coop_request *request)
 		coop_errand_free(errand);
 }
 
+static bool asks_the_silent(const struct coop_errand *errand)
+{
+	for (size_t i = 0; i < errand->count; i++) {
+		if (errand->stops[i].silent)
+			return true;
+	}
+	return errand->sockets > 0;
+}
+
 /* With the lock held. */
 static bool enqueue(struct coop_scouts *scouts, struct coop_errand *errand)
 {
+	/* A disk of this host's own does not wait behind file systems that may not answer. */
+	if (!errand->then && scouts->idle <= scouts->queued && scouts->count == COOP_SCOUTS_MAX &&
+	    !asks_the_silent(errand))
+		return false;
 	/* Where no one waits for it, it can wait until a thread is free again. */
 	if (scouts->queued >= COOP_SCOUTS_QUEUE_MAX || (!errand->then && all_stuck(scouts)))
 		return false;
