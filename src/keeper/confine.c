@@ -283,7 +283,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 					   : 0,
 		.replaced = users,
 		.terminal = draft->process->pty,
-		.sockets = coop_host_sockets_list(&keeper->sockets, &keeper->silence),
+		.sockets = coop_host_sockets_list(&keeper->sockets, &keeper->host.silence),
 		.ghosts = keeper->ghosts,
 		.masks = coop_private_files_masks(keeper),
 		.seen = grants->seen,
@@ -472,7 +472,7 @@ void coop_confine_started(struct coop_process *process)
 {
 	struct coop_confine *confine = process->confine;
 
-	confine->achieved = coop_reports_share(process->keeper, confine->achieved);
+	confine->achieved = coop_reports_share(&process->keeper->reports, confine->achieved);
 	end_start(confine);
 }
 

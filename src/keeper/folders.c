@@ -81,7 +81,7 @@ static int ask_about(const struct coop_keeper *keeper, const struct coop_ghost *
 	int r = 0;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		if (!coop_silence_holds(&keeper->silence, list[i].path))
+		if (!coop_silence_holds(&keeper->host.silence, list[i].path))
 			continue;
 		if (!errand)
 			errand = coop_errand_new();
@@ -104,7 +104,7 @@ void coop_folders_drop(struct coop_keeper *keeper, struct coop_ghost *list, size
 		coop_ghosts_free_list(list, count);
 		return;
 	}
-	coop_silence_refresh(&keeper->silence);
+	coop_silence_refresh(&keeper->host.silence);
 	int r = ask_about(keeper, list, count, &errand);
 	if (r == 0 && !errand) {
 		drop_now(keeper, list, count);
@@ -113,7 +113,7 @@ void coop_folders_drop(struct coop_keeper *keeper, struct coop_ghost *list, size
 	struct farewell *farewell = r < 0 ? NULL : coop_mem_alloc(sizeof *farewell);
 	if (farewell) {
 		*farewell = (struct farewell){list, count};
-		if (coop_scouts_send_alone(keeper->scouts, errand, drop_later, farewell))
+		if (coop_scouts_send_alone(keeper->host.scouts, errand, drop_later, farewell))
 			return;
 	}
 	free(farewell);

@@ -2,14 +2,17 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +23,16 @@
 #include "keeper/tree.h"
 #include "sandbox/plan.h"
 
+#define MARKS_MAX 8  /* keepers in a row that were killed before they had ended what they found */
+#define BOOT_SIZE 37 /* of a name of the boot, with its NUL */
+#define MARK_FORMAT "%s %016llx %llu\n"
+#define MARK_LINE (BOOT_SIZE + 17 + 22)
+
+/* What processes of a dead keeper are known by: its mark (sandbox/plan.h) and when it began. */
+struct mark {
+	uint64_t mark;
+	uint64_t since; /* as start_time of /proc */
+};
 /* More at once than any keeper may own; what does not fit is met in the next round. */
 #define TABLE_MAX 65536
 #define ROUNDS_MAX 500 /* of 20 ms at most */
@@ -180,7 +193,7 @@ static bool may_end(pid_t pid)
 }
 
 struct marks {
-	const struct coop_guard_mark *list;
+	const struct mark *list;
 	size_t count;
 };
 
@@ -217,7 +230,11 @@ static void await_death(const struct coop_tree_entry *entry, uint64_t deadline)
 		(void)poll(&end, 1, (int)((deadline - at) / 1000000u) + 1);
 }
 
-size_t coop_guard_end_marked(const struct coop_guard_mark *marks, size_t count, size_t *ret_left)
+/* Kills processes that carry one of the marks and began after it, and all below them, until none is
+ * left: their guard was killed along with their keeper. This process and its parent are spared:
+ * such a process may have started them. Of other users' processes only root ends any. Blocks for a
+ * few seconds at most. Returns how many were killed; *ret_left is how many are left all the same. */
+static size_t end_marked(const struct mark *marks, size_t count, size_t *ret_left)
 {
 	const struct marks wanted = {.list = marks, .count = count};
 	const uint64_t deadline = coop_clock_now() + MARKED_NS;
@@ -237,4 +254,105 @@ size_t coop_guard_end_marked(const struct coop_guard_mark *marks, size_t count, 
 	free(rows);
 	*ret_left = found;
 	return killed - found;
+}
+
+bool coop_guard_marks_path(const char *state_dir, char *ret_path, size_t size)
+{
+	int n = snprintf(ret_path, size, "%s/marks", state_dir);
+
+	return *state_dir && n > 0 && (size_t)n < size;
+}
+
+/* This boot's name; nothing survives into another one, and marks of that mean nothing. */
+static bool read_boot(char ret[BOOT_SIZE])
+{
+	COOP_AUTO_FD int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, BOOT_SIZE - 1);
+
+	ret[BOOT_SIZE - 1] = 0;
+	return n == BOOT_SIZE - 1 && strspn(ret, "0123456789abcdef-") == BOOT_SIZE - 1;
+}
+
+/* Reads "BOOT MARK SINCE\n" exactly as it is written below. Whoever could write another line there
+ * could have any process killed that is as old, so a mark must be one that a keeper makes. */
+static bool parse_mark(const char *line, const char *boot, struct mark *ret)
+{
+	char again[MARK_LINE];
+	unsigned long long mark, since;
+
+	if (strncmp(line, boot, BOOT_SIZE - 1) != 0 ||
+	    sscanf(line + BOOT_SIZE - 1, " %16llx %20llu", &mark, &since) != 2)
+		return false;
+	(void)snprintf(again, sizeof again, MARK_FORMAT, boot, mark, since);
+	if (strncmp(line, again, strlen(again)) != 0 || !(mark & COOP_MARK_KEEPER) ||
+	    (mark & ~COOP_MARK_KEEPER) != COOP_MARK_BASE)
+		return false;
+	*ret = (struct mark){.mark = mark, .since = since};
+	return true;
+}
+
+/* The marks of this boot, the latest ones if there are more than fit. A file that others could have
+ * written is not read. */
+static size_t read_marks(const char *path, const char *boot, struct mark ret[MARKS_MAX])
+{
+	char text[MARKS_MAX * MARK_LINE];
+	struct stat st;
+	size_t count = 0;
+	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & 022))
+		return 0;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	for (char *at = text, *end; count < MARKS_MAX && (end = strchr(at, '\n')); at = end + 1)
+		count += parse_mark(at, boot, &ret[count]);
+	return count;
+}
+
+/* Replaces the file. Without room on the disk those who outlive both keeper and guard are not
+ * found. */
+static int write_marks(const char *path, const char *boot, const struct mark *marks, size_t count)
+{
+	char fresh[4200], text[MARKS_MAX * MARK_LINE];
+	size_t size = 0;
+
+	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
+	for (size_t i = 0; i < count; i++)
+		size += (size_t)snprintf(text + size, sizeof text - size, MARK_FORMAT, boot,
+					 (unsigned long long)marks[i].mark,
+					 (unsigned long long)marks[i].since);
+	(void)unlink(fresh);
+	COOP_AUTO_FD int fd =
+		open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, size);
+	if (n < 0)
+		return -errno;
+	return (size_t)n != size ? -ENOSPC : rename(fresh, path) < 0 ? -errno : 0;
+}
+
+void coop_guard_inherit(const char *state_dir, uint64_t mark, struct coop_guard_findings *ret)
+{
+	struct mark marks[MARKS_MAX];
+	struct coop_tree_entry self;
+	char path[4200], boot[BOOT_SIZE];
+
+	*ret = (struct coop_guard_findings){0};
+	if (!coop_guard_marks_path(state_dir, path, sizeof path) || !read_boot(boot) ||
+	    coop_tree_read(getpid(), &self) < 0)
+		return;
+	size_t count = read_marks(path, boot, marks);
+	if (count == MARKS_MAX)
+		memmove(marks, marks + 1, --count * sizeof *marks);
+	const struct mark own = {.mark = mark, .since = self.start_time};
+	marks[count] = own;
+	/* Theirs stay until nobody carries them, should this keeper be killed meanwhile. */
+	int r = write_marks(path, boot, marks, count + 1);
+	if (count)
+		ret->ended = end_marked(marks, count, &ret->left);
+	if (r == 0 && count && !ret->left)
+		r = write_marks(path, boot, &own, 1);
+	ret->error = r;
 }

@@ -3,6 +3,7 @@
 #ifndef COOP_KEEPER_GUARD_H
 #define COOP_KEEPER_GUARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,16 +16,17 @@ pid_t coop_guard_fork(void);
  * the file with the keeper's mark (NULL: none) goes too. Returns the exit code to end with. */
 int coop_guard_watch(pid_t keeper, const char *marks_path);
 
-/* What processes of a dead keeper are known by: its mark (sandbox/plan.h) and when it began. */
-struct coop_guard_mark {
-	uint64_t mark;
-	uint64_t since; /* as start_time of /proc */
+/* The file with a keeper's mark; false: a private keeper has none. */
+bool coop_guard_marks_path(const char *state_dir, char *ret_path, size_t size);
+
+struct coop_guard_findings {
+	size_t ended, left; /* what an earlier keeper had left, and who could not be ended */
+	int error;          /* why this keeper's mark is not on disk, -errno; 0: it is */
 };
 
-/* Kills processes that carry one of the marks and began after it, and all below them, until none is
- * left: their guard was killed along with their keeper. This process and its parent are spared:
- * such a process may have started them. Of other users' processes only root ends any. Blocks for a
- * few seconds at most. Returns how many were killed; *ret_left is how many are left all the same. */
-size_t coop_guard_end_marked(const struct coop_guard_mark *marks, size_t count, size_t *ret_left);
+/* Ends what is left of an earlier keeper of the state folder that was killed along with its guard,
+ * and keeps this keeper's own mark (sandbox/plan.h) on disk for the next one. Before anything is
+ * started; blocks for a few seconds at most. */
+void coop_guard_inherit(const char *state_dir, uint64_t mark, struct coop_guard_findings *ret);
 
 #endif

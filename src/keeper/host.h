@@ -6,10 +6,12 @@
 
 #include "base/err.h"
 #include "sandbox/host.h"
+#include "sandbox/silence.h"
 
 struct coop_found_memory;
 struct coop_keeper;
 struct coop_masks;
+struct coop_scouts;
 
 struct coop_keeper_host {
 	bool root_keeper;
@@ -22,6 +24,8 @@ struct coop_keeper_host {
 	 * hidden for all (sandbox/found.h, masks.h). NULL: none yet. */
 	struct coop_found_memory *credentials;
 	struct coop_masks *masks;
+	struct coop_silence silence; /* which of its paths can be looked up without waiting … */
+	struct coop_scouts *scouts;  /* … and who looks up the others */
 };
 
 /* Chooses the identity and asks what works. Never fails: what is not known does not work. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -313,11 +312,6 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 	coop_list_init(&keeper->ended);
 	coop_list_init(&keeper->subscribers);
 	keeper->started_at = coop_clock_wall_ms();
-	keeper->mark = COOP_MARK_BASE;
-	uint64_t random = 0;
-	if (getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
-		keeper->mark |= random & COOP_MARK_KEEPER;
-	coop_orphans_inherit(keeper);
 	raise_fd_limit(keeper);
 	keeper->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -361,10 +355,10 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err)
 				 ? coop_ghosts_new(keeper->state_dir,
 						   coop_backlog_apart(keeper->journal.backlog))
 				 : coop_ghosts_new(NULL, -1);
-	keeper->scouts = coop_scouts_new(keeper);
-	if (!keeper->ghosts || !keeper->scouts)
+	keeper->host.scouts = coop_scouts_new(keeper);
+	if (!keeper->ghosts || !keeper->host.scouts)
 		return coop_err_no_memory(err);
-	coop_silence_refresh(&keeper->silence);
+	coop_silence_refresh(&keeper->host.silence);
 	coop_nets_init(keeper);
 	coop_op_port_init(keeper);
 	coop_list_init(&keeper->reports);
@@ -467,7 +461,7 @@ static void finish_errands(struct coop_keeper *keeper)
 
 	uv_update_time(&keeper->loop);
 	(void)uv_timer_start(&keeper->idle_timer, on_linger, LINGER_MS, 0);
-	while (coop_scouts_away(keeper->scouts) &&
+	while (coop_scouts_away(keeper->host.scouts) &&
 	       coop_clock_now() - began < LINGER_MS * 1000000ull)
 		(void)uv_run(&keeper->loop, UV_RUN_ONCE);
 }
@@ -477,7 +471,7 @@ static bool is_silent(void *user, const char *path)
 {
 	const struct coop_keeper *keeper = user;
 
-	return coop_silence_holds(&keeper->silence, path);
+	return coop_silence_holds(&keeper->host.silence, path);
 }
 
 bool coop_keeper_free(struct coop_keeper *keeper)
@@ -507,7 +501,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 		return false;
 	}
 	finish_errands(keeper);
-	bool idle = coop_scouts_end(keeper->scouts);
+	bool idle = coop_scouts_end(keeper->host.scouts);
 	coop_changes_drop(keeper);
 	coop_journal_free(keeper);
 	for (int i = 0; i < 8; i++)
@@ -524,7 +518,7 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	if (!idle)
 		coop_ghosts_leave(keeper->ghosts, is_silent, keeper);
 	coop_ghosts_free(keeper->ghosts);
-	coop_silence_clear(&keeper->silence);
+	coop_silence_clear(&keeper->host.silence);
 	coop_backlog_close(keeper->journal.backlog);
 	coop_masks_free(keeper->host.masks);
 	coop_groups_free(keeper);

@@ -17,8 +17,6 @@
 #include "keeper/groups.h"
 #include "keeper/helpers.h"
 #include "keeper/host.h"
-#include "keeper/host_sockets.h"
-#include "keeper/idmap.h"
 #include "keeper/journal.h"
 #include "keeper/launcher.h"
 #include "keeper/list.h"
@@ -32,13 +30,13 @@
 #include "keeper/tree.h"
 #include "keeper/users.h"
 #include "records/audit.h"
-#include "sandbox/silence.h"
+#include "sandbox/host_sockets.h"
+#include "sandbox/idmap.h"
 
 #define COOP_PROTOCOL 1
 
 struct coop_ghosts;
 struct coop_request;
-struct coop_scouts;
 struct coop_secret;
 struct coop_store;
 
@@ -57,8 +55,6 @@ struct coop_keeper {
 	struct coop_ghosts *ghosts;
 	struct coop_users users;
 	struct coop_host_sockets sockets;
-	struct coop_silence silence;
-	struct coop_scouts *scouts;
 	struct coop_slots slots;
 	struct coop_groups groups;
 	struct coop_parks parks;
@@ -87,8 +83,8 @@ struct coop_keeper {
 	struct coop_link changes, questions; /* that wait for their turn with the disk */
 	int64_t last_row;   /* numbers of agents and tokens where there is no database */
 	unsigned disk_jobs; /* that the helper thread has not finished */
-	int lock_fd, spare_fd, null_fd;
-	int claims[2]; /* of the socket and of the state folder; -1: none, see listener.h */
+	int spare_fd, null_fd;
+	int locks[3]; /* the socket's; claims of it and of the state folder; -1: none */
 	struct coop_buf spare_out; /* a large buffer that no connection uses at the moment */
 	struct coop_listener door, gate;
 	struct coop_admission admission;
@@ -112,11 +108,6 @@ struct coop_keeper {
 	struct coop_link subscribers;
 	uint64_t
 		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */
-	struct {
-		size_t ended,
-			left; /* what an earlier keeper had left, and who could not be ended */
-		int error;    /* why this keeper's mark is not on disk, -errno; 0: it is */
-	} survivors;
 	uint64_t wakeups;
 	struct coop_meters meters;
 

@@ -224,11 +224,11 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s",
 				    keeper->socket_path);
 	(void)snprintf(path, sizeof path, "%s.pid", keeper->socket_path);
-	if (!claim(path, &keeper->claims[0], &pid))
+	if (!claim(path, &keeper->locks[1], &pid))
 		return coop_err_set(err, COOP_EXISTS, "%s is starting or serving on %s",
 				    other_keeper(pid, other), keeper->socket_path);
 	(void)snprintf(path, sizeof path, "%s.lock", keeper->socket_path);
-	r = lock_file(path, keeper->state_dir, &keeper->lock_fd);
+	r = lock_file(path, keeper->state_dir, &keeper->locks[0]);
 	if (r < 0)
 		return coop_err_set(err, COOP_EXISTS, "%s is held by another keeper", path);
 	r = coop_paths_make_dir(keeper->state_dir);
@@ -240,7 +240,7 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 	}
 	settle(keeper->state_dir, sizeof keeper->state_dir - STATE_ROOM);
 	(void)snprintf(path, sizeof path, "%s/pid", keeper->state_dir);
-	bool ours = claim(path, &keeper->claims[1], &pid);
+	bool ours = claim(path, &keeper->locks[2], &pid);
 	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
 	r = ours ? lock_file(path, keeper->state_dir, &state_lock) : -EWOULDBLOCK;
 	if (r < 0 && r != -EWOULDBLOCK)
@@ -425,17 +425,17 @@ int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 
 void coop_listener_let_go(struct coop_keeper *keeper)
 {
-	for (size_t i = 0; i < sizeof keeper->claims / sizeof keeper->claims[0]; i++) {
-		if (keeper->claims[i] >= 0)
-			(void)close(COOP_TAKE_FD(keeper->claims[i]));
+	for (size_t i = 1; i < sizeof keeper->locks / sizeof keeper->locks[0]; i++) {
+		if (keeper->locks[i] >= 0)
+			(void)close(COOP_TAKE_FD(keeper->locks[i]));
 	}
 }
 
 void coop_listener_take_over(struct coop_keeper *keeper)
 {
-	for (size_t i = 0; i < sizeof keeper->claims / sizeof keeper->claims[0]; i++) {
-		if (keeper->claims[i] >= 0)
-			coop_claim_name(keeper->claims[i]);
+	for (size_t i = 1; i < sizeof keeper->locks / sizeof keeper->locks[0]; i++) {
+		if (keeper->locks[i] >= 0)
+			coop_claim_name(keeper->locks[i]);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,9 +24,9 @@
 #include "keeper/guard.h"
 #include "keeper/keeper.h"
 #include "keeper/listener.h"
-#include "keeper/orphans.h"
 #include "records/backlog.h"
 #include "sandbox/ghosts.h"
+#include "sandbox/plan.h"
 
 #define LOG_MAX (1 << 20)
 /* Set aside for killing, releasing and looking: a request and an answer that ends with `more`, and
@@ -208,25 +209,38 @@ static void report(int ready, const char *message)
 }
 
 /* What it has found while it was starting. Not before: a daemon's log is open from here on. */
-static void tell_findings(const struct coop_keeper *keeper)
+static void tell_findings(const struct coop_keeper *keeper,
+			  const struct coop_guard_findings *survivors)
 {
 	if (*keeper->audit_fault)
 		coop_log(COOP_LOG_ERROR, "the audit is not whole fault=\"%s\"",
 			 keeper->audit_fault);
-	if (keeper->survivors.ended || keeper->survivors.left)
+	if (survivors->ended || survivors->left)
 		coop_log(COOP_LOG_WARN,
 			 "an earlier keeper and its guard were killed: what they left was ended "
 			 "processes=%zu left=%zu",
-			 keeper->survivors.ended, keeper->survivors.left);
-	if (keeper->survivors.error)
+			 survivors->ended, survivors->left);
+	if (survivors->error)
 		coop_log(COOP_LOG_WARN, "the mark of processes cannot be kept error=\"%s\"",
-			 strerror(-keeper->survivors.error));
+			 strerror(-survivors->error));
+}
+
+static uint64_t new_mark(void)
+{
+	uint64_t random = 0;
+
+	(void)!getrandom(&random, sizeof random, 0);
+	return COOP_MARK_BASE | (random & COOP_MARK_KEEPER);
 }
 
 static int serve(struct coop_keeper *keeper, const struct options *options, int ready)
 {
+	struct coop_guard_findings survivors;
 	struct coop_err err = {0};
+
 	coop_listener_take_over(keeper);
+	keeper->mark = new_mark();
+	coop_guard_inherit(keeper->state_dir, keeper->mark, &survivors);
 	int r = coop_keeper_init(keeper, &err);
 
 	if (r == 0 && options->private_fd < 0)
@@ -245,7 +259,7 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 		redirect_stdio(keeper);
 	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING,
 		 getpid(), *keeper->socket_path ? keeper->socket_path : "private");
-	tell_findings(keeper);
+	tell_findings(keeper, &survivors);
 	report(ready, "ready");
 	coop_keeper_run(keeper);
 	/* The orderly end is under way; a late signal must not make it a death by signal. */
@@ -377,7 +391,7 @@ int main(int argc, char **argv)
 	}
 	keeper.private_mode = options.private_fd >= 0;
 	keeper.on_demand = options.daemon;
-	keeper.lock_fd = keeper.claims[0] = keeper.claims[1] = -1;
+	keeper.locks[0] = keeper.locks[1] = keeper.locks[2] = -1;
 	code = take_place(&keeper, &options, ready);
 	if (code)
 		return code;
@@ -400,7 +414,7 @@ int main(int argc, char **argv)
 		(void)close(options.private_fd);
 	if (options.daemon)
 		redirect_stdio(&keeper);
-	bool marked = coop_orphans_marks_path(&keeper, marks, sizeof marks);
+	bool marked = coop_guard_marks_path(keeper.state_dir, marks, sizeof marks);
 	int status = coop_guard_watch(child, marked ? marks : NULL);
 	save_memory(&keeper);
 	return status;

@@ -34,16 +34,24 @@ static int ask_for_all(const struct coop_keeper *keeper, struct coop_sandbox_pol
 	return 0;
 }
 
+static struct coop_remedy_host found(const struct coop_keeper *keeper)
+{
+	const struct coop_keeper_host *host = &keeper->host;
+
+	return (struct coop_remedy_host){&host->can, host->probe_error, host->root_keeper};
+}
+
 static void write_protections(const struct coop_keeper *keeper, const struct coop_confine *confine,
 			      struct coop_jsonw *w)
 {
+	const struct coop_remedy_host host = found(keeper);
 	char fix[COOP_REMEDY_MAX];
 
 	coop_jsonw_begin(w, "protections");
 	for (int i = 0; i < COOP_PROTECT_COUNT; i++) {
 		const struct coop_held *held = &confine->achieved->held[i];
 		bool enforced = held->strength == COOP_ENFORCED;
-		coop_remedy(keeper, (enum coop_protection)i, held->strength, fix);
+		coop_remedy(&host, (enum coop_protection)i, held->strength, fix);
 		coop_jsonw_begin(w, coop_protection_name((enum coop_protection)i));
 		coop_jsonw_string(w, "state", coop_strength_name(held->strength));
 		coop_jsonw_string(w, "mechanism", *held->mechanism ? held->mechanism : NULL);
@@ -94,9 +102,10 @@ static void write_cgroup(struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	static const char *const controllers[] = {"memory", "cpu", "pids", "freezer"};
 	const struct coop_cgroups *host = coop_groups_host(keeper);
+	const struct coop_remedy_host about = found(keeper);
 	char fix[COOP_REMEDY_MAX];
 
-	coop_remedy_groups(keeper, fix);
+	coop_remedy_groups(&about, fix);
 	coop_jsonw_begin(w, "cgroup");
 	for (size_t i = 0; i < sizeof controllers / sizeof controllers[0]; i++) {
 		coop_jsonw_begin(w, controllers[i]);

@@ -12,15 +12,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "keeper/confine.h"
-#include "keeper/guard.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "sandbox/plan.h"
 
-#define MARKS_MAX 8  /* keepers in a row that were killed before they had ended what they found */
-#define BOOT_SIZE 37 /* of a name of the boot, with its NUL */
-#define MARK_FORMAT "%s %016llx %llu\n"
-#define MARK_LINE (BOOT_SIZE + 17 + 22)
 #define SWEEP_AGE_NS 100000000u
 #define SWEEP_SHORT_NS 2000000u  /* for a count that somebody wants to see */
 #define SWEEP_LONG_NS 100000000u /* before something is declared to be over */
@@ -260,106 +255,4 @@ uint64_t coop_orphans_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
 
 	return coop_tree_read(pid, &entry) < 0 ? 0
 					       : coop_orphans_owner(keeper, &keeper->tree, &entry);
-}
-
-bool coop_orphans_marks_path(const struct coop_keeper *keeper, char *ret_path, size_t size)
-{
-	int n = snprintf(ret_path, size, "%s/marks", keeper->state_dir);
-
-	return *keeper->state_dir && n > 0 && (size_t)n < size;
-}
-
-/* This boot's name; nothing survives into another one, and marks of that mean nothing. */
-static bool read_boot(char ret[BOOT_SIZE])
-{
-	COOP_AUTO_FD int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, ret, BOOT_SIZE - 1);
-
-	ret[BOOT_SIZE - 1] = 0;
-	return n == BOOT_SIZE - 1 && strspn(ret, "0123456789abcdef-") == BOOT_SIZE - 1;
-}
-
-/* Reads "BOOT MARK SINCE\n" exactly as it is written below. Whoever could write another line there
- * could have any process killed that is as old, so a mark must be one that a keeper makes. */
-static bool parse_mark(const char *line, const char *boot, struct coop_guard_mark *ret)
-{
-	char again[MARK_LINE];
-	unsigned long long mark, since;
-
-	if (strncmp(line, boot, BOOT_SIZE - 1) != 0 ||
-	    sscanf(line + BOOT_SIZE - 1, " %16llx %20llu", &mark, &since) != 2)
-		return false;
-	(void)snprintf(again, sizeof again, MARK_FORMAT, boot, mark, since);
-	if (strncmp(line, again, strlen(again)) != 0 || !(mark & COOP_MARK_KEEPER) ||
-	    (mark & ~COOP_MARK_KEEPER) != COOP_MARK_BASE)
-		return false;
-	*ret = (struct coop_guard_mark){.mark = mark, .since = since};
-	return true;
-}
-
-/* The marks of this boot, the latest ones if there are more than fit. A file that others could have
- * written is not read. */
-static size_t read_marks(const char *path, const char *boot, struct coop_guard_mark ret[MARKS_MAX])
-{
-	char text[MARKS_MAX * MARK_LINE];
-	struct stat st;
-	size_t count = 0;
-	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    (st.st_mode & 022))
-		return 0;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = 0;
-	for (char *at = text, *end; count < MARKS_MAX && (end = strchr(at, '\n')); at = end + 1)
-		count += parse_mark(at, boot, &ret[count]);
-	return count;
-}
-
-/* Replaces the file. Without room on the disk those who outlive both keeper and guard are not
- * found. */
-static int write_marks(const char *path, const char *boot, const struct coop_guard_mark *marks,
-		       size_t count)
-{
-	char fresh[4200], text[MARKS_MAX * MARK_LINE];
-	size_t size = 0;
-
-	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
-	for (size_t i = 0; i < count; i++)
-		size += (size_t)snprintf(text + size, sizeof text - size, MARK_FORMAT, boot,
-					 (unsigned long long)marks[i].mark,
-					 (unsigned long long)marks[i].since);
-	(void)unlink(fresh);
-	COOP_AUTO_FD int fd =
-		open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	ssize_t n = fd < 0 ? -1 : write(fd, text, size);
-	if (n < 0)
-		return -errno;
-	return (size_t)n != size ? -ENOSPC : rename(fresh, path) < 0 ? -errno : 0;
-}
-
-void coop_orphans_inherit(struct coop_keeper *keeper)
-{
-	struct coop_guard_mark marks[MARKS_MAX];
-	struct coop_tree_entry self;
-	char path[4200], boot[BOOT_SIZE];
-
-	if (!coop_orphans_marks_path(keeper, path, sizeof path) || !read_boot(boot) ||
-	    coop_tree_read(getpid(), &self) < 0)
-		return;
-	size_t count = read_marks(path, boot, marks);
-	if (count == MARKS_MAX)
-		memmove(marks, marks + 1, --count * sizeof *marks);
-	const struct coop_guard_mark own = {.mark = keeper->mark, .since = self.start_time};
-	marks[count] = own;
-	/* Theirs stay until nobody carries them, should this keeper be killed meanwhile. */
-	int r = write_marks(path, boot, marks, count + 1);
-	if (count)
-		keeper->survivors.ended =
-			coop_guard_end_marked(marks, count, &keeper->survivors.left);
-	if (r == 0 && count && !keeper->survivors.left)
-		r = write_marks(path, boot, &own, 1);
-	keeper->survivors.error = r;
 }

@@ -11,14 +11,6 @@
 /* What that process carries of a record's mark; another number, or 0: none. */
 uint64_t coop_orphans_mark(pid_t pid);
 
-/* Ends what is left of an earlier keeper of the state folder that was killed along with its guard,
- * and keeps this keeper's own mark on disk for the next one. Before anything is started; blocks for
- * as long as coop_guard_end_marked(). What was found stands in keeper->survivors. */
-void coop_orphans_inherit(struct coop_keeper *keeper);
-
-/* The file with the mark; false: a private keeper has none. */
-bool coop_orphans_marks_path(const struct coop_keeper *keeper, char *ret_path, size_t size);
-
 /* Whether that child is a sandbox without a command: its mark has no number. One that is still being made, or already leaving, is in no list. */
 bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid);
 

@@ -48,7 +48,7 @@ static void send_for(struct preflight *flight, const char *field, const char *pa
 /* An absolute path, as the request's field calls it. */
 static void ask(struct preflight *flight, const char *field, const char *path, enum reach reach)
 {
-	const struct coop_silence *silence = &flight->keeper->silence;
+	const struct coop_silence *silence = &flight->keeper->host.silence;
 	char real[COOP_PATH_SIZE];
 	size_t at = 0;
 
@@ -103,7 +103,7 @@ static void ask_list(struct preflight *flight, const char *field, char *const *l
 /* Of a home only the names of credentials are looked at; a mount on the way to one counts. */
 static void ask_home(struct preflight *flight, const char *field, const char *home)
 {
-	const struct coop_silence *silence = &flight->keeper->silence;
+	const struct coop_silence *silence = &flight->keeper->host.silence;
 	char path[COOP_PATH_SIZE];
 	size_t at = 0;
 
@@ -333,7 +333,7 @@ bool coop_preflight(struct coop_request *request)
 {
 	struct preflight flight = {.keeper = request->keeper, .request = request};
 
-	coop_silence_refresh(&request->keeper->silence);
+	coop_silence_refresh(&request->keeper->host.silence);
 	if (request->looked_up) {
 		request->looked_up = false; /* it holds for this turn */
 		return true;
@@ -343,7 +343,7 @@ bool coop_preflight(struct coop_request *request)
 		return false;
 	if (!flight.errand)
 		return true;
-	coop_scouts_send(request->keeper->scouts, flight.errand, request);
+	coop_scouts_send(request->keeper->host.scouts, flight.errand, request);
 	return false;
 }
 
@@ -352,7 +352,7 @@ bool coop_preflight_misses_sockets(const struct coop_request *request)
 	struct coop_keeper *keeper = request->keeper;
 
 	return coop_buf_size(&keeper->sockets.unseen) && !request->sockets_looked_up &&
-	       !request->sockets_missed && !coop_scouts_miss_sockets(keeper->scouts);
+	       !request->sockets_missed && !coop_scouts_miss_sockets(keeper->host.scouts);
 }
 
 bool coop_preflight_misses_programs(const struct coop_request *request)
@@ -378,7 +378,7 @@ bool coop_preflight_program(struct coop_request *request, const char *path)
 	char real[COOP_PATH_SIZE];
 
 	/* What is only not at hand is looked for here: there are many such names along a PATH. */
-	if (coop_silence_resolve(&request->keeper->silence, path, real) != -EREMOTE)
+	if (coop_silence_resolve(&request->keeper->host.silence, path, real) != -EREMOTE)
 		return true;
 	if (has_program(request, path))
 		return !coop_preflight_misses_programs(request);
@@ -416,5 +416,5 @@ void coop_preflight_again(struct coop_request *request)
 	if (!flight.failed)
 		ask_all(&flight);
 	if (can_ask(&flight, request))
-		coop_scouts_send(request->keeper->scouts, flight.errand, request);
+		coop_scouts_send(request->keeper->host.scouts, flight.errand, request);
 }

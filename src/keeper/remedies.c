@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keeper/keeper.h"
+#include "base/err.h"
 
 /* What container engines take away, and how each gives it back. */
 #define DOCKER "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
@@ -200,15 +200,15 @@ static void mend(enum coop_facility facility, int error, char ret[COOP_REMEDY_MA
 }
 
 /* What is in a user's way is that he is one, in a container too: there it may be open to its root. */
-void coop_remedy_groups(const struct coop_keeper *keeper, char ret[COOP_REMEDY_MAX])
+void coop_remedy_groups(const struct coop_remedy_host *host, char ret[COOP_REMEDY_MAX])
 {
-	if (!keeper->host.root_keeper && in_container())
+	if (!host->root_keeper && in_container())
 		say(ret, "start the keeper as root of the container, or as one whom a control "
 			 "group was given to (chown)");
 	else if (in_container())
 		say(ret, "let the container write to its control groups: docker run --privileged "
 			 "--cgroupns=private, or podman run --security-opt unmask=/sys/fs/cgroup");
-	else if (keeper->host.root_keeper)
+	else if (host->root_keeper)
 		say(ret,
 		    "mount control groups where the keeper may write to them: mount -t cgroup2 "
 		    "none /sys/fs/cgroup");
@@ -218,10 +218,9 @@ void coop_remedy_groups(const struct coop_keeper *keeper, char ret[COOP_REMEDY_M
 			 "Delegate=yes), or as root");
 }
 
-void coop_remedy(const struct coop_keeper *keeper, enum coop_protection protection,
+void coop_remedy(const struct coop_remedy_host *host, enum coop_protection protection,
 		 enum coop_strength strength, char ret[COOP_REMEDY_MAX])
 {
-	const struct coop_keeper_host *host = &keeper->host;
 	bool grouped = protection == COOP_PROTECT_MEMORY || protection == COOP_PROTECT_CPU ||
 		       protection == COOP_PROTECT_PIDS;
 	/* These two may hold and still be better. */
@@ -238,8 +237,8 @@ void coop_remedy(const struct coop_keeper *keeper, enum coop_protection protecti
 	}
 	for (const enum coop_facility *part = parts[protection];
 	     wanting && *part != NOTHING && !*ret; part++)
-		if (host->can.error[*part])
-			mend(*part, host->can.error[*part], ret);
+		if (host->can->error[*part])
+			mend(*part, host->can->error[*part], ret);
 	if (grouped && strength != COOP_ENFORCED)
-		coop_remedy_groups(keeper, ret);
+		coop_remedy_groups(host, ret);
 }

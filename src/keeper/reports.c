@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "keeper/keeper.h"
 
 struct report {
-	struct coop_link in_keeper; /* once it is shared */
+	struct coop_link in_shared; /* once it is */
 	unsigned users;
 	struct coop_achieved achieved;
 };
@@ -22,22 +21,22 @@ struct coop_achieved *coop_reports_new(void)
 	return &report->achieved;
 }
 
-struct coop_achieved *coop_reports_share(struct coop_keeper *keeper, struct coop_achieved *achieved)
+struct coop_achieved *coop_reports_share(struct coop_link *shared, struct coop_achieved *achieved)
 {
 	struct report *own = COOP_LIST_ITEM(achieved, struct report, achieved);
 
-	if (own->in_keeper.next)
+	if (own->in_shared.next)
 		return achieved;
-	COOP_LIST_EACH(&keeper->reports, link)
+	COOP_LIST_EACH(shared, link)
 	{
-		struct report *other = COOP_LIST_ITEM(link, struct report, in_keeper);
+		struct report *other = COOP_LIST_ITEM(link, struct report, in_shared);
 		if (memcmp(&other->achieved, achieved, sizeof *achieved) != 0)
 			continue;
 		other->users++;
 		free(own);
 		return &other->achieved;
 	}
-	coop_list_add(&keeper->reports, &own->in_keeper);
+	coop_list_add(shared, &own->in_shared);
 	return achieved;
 }
 
@@ -47,6 +46,6 @@ void coop_reports_drop(struct coop_achieved *achieved)
 
 	if (!report || --report->users)
 		return;
-	coop_list_remove(&report->in_keeper);
+	coop_list_remove(&report->in_shared);
 	free(report);
 }

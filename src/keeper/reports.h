@@ -2,15 +2,14 @@
 #ifndef COOP_KEEPER_REPORTS_H
 #define COOP_KEEPER_REPORTS_H
 
+#include "keeper/list.h"
 #include "sandbox/protection.h"
-
-struct coop_keeper;
 
 /* An empty one of the caller's own; NULL without memory. */
 struct coop_achieved *coop_reports_new(void);
 
-/* It will not change any more: gives the one that stands for all like it. */
-struct coop_achieved *coop_reports_share(struct coop_keeper *keeper, struct coop_achieved *report);
+/* It will not change any more: gives the one of the list that stands for all like it. */
+struct coop_achieved *coop_reports_share(struct coop_link *shared, struct coop_achieved *report);
 
 /* One user less. NULL is none. */
 void coop_reports_drop(struct coop_achieved *report);

@@ -18,12 +18,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "keeper/host_sockets.h"
 #include "keeper/intake.h"
 #include "keeper/keeper.h"
 #include "keeper/list.h"
 #include "keeper/ops.h"
 #include "keeper/request.h"
+#include "sandbox/host_sockets.h"
 
 #define STACK_BYTES (128u << 10)
 #define FIELD_SIZE 64u
@@ -368,7 +368,7 @@ static bool call_off(struct coop_scouts *scouts, struct coop_errand *errand)
 static void on_drop(struct coop_request *request)
 {
 	struct coop_errand *errand = request->state;
-	struct coop_scouts *scouts = request->keeper->scouts;
+	struct coop_scouts *scouts = request->keeper->host.scouts;
 
 	(void)release(errand);
 	(void)pthread_mutex_lock(&scouts->lock);
@@ -381,7 +381,7 @@ static void on_drop(struct coop_request *request)
 static void on_timeout(struct coop_request *request)
 {
 	struct coop_errand *errand = request->state;
-	struct coop_scouts *scouts = request->keeper->scouts;
+	struct coop_scouts *scouts = request->keeper->host.scouts;
 	struct coop_err err = {0};
 
 	(void)pthread_mutex_lock(&scouts->lock);

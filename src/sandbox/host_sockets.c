@@ -1,4 +1,4 @@
-#include "keeper/host_sockets.h"
+#include "sandbox/host_sockets.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

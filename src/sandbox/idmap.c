@@ -1,4 +1,4 @@
-#include "keeper/idmap.h"
+#include "sandbox/idmap.h"
 
 #include <errno.h>
 #include <fcntl.h>

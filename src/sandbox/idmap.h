@@ -1,7 +1,7 @@
 /* A folder shown with other owners: how a command that runs as somebody without rights works in a folder of anybody's. Only a root keeper
  * can do that. */
-#ifndef COOP_KEEPER_IDMAP_H
-#define COOP_KEEPER_IDMAP_H
+#ifndef COOP_SANDBOX_IDMAP_H
+#define COOP_SANDBOX_IDMAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* The sockets of the host that have a name in the file system. Connecting is no write: a process reaches each one that it can see, so its
  * view is made without them. */
-#ifndef COOP_KEEPER_HOST_SOCKETS_H
-#define COOP_KEEPER_HOST_SOCKETS_H
+#ifndef COOP_SANDBOX_HOST_SOCKETS_H
+#define COOP_SANDBOX_HOST_SOCKETS_H
 
 #include <stdbool.h>
 #include <stddef.h>
