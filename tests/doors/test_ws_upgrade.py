@@ -118,6 +118,12 @@ class UpgradeTest(RawCase):
         answer = self.ask("GET", f"{START}/{process}/connect", self.auth)
         self.assertEqual(answer.status, 400, answer)
 
+    def test_a_socket_s_path_without_a_key(self):
+        _, process = self.begin("sleep", "300")
+        self.addCleanup(self.end_process, process)
+        asked = self.head("GET", f"{START}/{process}/connect", self.auth, *UPGRADE[:3], "Connection: close")
+        self.assert_refused_upgrade(asked, 400, "invalid_argument")
+
     def test_another_version(self):
         for version in ("8", "7", "0", "14", "x", ""):
             with self.subTest(version):

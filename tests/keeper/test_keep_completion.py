@@ -11,6 +11,7 @@ class KeepCompletionTest(KeeperCase):
         """The record says so, and its end comes once, although it is kept twice."""
         process = self.sh("read x", stdin="pipe", lease="ephemeral")
         self.assertIs(process["completion"], False)
+        self.assertIs(self.client.call("keep", id=process["id"])["process"]["completion"], False, "who does not ask for it gets none")
         for _ in range(2):
             kept = self.client.call("keep", id=process["id"], completion=True)["process"]
             self.assertEqual((kept["completion"], kept["lease"]), (True, "awaited"))

@@ -62,6 +62,8 @@ static void removal(void **state)
 		{"rm -rf ${X:-/}", "DW"},
 		{"rm -rf ${X:-build}", "W"},
 		{"rm -rf ${X%/*}", "W"},
+		{"rm -rf $'\\057etc'", "!DW"},
+		{"rm -rf $'\\x2fetc'", "!DW"},
 		{"D=build; rm -rf \"$D\"", "W"},
 		{"X=/; rm -rf $X", "!DW"},
 		{"X=\"-rf /\"; rm $X", "!DW"},

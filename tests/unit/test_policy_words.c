@@ -126,6 +126,7 @@ static void lines(void **state)
 		{"for x in 1; do a $x; done", "a 1"},
 		{"for x; do a; done", "a"},
 		{"for x in $(b); do a; done", "b|a"},
+		{"for x in $(b); do a $x; done", "b|a $x?"},
 		{"for ((i=0;i<3;i++)); do a; done", "a"},
 		{"case $x in a|b) c ;; (d) e;; esac; f", "c|e|f"},
 		{"case $(a) in *) b; esac", "a|b"},
