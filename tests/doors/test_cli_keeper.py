@@ -12,7 +12,7 @@ import threading
 from lib import procs
 from lib.cli import CliCase
 from lib.client import Client
-from lib.place import COOP, patience
+from lib.place import COOP, KEEPER, patience
 
 
 class OnDemandTest(CliCase):
@@ -239,6 +239,14 @@ class ForegroundTest(CliCase):
                 _, err = self.coop("keeper", "--set", bad, code=None)
                 self.assertNotEqual(self.code, 0)
                 self.assertEqual(err.count(b"\n"), 1, err)
+
+    def test_words_that_do_not_go_together(self):
+        """coop-keeper itself: a word too many, or two ways to run, is answered with its usage, and nothing is started."""
+        for words in (["word"], ["--daemon", "--foreground"], ["--foreground", "word"], ["--ready", "1", "--daemon"]):
+            with self.subTest(words):
+                done = subprocess.run([KEEPER, *words], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience(60))
+                self.assertEqual((done.returncode, done.stdout, done.stderr[:6].lower()), (2, b"", b"usage:"), done)
+                self.assertFalse(self.place.socket.exists())
 
 
 class ShutdownTest(CliCase):
