@@ -20,7 +20,8 @@ from . import tree as trees
 from .runner import Runner
 
 FILE_SECONDS = 900
-# More than BUDGET has time for: the time bounds a trial. With 120 of them the quickest used up the places of the right ones.
+# A line keeps more tests than BUDGET has time for, so that the time bounds a trial: a smaller number left room for the quickest
+# tests only, and the one that is about the line was not among them.
 TESTS_A_LINE = 1000
 NONZERO = re.compile(rb"[^\0]")
 CALL = re.compile(r"^\s*([0-9a-f]+):\s.*\bcall\S*\s.*<__sanitizer_cov_trace_pc>")
