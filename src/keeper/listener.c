@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,12 +41,27 @@ static struct sockaddr_un address_of(const char *path)
 	return address;
 }
 
+/* Whether the process that listens lives. Of one that was killed a child that has not executed yet
+ * keeps the socket open for a moment. One whose number is not known here counts as alive. */
+static bool listener_lives(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof peer;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0)
+		return true;
+	COOP_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+	return pidfd < 0 ? errno != ESRCH : poll(&end, 1, 0) == 0;
+}
+
 static bool answers(const char *path)
 {
 	struct sockaddr_un address = address_of(path);
 	COOP_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+	return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+	       listener_lives(fd);
 }
 
 /* Whether the keeper that holds the lock is one that serves, and not one that is about to leave: the file says where. */

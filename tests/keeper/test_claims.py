@@ -4,7 +4,9 @@ import contextlib
 import fcntl
 import os
 import signal
+import socket
 import subprocess
+import sys
 
 from lib import procs
 from lib.gateway import Gateway
@@ -39,6 +41,13 @@ class ClaimsCase(KeeperCase):
             yield keeper, held
         finally:
             os.close(fd)
+
+    def socket_number(self):
+        """Its inode; None: there is no socket."""
+        try:
+            return self.place.socket.stat().st_ino
+        except FileNotFoundError:
+            return None
 
     def own_pid(self, keeper):
         """Of the keeper below its guard."""
@@ -92,6 +101,31 @@ class StartingTest(ClaimsCase):
                 self.assertEqual(said, f"coop-keeper: another keeper is starting or serving on {self.place.socket}\n")
                 keeper.stop()
                 keeper.ended = True
+
+    def test_socket_that_a_child_of_a_killed_one_has_open(self):
+        """A child that was made to start a command has it until it executes; nobody serves there."""
+        listens = (
+            "import os, socket, sys\n"
+            "door = socket.socket(socket.AF_UNIX)\n"
+            "door.bind(sys.argv[1])\n"
+            "door.listen(8)\n"
+            "if os.fork():\n"
+            "    os._exit(0)\n"
+            "sys.stdin.read()\n"
+        )
+        argv = [sys.executable, "-c", listens, str(self.place.socket)]
+        read_end, write_end = os.pipe()
+        subprocess.run(argv, stdin=read_end, check=True, timeout=patience(60))
+        os.close(read_end)
+        try:
+            with socket.socket(socket.AF_UNIX) as control:
+                control.connect(str(self.place.socket))
+            old = self.socket_number()
+            keeper = self.start_keeper(place=self.place, ready=False)
+            procs.wait_until(lambda: keeper.process.poll() is not None or self.socket_number() not in (None, old), "it listens")
+            keeper.wait_ready()
+        finally:
+            os.close(write_end)
 
     def test_many_at_once(self):
         """One serves, all others have left."""
