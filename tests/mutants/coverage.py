@@ -31,7 +31,7 @@ ADDRESS = re.compile(r"^\s*([0-9a-f]+):\s")
 def build_traced(top, here):
     """A build with a call in every basic block; the launcher keeps its symbols there."""
     copy, build, folder = here / "traced-tree", here / "traced", here / "trace"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     folder.chmod(0o777)
     trees.sync(top, copy)
     launcher = copy / "src" / "launcher" / "meson.build"
@@ -149,20 +149,29 @@ def trace_file(runner, trace, file):
     return found
 
 
-def trace_all(top, here, say):
-    """Traces the test files that are not known yet."""
-    kept = here / "coverage"
-    kept.mkdir(exist_ok=True)
-    copy, build, folder = here / "traced-tree", here / "traced", here / "trace"
-    missing = [file for file in trees.test_files(top) if not (kept / (file.replace("/", "-") + ".z")).exists()]
-    if missing:
-        copy, build, folder = build_traced(top, here)
-    runner, trace = Runner(copy, build), Trace(folder)
-    for count, file in enumerate(missing):
-        say(f"tracing {file} ({count + 1} of {len(missing)})")
-        found = trace_file(runner, trace, file)
+def kept_trace(here, file):
+    """Where it stands what is known of a test file."""
+    return here / "coverage" / (file.replace("/", "-") + ".z")
+
+
+def missing(top, here):
+    """The test files that are not traced yet."""
+    (here / "coverage").mkdir(exist_ok=True)
+    return [file for file in trees.test_files(top) if not kept_trace(here, file).exists()]
+
+
+class Tracer:
+    """Traces test files with a build of its own below scratch, and keeps what it saw below here."""
+
+    def __init__(self, top, here, scratch):
+        self.here = here
+        copy, build, folder = build_traced(top, scratch)
+        self.runner, self.trace = Runner(copy, build), Trace(folder)
+
+    def __call__(self, file):
+        found = trace_file(self.runner, self.trace, file)
         data = zlib.compress(json.dumps(found, separators=(",", ":")).encode(), 3)
-        (kept / (file.replace("/", "-") + ".z")).write_bytes(data)
+        kept_trace(self.here, file).write_bytes(data)
 
 
 class Map:
@@ -173,18 +182,19 @@ class Map:
         self.known = {file: sorted(map(int, numbers)) for file, numbers in lines.items()}
 
     @classmethod
-    def load(cls, here):
+    def load(cls, here, scratch):
+        """From what is kept below here; the builds of all tracers are alike, and scratch holds one of them."""
         path = here / "coverage.json"
         kept = sorted((here / "coverage").glob("*.z"))
         if not path.exists() or any(one.stat().st_mtime > path.stat().st_mtime for one in kept):
-            path.write_text(json.dumps(cls._join(here, kept), separators=(",", ":")))
+            path.write_text(json.dumps(cls._join(scratch, kept), separators=(",", ":")))
         data = json.loads(path.read_text())
         return cls(data["names"], data["lines"], data["seconds"])
 
     @staticmethod
-    def _join(here, kept):
-        known = programs(here / "traced")
-        places = {name: sites(path, here / "traced-tree") for name, path in known.items()}
+    def _join(scratch, kept):
+        known = programs(scratch / "traced")
+        places = {name: sites(path, scratch / "traced-tree") for name, path in known.items()}
         lines = {}
         for rows in places.values():
             for file, line in rows.values():

@@ -77,8 +77,8 @@ def survivors(rows, reviewed):
         yield f"    {len(ran)} tests ran: {' '.join(ran[:6])}{' …' if len(ran) > 6 else ''}"
         if row.get("unsteady"):
             yield f"    failed once, passed the second time: {' '.join(row['unsteady'])}"
-        if "whole" in row:
-            yield f"    the whole suite: {row['whole']}"
+        if "all" in row:
+            yield f"    all tests that run the line: {row['all']}"
 
 
 def passed(rows, reviewed):

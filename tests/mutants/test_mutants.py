@@ -1,12 +1,15 @@
 """The tool behind `make mutants`: what it takes for code, what it changes there, and how it counts and ends what it ran."""
 
 import os
+import signal
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 from lib import procs
-from mutants import coverage, ctokens, operators, report, runner, trial
+from mutants import coverage, ctokens, jobs, operators, report, runner, trial
 from mutants.runner import Run, Runner
 
 HEAD = "#include <errno.h>\n#define BOUND \\\n\t(1 < 2)\n"
@@ -105,6 +108,61 @@ class OperatorTest(unittest.TestCase):
     def test_jumps(self):
         self.assertEqual(changes("\tif (a)\n\t\treturn b;\n\treturn 1;", operator="jump"), ["(void)0;"])
         self.assertEqual(changes("\twhile (a)\n\t\tcontinue;", operator="jump"), ["(void)0;"])
+
+
+class WorkersTest(unittest.TestCase):
+    def test_each_task_is_done_once_and_no_more_are_asked_for(self):
+        asked, answers = [], []
+
+        def tasks():
+            for task in range(100):
+                if len(answers) >= 10:
+                    return
+                asked.append(task)
+                yield task
+
+        with jobs.Workers(3, lambda worker: lambda task: (worker, task * 2)) as workers:
+            for task, (worker, answer) in workers.do(tasks()):
+                self.assertIn(worker, range(3))
+                self.assertEqual(answer, task * 2)
+                answers.append(task)
+        self.assertEqual(sorted(answers), asked)
+        self.assertLess(len(asked), 14)
+
+    def test_a_worker_that_breaks_is_told(self):
+        for prepare in (lambda worker: 1 // 0, lambda worker: lambda task: 1 // 0):
+            with self.subTest(prepare=prepare), jobs.Workers(2, prepare) as workers, self.assertRaisesRegex(RuntimeError, "ZeroDivisionError"):
+                list(workers.do([1, 2, 3]))
+
+    def test_workers_end_with_the_block_and_their_last_words_are_heard(self):
+        with tempfile.TemporaryDirectory() as folder:
+
+            def work(task):
+                try:
+                    Path(folder, f"at-{task}").touch()
+                    time.sleep(60)
+                finally:
+                    Path(folder, f"put-back-{task}").touch()
+
+            before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))
+            try:
+                with jobs.Workers(2, lambda worker: work) as workers:
+                    for pipe in workers.pipes:
+                        pipe.send(workers.pipes.index(pipe))
+                    procs.wait_until(lambda: len(os.listdir(folder)) == 2, "both work")
+            finally:
+                signal.signal(signal.SIGTERM, before)
+            self.assertEqual(sorted(os.listdir(folder)), ["at-0", "at-1", "put-back-0", "put-back-1"])
+
+
+class PlanTest(unittest.TestCase):
+    def test_all_is_every_test_that_runs_the_line(self):
+        names = [f"keeper/test_wait.py::T.test_{number}" for number in range(5)]
+        known = coverage.Map(names, {"src/a.c": {"10": [0, 1, 3]}}, dict.fromkeys(names, 50))
+        planner = trial.Planner(Path(__file__).resolve().parents[2], known, 90)
+        place = operators.Place("src/a.c", 12, 0, 1, "", "call")
+        self.assertEqual([names for file, names, _ in planner.plan(place) if names], [names[:1]])
+        self.assertEqual([names for file, names, _ in planner.all(place) if names], [[names[0], names[1], names[3]]])
 
 
 class DrawTest(unittest.TestCase):

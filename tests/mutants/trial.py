@@ -6,10 +6,11 @@ import os
 import random
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from . import tree as trees
-from .coverage import nearness, words
+from .coverage import TESTS_A_LINE, nearness, words
 from .runner import Runner
 
 # What a wrong program may take longer than a right one before it counts as hanging.
@@ -29,6 +30,7 @@ class Bench:
         self.objects = {}
 
     def prepare(self, key):
+        self.here.mkdir(exist_ok=True)
         stamp = self.here / "built"
         trees.sync(self.top, self.copy)
         # No debug information: what is compiled alike is alike then, whatever columns it came from.
@@ -52,6 +54,10 @@ class Bench:
 
     def try_one(self, place, plan):
         """A row of the results. The copy is as it was afterwards, whatever happens."""
+        begin = time.monotonic()
+        return {**self.changed(place, plan), "seconds": round(time.monotonic() - begin, 1)}
+
+    def changed(self, place, plan):
         path = self.copy / place.file
         source = path.read_text()
         changed = place.apply(source)
@@ -130,14 +136,15 @@ class Planner:
     def seconds(self, test):
         return self.known.seconds.get(test, 10.0)
 
-    def plan(self, place):
+    def plan(self, place, budget=None):
         """Rows (file, names of tests or none for all, seconds they usually take)."""
+        budget = self.budget if budget is None else budget
         tests = self.known.tests(place.file, place.line) or []
         guessed = [file for file in self.guess(place.file) if not tests or file not in self.traced]
         rows, spent = {}, 0.0
         for test in tests:
             spent += self.seconds(test)
-            if rows and spent > self.budget:
+            if rows and spent > budget:
                 break
             file = test.partition("::")[0]
             rows.setdefault(file, []).append(test)
@@ -152,7 +159,11 @@ class Planner:
         return sum((took for test, took in self.known.seconds.items() if test.partition("::")[0] == file), 1.0)
 
     def all(self, place):
-        """Every test there is, those first that run the line."""
+        """Every test that runs the line, however long that takes: the others cannot tell that it is another one. Where more
+        tests run it than are known, it is every test there is."""
+        tests = self.known.tests(place.file, place.line) or []
+        if 0 < len(tests) < TESTS_A_LINE:
+            return self.plan(place, float("inf"))
         first = {row[0] for row in self.plan(place)}
         return [(file, [], self.whole(file)) for file in sorted(self.files, key=lambda file: file not in first)]
 
