@@ -11,4 +11,7 @@ enum coop_log_level {
 void coop_log(enum coop_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Where lines go once nobody reads the pipe that stderr is (log_relay.h). Takes the descriptor over. */
+void coop_log_spare(int fd);
+
 #endif

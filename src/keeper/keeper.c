@@ -25,6 +25,7 @@
 #include "keeper/op_port.h"
 #include "keeper/op_spawn.h"
 #include "keeper/orphans.h"
+#include "keeper/preflight.h"
 #include "keeper/private_files.h"
 #include "keeper/process.h"
 #include "keeper/reap.h"
@@ -120,10 +121,12 @@ int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err)
 
 static void on_hangup(uv_signal_t *handle, int number)
 {
+	struct coop_keeper *keeper = handle->data;
 	struct coop_err err;
 
 	(void)number;
-	(void)coop_keeper_reload(handle->data, &err); /* it has said what is wrong */
+	if (coop_preflight_conf(keeper))
+		(void)coop_keeper_reload(keeper, &err); /* it has said what is wrong */
 }
 
 /* Clients that do not take their answers are not waited for any longer. */

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_relay.h"
 #include "base/mem.h"
 #include "base/paths.h"
 #include "keeper/connection.h"
@@ -233,7 +234,8 @@ static uint64_t new_mark(void)
 	return COOP_MARK_BASE | (random & COOP_MARK_KEEPER);
 }
 
-static int serve(struct coop_keeper *keeper, const struct options *options, int ready)
+static int serve(struct coop_keeper *keeper, const struct options *options, int ready,
+		 struct coop_log_relay *relay)
 {
 	struct coop_guard_findings survivors;
 	struct coop_err err = {0};
@@ -257,6 +259,7 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 	}
 	if (options->daemon)
 		redirect_stdio(keeper);
+	coop_log_relay_log(relay);
 	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING,
 		 getpid(), *keeper->socket_path ? keeper->socket_path : "private");
 	tell_findings(keeper, &survivors);
@@ -362,6 +365,7 @@ int main(int argc, char **argv)
 	static struct coop_keeper keeper;
 	static struct options options = {.private_fd = -1,
 					 .ready_fd = -1}; /* the keeper holds its settings */
+	struct coop_log_relay relay;
 	char marks[4200];
 	int ready = -1;
 
@@ -400,13 +404,14 @@ int main(int argc, char **argv)
 			      "on the disk yet");
 		return 1;
 	}
-	pid_t child = coop_guard_fork();
+	int r = coop_log_relay_open(&relay);
+	pid_t child = r < 0 ? r : coop_guard_fork();
 	if (child < 0) {
-		report(ready, "cannot fork");
+		report(ready, r < 0 ? "cannot make a pipe for the log" : "cannot fork");
 		return 1;
 	}
 	if (child == 0)
-		return serve(&keeper, &options, ready);
+		return serve(&keeper, &options, ready, &relay);
 	coop_listener_let_go(&keeper);
 	if (ready >= 0)
 		(void)close(ready);
@@ -414,8 +419,10 @@ int main(int argc, char **argv)
 		(void)close(options.private_fd);
 	if (options.daemon)
 		redirect_stdio(&keeper);
+	coop_log_relay_carry(&relay);
 	bool marked = coop_guard_marks_path(keeper.state_dir, marks, sizeof marks);
 	int status = coop_guard_watch(child, marked ? marks : NULL);
 	save_memory(&keeper);
+	coop_log_relay_end(&relay);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/schema.h"
 #include "keeper/agent.h"
 #include "keeper/ceiling.h"
@@ -269,6 +270,9 @@ static void ask_start(struct preflight *flight)
 	ask_homes(flight);
 	ask_agents(flight);
 	ask_operator(flight);
+	/* Where nothing can be silent, no start pays for a look at it. */
+	if (flight->keeper->host.silence.count)
+		ask(flight, "configuration", flight->keeper->conf_path, PLACE);
 }
 
 /* An agent's settings, or a ceiling: kept as they resolve now. Of `doctor` the home alone. */
@@ -345,6 +349,44 @@ bool coop_preflight(struct coop_request *request)
 		return true;
 	coop_scouts_send(request->keeper->host.scouts, flight.errand, request);
 	return false;
+}
+
+static void conf_looked_up(struct coop_keeper *keeper, void *unused)
+{
+	struct coop_err err;
+
+	(void)unused;
+	keeper->conf_awaited = false;
+	(void)coop_keeper_reload(keeper, &err); /* it has said what is wrong */
+}
+
+bool coop_preflight_conf(struct coop_keeper *keeper)
+{
+	char real[COOP_PATH_SIZE];
+
+	if (keeper->conf_awaited)
+		return false;
+	coop_silence_refresh(&keeper->host.silence);
+	int r = coop_silence_resolve(&keeper->host.silence, keeper->conf_path, real);
+	bool silent = r == -EREMOTE;
+	if (!silent && r != -EAGAIN)
+		return true;
+	/* The keeper's own errands wait for each other: a disk of this host does not, for a silent one. */
+	if (!silent && coop_scouts_away(keeper->host.scouts))
+		return true;
+	struct coop_errand *errand = coop_errand_new();
+	if (errand && coop_errand_add(errand, "configuration", keeper->conf_path, silent) == 0)
+		keeper->conf_awaited = coop_scouts_send_alone(keeper->host.scouts, errand,
+							      conf_looked_up, NULL);
+	if (keeper->conf_awaited)
+		return false;
+	coop_errand_free(errand);
+	if (silent)
+		coop_log(COOP_LOG_ERROR,
+			 "configuration not loaded, the old one holds error=\"%s cannot be "
+			 "looked up now\"",
+			 keeper->conf_path);
+	return !silent;
 }
 
 bool coop_preflight_misses_sockets(const struct coop_request *request)

@@ -144,7 +144,7 @@ class ChainTest(RecordsCase):
         self.test_b130_cut_while_the_keeper_was_away()
         fault = self.client.call("info")["audit"]["fault"]
         self.assertIn("missing", fault)
-        self.assertIn(fault, self.place.log_tail())
+        self.wait_log(fault)
         self.assertTrue(self.client.call("audit_verify", acknowledge=True)["good"])
         self.assertEqual((self.audit_lines()[-1]["kind"], self.audit_lines()[-1]["fault"]), ("acknowledged", fault))
         self.assertIsNone(self.client.call("info")["audit"]["fault"])

@@ -281,7 +281,7 @@ class FullDiskTest(RecordsCase):
         self.wait_output(canary, b"got word\n")
         ids.append(self.ended(self.sh("exit 3")["id"])["id"])
         self.assertEqual(self.status(ids[-1])["exit"]["code"], 3)
-        self.assertIn("records", self.place.log_tail())
+        self.wait_log("records")
         self.assertEqual([record["id"] for record in self.client.call("list")["processes"]], [canary])
         self.make_room()
         procs.wait_until(lambda: (now := self.records())["state"] == "ok" and now["pending"] == 0, "it recovers")

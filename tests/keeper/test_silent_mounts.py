@@ -2,6 +2,7 @@
 and nobody else notices."""
 
 import os
+import signal
 import socket
 import sys
 
@@ -280,6 +281,52 @@ class NotNamedTest(SilentMountCase):
         for client, request, field in asked:
             with self.subTest(field=field):
                 self.assert_unavailable(client, request, field)
+
+
+class SilentConfTest(SilentMountCase):
+    """coop.conf is reached by way of the mount."""
+
+    def setUp(self):
+        super().setUp()
+        place = self.keeper.place
+        self.rules = place.dir / "rules.conf"
+        self.write(100)
+        place.conf.unlink()
+        place.conf.symlink_to(f"{self.silent}/../../../{self.rules.name}")
+        self.client.call("reload")
+
+    def write(self, value):
+        self.rules.write_text(f"[keeper]\nmax_events = {value}\n")
+
+    def in_force(self):
+        return self.client.call("info")["settings"]["max_events"]
+
+    def test_signal(self):
+        """It is read when the mount answers; until then what was read before holds, and nobody waits. A start whose
+        command must not change it is refused."""
+        self.assertEqual(self.in_force(), 100, "the control: it can be read by that way")
+        self.tell(b"s")
+        self.write(200)
+        for _ in range(3):
+            os.kill(self.keeper.pid, signal.SIGHUP)
+            self.client.call("info")
+        start = self.connect()
+        request = start.submit("spawn", {"argv": ["true"], **self.granted()})
+        self.ended(self.client.call("spawn", argv=["true"], sandbox={"profile": "full"})["process"]["id"])
+        self.assertEqual(self.in_force(), 100)
+        with self.refused("unavailable", "configuration"):
+            self.client.call("reload")
+        self.assert_unavailable(start, request, "configuration")
+        self.tell(b"a")
+        procs.wait_until(lambda: self.in_force() == 200, "the new file is in force")
+        self.assert_others_go_on()
+
+    def test_leaves_meanwhile(self):
+        self.tell(b"s")
+        os.kill(self.keeper.pid, signal.SIGHUP)
+        self.client.call("info")
+        self.keeper.stop()
+        self.keeper.ended = True
 
 
 class SilentProgramTest(SilentMountCase):

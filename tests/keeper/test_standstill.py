@@ -93,6 +93,82 @@ class StoppedLauncherTest(KeeperCase):
             self.ended(self.client.finish(request, 30).result["process"]["id"])
 
 
+class LogTest(KeeperCase):
+    """The keeper's stderr leads to a pipe that nobody reads."""
+
+    def setUp(self):
+        self.keepers = []
+        self.addCleanup(procs.assert_no_descendants)
+        place = Place()
+        fifo = place.dir / "stderr"
+        os.mkfifo(fifo)
+        self.reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, self.reader)
+        writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            self.filled = 0
+            while True:
+                self.filled += os.write(writer, b"." * 4096)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(writer)
+        self.keeper = self.start_keeper(place=place, wrap=["sh", "-c", 'exec "$@" 2>"$0"', str(fifo)])
+        self.client = self.keeper.clients[0]
+
+    def read(self):
+        """What is in the pipe."""
+        try:
+            return os.read(self.reader, 1 << 20)
+        except BlockingIOError:
+            return b""
+
+    def test_nobody_waits_for_it(self):
+        """More lines than any pipe holds are logged. When somebody reads at last, he is told how many there were."""
+        for _ in range(2000):
+            self.client.call("reload")
+        _, out, _ = self.run_sh("echo there")
+        self.assertEqual(out, b"there\n")
+        text = self.read()[self.filled:]
+
+        def told():
+            nonlocal text
+            text += self.read()
+            if b"left out" not in text:
+                self.client.call("reload")
+            return b"left out" in text
+
+        procs.wait_until(told, "the lines that were left out are told")
+        text = text.decode()
+        self.assertIn("info serving", text.splitlines()[0])
+        left = int(re.search(r"warn lines were left out, as nobody took them count=(\d+)$", text, re.M)[1])
+        before = text[: text.index("left out")].count("configuration loaded")
+        self.assertGreaterEqual(left + before, 2000)
+        self.assertLess(left, 2000)
+
+    def test_the_last_lines_are_carried(self):
+        """A keeper is killed: what it logged before is written when somebody reads."""
+        for _ in range(3):
+            self.client.call("reload")
+        self.keeper.kill()
+        text = b""
+
+        def told():
+            nonlocal text
+            text += self.read()
+            return text.count(b"configuration loaded") == 3
+
+        procs.wait_until(told, "all lines of the killed keeper")
+        self.assertIn(b"info serving", text)
+        self.assertEqual(self.keeper.wait_gone(), 128 + signal.SIGKILL)
+        self.keeper.ended = True
+
+    def test_a_guard_does_not_wait_for_it(self):
+        """It leaves in order though nobody reads."""
+        self.keeper.stop()
+        self.assertNotIn(b"serving", self.read())
+
+
 WAITS = "poll,ppoll,select,pselect6,nanosleep,clock_nanosleep,wait4,waitid"
 
 

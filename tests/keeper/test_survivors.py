@@ -82,7 +82,7 @@ class NextKeeperTest(SurvivorsCase):
         self.assert_gone(pids)
         self.assertIsNone(stranger.poll())
         self.assertTrue(all(map(procs.alive, others)), "another keeper's")
-        self.assertRegex(self.place.log_tail(), r"what they left was ended processes=[2-9] left=0")
+        self.assertRegex(self.wait_log("what they left was"), r"what they left was ended processes=[2-9] left=0")
         self.assertEqual(keeper.clients[0].call("list")["processes"], [])
 
     def test_those_of_two_keepers_in_a_row(self):
@@ -121,9 +121,9 @@ class NextKeeperTest(SurvivorsCase):
         self.assertFalse(self.marks.exists())
         keeper = self.start_keeper(place=self.place)
         self.assertTrue(self.marks.exists())
-        self.assertNotIn("what they left", self.place.log_tail())
         keeper.stop()
         keeper.ended = True
+        self.assertNotIn("what they left", self.place.log_tail())
         self.assertFalse(self.marks.exists())
 
 

@@ -165,6 +165,11 @@ class KeeperCase(unittest.TestCase):
             keeper.wait_ready()
         return keeper
 
+    def wait_log(self, words):
+        """Until the class's keeper has logged that, for lines are carried there behind its back; gives the log's end."""
+        place = self.keeper.place
+        return wait_until(lambda: words in place.log_tail() and place.log_tail(), f"in the log: {words}")
+
     def end_keeper(self, keeper):
         """Stops a keeper unless the test has already ended it, and looks at what it left."""
         try:
