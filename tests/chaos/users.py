@@ -1,6 +1,7 @@
 """Who uses the keeper while its processes are killed: each user starts commands whose output is known, and writes down all
 that it was told."""
 
+import base64
 import os
 import random
 import subprocess
@@ -8,11 +9,13 @@ import threading
 import time
 
 from lib.client import Client, Closed, KeeperError
+from lib.http_client import Ended
 from lib.place import COOP
 
-LOST = (Closed, ConnectionError, FileNotFoundError, BrokenPipeError)
+LOST = (Closed, ConnectionError, FileNotFoundError, BrokenPipeError, Ended)
 # What may be answered while something that the command needs has just been killed.
-EXCUSED = {"unavailable", "spawn_failed", "sandbox_unavailable", "shutting_down", "cancelled"}
+EXCUSED = {"unavailable", "spawn_failed", "sandbox_unavailable", "shutting_down", "cancelled",
+           "sandbox_overloaded", "unreachable"}
 CHUNK = 997
 FAULTS_MAX = 50
 
@@ -79,6 +82,7 @@ class User(threading.Thread):
                 self.ledger.count(f"refused: {error.code}: {error.message[:60]}")
                 if error.code not in EXCUSED:
                     self.ledger.fault(f"refused with {error}")
+                self.stop.wait(0.01)
             except Exception as error:  # whatever it is, it is a finding
                 self.ledger.fault(f"{type(error).__name__}: {error}")
                 self.drop()
@@ -122,7 +126,9 @@ class User(threading.Thread):
         id = self.client.call("spawn", argv=["sh", "-c", text], hold=True, **self.args())["process"]["id"]
         self.ledger.started(id, expected)
         record = self.client.call("wait", id=id)["process"]
-        got = self.client.reply("read", {"id": id, "max": 1 << 20}).bytes()
+        self.judge(id, record, self.client.reply("read", {"id": id, "max": 1 << 20}).bytes(), expected, code)
+
+    def judge(self, id, record, got, expected, code):
         exit, cause = record["exit"] or {}, record["end_cause"]
         if cause == "self_exit":
             if (exit.get("code"), got) != (code, expected):
@@ -130,6 +136,30 @@ class User(threading.Thread):
         elif not expected.startswith(got):
             self.ledger.fault(f"{id} ended by {cause} with bytes that it has not written")
         self.ledger.count(f"ended: {cause}")
+
+
+class Web(User):
+    """The same over HTTP; each request has a connection of its own. `gateway` tells which gateway there is now."""
+
+    def __init__(self, *args, gateway):
+        super().__init__(*args)
+        self.gateway = gateway
+
+    def op(self, name, **args):
+        answer = self.gateway().request("POST", f"/v1/ops/{name}", args)
+        if answer.status != 200:
+            raise KeeperError({"code": answer.error, "message": answer.json()["message"]})
+        return answer.json()
+
+    def step(self):
+        self.number += 1
+        text, expected, code = command(self.rng, self.number)
+        id = self.op("spawn", argv=["sh", "-c", text], **self.args())["process"]["id"]
+        self.ledger.started(id, expected)
+        answer = self.op("wait", id=id, output_bytes=1 << 20)
+        got = base64.b64decode(answer.get("data", {}).get("stdout", ""))
+        self.judge(id, answer["process"], got, expected, code)
+        self.ledger.count(f"over HTTP: {answer['process']['end_cause']}")
 
 
 class Shell(User):
