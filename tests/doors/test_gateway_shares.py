@@ -6,7 +6,8 @@ from unittest import mock
 
 from lib import procs
 from lib.keeper import plain_limits
-from lib.raw_http_case import MIB, RawCase
+from lib.place import sanitized
+from lib.raw_http_case import MIB, SANITIZER_ROOM, RawCase
 
 FILES = 400  # that the gateway may have open
 
@@ -75,3 +76,26 @@ class SharesTest(RawCase):
         self.assertEqual((answer.status, answer.error), (429, "quota_exceeded"))
         self.assert_bounded(before, 300 * MIB)
         self.assert_served()
+
+    def test_unread_answers_of_an_agent_and_all_below_it(self):
+        """Nobody reads what was asked for: the gateway keeps so much of it and no more, and others get theirs."""
+        tokens, other = self.tokens("main/a"), self.gateway.agent_token("main/b")
+        whole = 4 * MIB
+        process = self.ops(tokens[0], "spawn", argv=["head", "-c", str(whole), "/dev/zero"], limits={}, ring_bytes=2 * whole)["process"]["id"]
+        self.ops(tokens[0], "wait", id=process)
+        before, asked = self.rss("VmHWM"), []
+        body = json.dumps({"id": process, "max": whole}).encode()
+        for number in range(120):
+            connection = self.raw(receive_buffer=4096)
+            connection.send(self.head("POST", "/v1/ops/read", bearer(tokens[number % 3]), f"Content-Length: {len(body)}") + body)
+            asked.append(connection)
+        answers = [connection.answer() for connection in asked]
+        self.assertLess(self.rss("VmHWM") - before, 400 * MIB + (SANITIZER_ROOM if sanitized() else 0))
+        good = [answer for answer in answers if answer.status == 200]
+        self.assertTrue(all(len(json.loads(answer.body)["data"]["stdout"]) == (whole + 2) // 3 * 4 for answer in good))
+        self.assertGreater(len(good), 5)
+        refused = {(answer.status, answer.error) for answer in answers if answer.status != 200}
+        self.assertEqual(refused, {(429, "quota_exceeded")})
+        # Meanwhile, and afterwards.
+        self.assertEqual(self.ops(other, "list")["processes"], [])
+        self.assertEqual(self.ops(tokens[0], "read", id=process, max=whole)["bytes"], whole)

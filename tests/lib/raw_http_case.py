@@ -38,10 +38,10 @@ class RawCase(GatewayCase):
         self.assertEqual(self.ask("GET", "/healthz").status, 200)
         self.assertEqual(self.ask("POST", "/v1/ops/list", self.auth, body=b"{}").status, 200)
 
-    def rss(self, pid=None):
-        """What the gateway holds in memory, in bytes."""
+    def rss(self, name="VmRSS", pid=None):
+        """What the gateway holds in memory, in bytes; VmHWM: at most, so far."""
         for line in Path(f"/proc/{pid or self.pid}/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(f"{name}:"):
                 return int(line.split()[1]) << 10
         return 0
 

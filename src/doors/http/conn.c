@@ -98,13 +98,11 @@ void coop_conn_drop(struct coop_conn *conn)
 	uv_close((uv_handle_t *)&conn->timer, on_handle_closed);
 	(void)close(conn->fd);
 	conn->fd = -1;
-	coop_user_hold(conn, 0);
 	coop_user_wait_stop(conn->waiter);
 	conn->waiter = NULL;
 	coop_exchange_over(conn);
 	coop_ws_over(conn);
-	coop_user_leave(conn->user);
-	conn->user = NULL;
+	coop_user_leave(conn);
 }
 
 void coop_conn_deadline(struct coop_conn *conn, unsigned ms)
@@ -246,6 +244,7 @@ void coop_conn_flush(struct coop_conn *conn)
 		coop_out_clear(&conn->out);
 		conn->blocked = false;
 	}
+	coop_user_count_unread(conn);
 	if (!conn->out.bytes && conn->close_after_send && conn->phase != COOP_CONN_LINGER)
 		linger(conn);
 	coop_conn_watch(conn);

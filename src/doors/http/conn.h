@@ -82,6 +82,7 @@ struct coop_conn {
 	struct coop_ws *ws;
 	uint64_t linger_end; /* by the loop's clock */
 	size_t held;         /* bytes that count against its user */
+	size_t unread;       /* of `out`, bytes that count against its user */
 	uint64_t serial;     /* of its latest request */
 };
 

@@ -12,7 +12,9 @@
 #include "doors/http/gateway.h"
 #include "doors/http/head.h"
 #include "doors/http/intake.h"
+#include "doors/http/share.h"
 #include "doors/http/user.h"
+#include "doors/http/user_private.h"
 #include "doors/http/ws_private.h"
 
 #define HEAD_TEXT 1024
@@ -141,11 +143,25 @@ static void put_head(struct coop_http_exchange *exchange, unsigned status, const
 		coop_conn_drop(conn);
 }
 
+void coop_exchange_refuse_unread(struct coop_http_exchange *exchange)
+{
+	coop_http_refuse(exchange, 429, "quota_exceeded",
+			 "the clients of this token's agent leave too much of their answers unread "
+			 "(%u MiB may wait)",
+			 COOP_SHARE_UNREAD_MAX >> 20);
+}
+
 void coop_http_answer(struct coop_http_exchange *exchange, unsigned status, const char *type,
 		      const void *body, size_t size)
 {
 	struct coop_conn *conn = exchange->conn;
 
+	/* Many may have asked before the first of them was answered. What is small is told: it may
+	 * be the only word of something that was done. */
+	if (size > COOP_HTTP_LOW && !coop_user_may_wait(conn, size)) {
+		coop_exchange_refuse_unread(exchange);
+		return;
+	}
 	put_head(exchange, status, type, (int64_t)size);
 	if (conn->phase == COOP_CONN_GONE)
 		return;
@@ -203,6 +219,10 @@ void coop_http_write(struct coop_http_exchange *exchange, const void *data, size
 
 	if (!size || is_head(exchange))
 		return;
+	if (size > COOP_HTTP_PIECE && !coop_user_may_wait(conn, size)) {
+		coop_http_abort(exchange); /* it has begun: all that can be told is that it is cut */
+		return;
+	}
 	if (exchange->remaining >= 0) {
 		if ((int64_t)size > exchange->remaining)
 			size = (size_t)exchange->remaining;
@@ -220,6 +240,8 @@ void coop_http_write(struct coop_http_exchange *exchange, const void *data, size
 		coop_conn_drop(conn);
 	else if (!conn->blocked)
 		coop_conn_flush(conn);
+	else
+		coop_user_count_unread(conn);
 }
 
 size_t coop_http_pending(const struct coop_http_exchange *exchange)

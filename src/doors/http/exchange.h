@@ -33,6 +33,8 @@ struct coop_http_behaviour {
 };
 
 #define COOP_HTTP_LOW (64u << 10)
+/* Streams that wait until their client has room write no more than this at once. */
+#define COOP_HTTP_PIECE (256u << 10)
 
 struct coop_http_exchange {
 	struct coop_gateway *gateway;

@@ -12,6 +12,8 @@
 /* The same with the input that waits for processes: each connection may add one message to it
  * before it has to wait. */
 #define COOP_SHARE_TAKEN_MAX (512u << 20)
+/* Answers that wait for their clients to take them, over all connections. */
+#define COOP_SHARE_UNREAD_MAX (128u << 20)
 
 struct coop_gateway_options;
 
@@ -21,6 +23,7 @@ struct coop_share {
 	unsigned connections;
 	size_t held;  /* bytes of unfinished bodies and messages */
 	size_t input; /* bytes for processes that wait */
+	size_t unread; /* bytes of answers that wait for their clients */
 	bool own;     /* of main of the keeper's own user */
 	char name[];
 };

@@ -312,9 +312,9 @@ int coop_user_enter(struct coop_user *user, struct coop_conn *conn)
 	if (!user->share ||
 	    !coop_share_enter(&user->users->shares, user->share, &user->users->gateway->options))
 		return -EMFILE;
-	(void)coop_user_hold(conn, 0);
-	coop_user_leave(conn->user);
+	coop_user_leave(conn);
 	conn->user = coop_user_ref(user);
+	coop_user_count_unread(conn);
 	coop_strangers_remove(conn);
 	return 0;
 }
@@ -329,6 +329,22 @@ bool coop_user_hold(struct coop_conn *conn, size_t bytes)
 	conn->held = bytes;
 	return share->held <= COOP_SHARE_HELD_MAX &&
 	       (!bytes || share->held + share->input <= COOP_SHARE_TAKEN_MAX);
+}
+
+void coop_user_count_unread(struct coop_conn *conn)
+{
+	/* What WebSockets send is bounded by their windows, and many of them share one copy of it. */
+	size_t bytes = conn->ws ? 0 : conn->out.bytes;
+
+	if (!conn->user)
+		return;
+	conn->user->share->unread += bytes - conn->unread;
+	conn->unread = bytes;
+}
+
+bool coop_user_may_wait(const struct coop_conn *conn, size_t more)
+{
+	return !conn->user || conn->user->share->unread + more <= COOP_SHARE_UNREAD_MAX;
 }
 
 /* Who sends input has a connection, and with that a share. */
@@ -347,10 +363,16 @@ void coop_user_input_less(struct coop_user *user, size_t bytes)
 	user->share->input -= bytes;
 }
 
-void coop_user_leave(struct coop_user *user)
+void coop_user_leave(struct coop_conn *conn)
 {
+	struct coop_user *user = conn->user;
+
 	if (!user)
 		return;
+	(void)coop_user_hold(conn, 0);
+	user->share->unread -= conn->unread;
+	conn->unread = 0;
+	conn->user = NULL;
 	coop_share_leave(&user->users->shares, user->share);
 	coop_user_unref(user);
 }

@@ -40,11 +40,16 @@ void coop_user_wait_stop(struct coop_user_waiter *waiter); /* NULL is fine */
 /* Counts the connection as one of the user's, instead of the one it was before. -EMFILE: its
  * agent has as many as it may. */
 int coop_user_enter(struct coop_user *user, struct coop_conn *conn);
-void coop_user_leave(struct coop_user *user); /* NULL is fine */
+void coop_user_leave(struct coop_conn *conn); /* without a user nothing happens */
 
 /* The connection holds so many bytes of an unfinished body or message now. False: with those of
  * all connections of its agent that is too much. */
 bool coop_user_hold(struct coop_conn *conn, size_t bytes);
+
+/* What waits for the connection's client has changed. */
+void coop_user_count_unread(struct coop_conn *conn);
+/* Whether so much more may wait beside what all connections of its agent have not taken. */
+bool coop_user_may_wait(const struct coop_conn *conn, size_t more);
 
 /* For links. */
 const char *coop_user_token(const struct coop_user *user);
