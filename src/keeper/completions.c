@@ -72,6 +72,16 @@ void coop_completions_ended(struct coop_process *process)
 	wake(queue);
 }
 
+void coop_completions_again(struct coop_process *process)
+{
+	struct coop_completions *queue = is_due(process) ? queue_of(process) : NULL;
+
+	if (!queue || process->in_completions.next)
+		return;
+	coop_list_push(&queue->ended, &process->in_completions);
+	wake(queue);
+}
+
 void coop_completions_note(struct coop_process *process)
 {
 	struct coop_completions *queue = process->removed ? NULL : queue_of(process);

@@ -28,6 +28,8 @@ bool coop_completions_empty(const struct coop_completions *queue);
 
 /* The end of a process has been told: it joins the queue if it is to. */
 void coop_completions_ended(struct coop_process *process);
+/* Who took it out of the queue was never told: it is the first again. */
+void coop_completions_again(struct coop_process *process);
 /* It has a new note: that takes the place of an older one, at the end of the queue. */
 void coop_completions_note(struct coop_process *process);
 /* Its record goes. */

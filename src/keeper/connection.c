@@ -364,6 +364,7 @@ void coop_conn_close(struct coop_conn *conn)
 	coop_holders_leave(conn);
 	end_leases(conn);
 	coop_eviction_forgo(conn);
+	coop_eviction_take_back(conn);
 	if (conn->expiry)
 		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
 	coop_list_remove(&conn->in_dirty);

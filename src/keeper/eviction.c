@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "keeper/agent.h"
+#include "keeper/completions.h"
 #include "keeper/connection.h"
 #include "keeper/keeper.h"
 #include "keeper/orphans.h"
@@ -20,6 +21,7 @@ struct telling {
 	uint64_t n;
 	uint64_t at; /* of `sent`, when it is told; UINT64_MAX: its frame is still being written */
 	bool owner, heard;
+	bool given; /* its completion is in the frame */
 };
 
 static int64_t surplus(const struct coop_agent *agent)
@@ -259,6 +261,31 @@ void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *proc
 	/* Without memory for it nobody has been told, and the record stays a while longer. */
 	if (process->told && (telling.owner || telling.heard))
 		(void)coop_buf_append(&conn->telling, &telling, sizeof telling);
+}
+
+void coop_eviction_gives(struct coop_conn *conn, const struct coop_process *process)
+{
+	const struct telling telling = {.n = process->n, .at = UINT64_MAX, .given = true};
+
+	/* Without memory for it the end is lost with the connection. */
+	(void)coop_buf_append(&conn->telling, &telling, sizeof telling);
+}
+
+/* The latest first: each goes before those that are in the queue. */
+void coop_eviction_take_back(struct coop_conn *conn)
+{
+	struct coop_buf *list = &conn->telling;
+	struct telling telling;
+
+	while (coop_buf_size(list)) {
+		list->tail -= sizeof telling;
+		memcpy(&telling, list->data + list->tail, sizeof telling);
+		struct coop_process *process =
+			telling.given ? coop_map_get(&conn->keeper->registry.by_n, telling.n)
+				      : NULL;
+		if (process)
+			coop_completions_again(process);
+	}
 }
 
 void coop_eviction_place(struct coop_conn *conn, uint64_t end)

@@ -55,6 +55,12 @@ void coop_eviction_recount(struct coop_keeper *keeper);
  * acts as, and, `heard`, to its starter, if that is this connection. A frame that is dropped, or a
  * connection that goes before, has told nobody. */
 void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *process, bool heard);
+/* The frame that is being written gives the end of a process away, out of its session's queue
+ * (completions.h). Should the connection go before the socket has taken the frame, the queue has it
+ * again. */
+void coop_eviction_gives(struct coop_conn *conn, const struct coop_process *process);
+/* The connection goes: what it was given and has not taken is given back. */
+void coop_eviction_take_back(struct coop_conn *conn);
 /* The frame with the last of them ends at that place of what the connection sends; 0: it has been
  * dropped. */
 void coop_eviction_place(struct coop_conn *conn, uint64_t end);

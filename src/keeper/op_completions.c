@@ -75,6 +75,16 @@ static void take(struct coop_link *head, int64_t count)
 		coop_list_remove(head->next);
 }
 
+static void take_processes(struct coop_conn *conn, struct coop_completions *queue, int64_t count)
+{
+	for (; count; count--) {
+		struct coop_link *first = queue->ended.next;
+		coop_eviction_gives(conn,
+				    COOP_LIST_ITEM(first, struct coop_process, in_completions));
+		coop_list_remove(first);
+	}
+}
+
 static void give(struct coop_request *request, struct coop_completions *queue)
 {
 	int64_t limit = coop_arg_int(request->args, "limit", LIMIT);
@@ -87,7 +97,7 @@ static void give(struct coop_request *request, struct coop_completions *queue)
 	coop_jsonw_bool(&w, "more", portion.more);
 	/* An answer that is lost for want of memory takes nothing with it. */
 	if (coop_arg_bool(request->args, "take", true) && !w.failed) {
-		take(&queue->ended, portion.processes);
+		take_processes(request->conn, queue, portion.processes);
 		take(&queue->notes, portion.notes);
 	}
 	coop_request_end(request, &w);

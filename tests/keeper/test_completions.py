@@ -163,6 +163,34 @@ class WaitingTest(QueueCase):
         second = self.run_one()
         self.assertEqual([record["id"] for record in slow.finish(waiting).result["processes"]], [second])
 
+    def test_b127_what_was_not_read_is_given_again(self):
+        """The answers are still with the keeper when their client goes: the ends are the next caller's, the oldest first."""
+        size = 32 << 10  # a client's socket takes some of them, and the keeper keeps some more
+        data = self.finish(self.client, f"head -c {size} /dev/zero")["id"]
+        ids = [self.run_one() for _ in range(30)]
+        deaf = self.connect()
+        for _ in ids:
+            deaf.submit("read", {"id": data, "max": size})
+            deaf.submit("completions", {"limit": 1})
+        before = None
+        while before != (before := self.taken(take=False, limit=100)) or len(before) == len(ids):
+            self.client.call("info")
+        self.assertTrue(before, "the control: some wait until there is room")
+        deaf.close()
+        procs.wait_until(lambda: self.client.call("info")["connections"] == 1, "the connection is gone")
+        after = self.taken(limit=100)
+        self.assertEqual(after, ids[len(ids) - len(after):])
+        self.assertGreater(len(after), len(before), "what was in the keeper's own hands has come back")
+
+    def test_b127_what_was_read_stays_taken(self):
+        """Its client goes afterwards."""
+        process = self.run_one()
+        client = self.connect()
+        self.assertEqual(self.taken(client), [process])
+        client.close()
+        procs.wait_until(lambda: self.client.call("info")["connections"] == 1, "the connection is gone")
+        self.assertEqual(self.taken(), [])
+
     def test_b127_many_takers_get_each_end_once(self):
         """Four connections take at once what forty processes leave: every one in exactly one answer."""
         takers, seen = [self.connect() for _ in range(4)], []
