@@ -30,6 +30,7 @@ struct coop_ghosts {
 	bool changed; /* since the list was written */
 	bool unsaved; /* since the list was saved */
 	int list;     /* fd of the list in memory; -1: none is kept */
+	off_t end;    /* of its lines */
 	struct coop_ghost_stock stock;
 	struct coop_ghost_parent parent;      /* open only within a call */
 	int removed[COOP_GHOSTS_REMOVED_MAX]; /* folders that nobody has freed yet */
@@ -66,8 +67,9 @@ static void write_list(struct coop_ghosts *ghosts)
 		     entry = entry->next)
 			r = coop_ghost_list_add(&front, &text, entry->path, &entry->mark);
 	}
+	ghosts->end = (off_t)coop_buf_size(&text);
 	if (r == 0)
-		r = coop_ghost_list_write(ghosts->list, &text);
+		r = coop_ghost_list_write(ghosts->list, 0, &text);
 	if (r < 0)
 		coop_log(COOP_LOG_WARN, "the list of placeholders cannot be kept error=%s",
 			 strerror(-r));
@@ -150,7 +152,7 @@ static int save(const char *state, struct coop_buf *text)
 {
 	COOP_AUTO_FD int saved = open_saved(state);
 
-	return saved < 0 ? -errno : coop_ghost_list_write(saved, text);
+	return saved < 0 ? -errno : coop_ghost_list_write(saved, 0, text);
 }
 
 void coop_ghosts_save(const char *state, int memory)
@@ -317,12 +319,31 @@ static void remove_unused(struct coop_ghosts *ghosts, struct coop_ghost *list, s
 	}
 }
 
+/* Names that are about to be made stand behind the lines of the list until it is written again:
+ * a keeper that is killed in between has left some of them. */
+static void announce(struct coop_ghosts *ghosts, const struct coop_ghost *list, size_t count)
+{
+	struct coop_buf text = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0 && ghosts->list >= 0; i++) {
+		if (!*find(ghosts, list[i].path))
+			r = coop_ghost_list_announce(&text, &list[i]);
+	}
+	if (r == 0 && coop_buf_size(&text)) {
+		(void)coop_ghost_list_write(ghosts->list, ghosts->end, &text);
+		ghosts->changed = true;
+	}
+	coop_buf_clear(&text);
+}
+
 int coop_ghosts_take(struct coop_ghosts *ghosts, struct coop_ghost *list, size_t count)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < count; i++)
 		list[i].held = false;
+	announce(ghosts, list, count);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = take(ghosts, &list[i]);
 	if (r < 0) {

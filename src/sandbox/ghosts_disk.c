@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,6 +16,8 @@
 
 #define PATH_BYTES 4096
 #define STOCK_NAME "placeholder"
+#define ANNOUNCED_SECONDS 60 /* from the line until it is made, on a disk that is slow */
+#define CONTENT_MAX 256      /* of a plain one */
 
 void coop_ghost_parent_close(struct coop_ghost_parent *parent)
 {
@@ -160,15 +163,19 @@ static int create(int parent, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The name of a plain file until it is whole. */
+static void name_unfinished(const char *name, char ret[NAME_MAX + 1])
+{
+	(void)snprintf(ret, NAME_MAX + 1, "%.200s.coop-%ld", name, (long)getpid());
+}
+
 /* Nobody outside must see it half written. An fd of it, or -errno. */
 static int make_plain(int parent, const char *name, const char *content)
 {
 	char other[NAME_MAX + 1];
 	size_t size = strlen(content);
-	int n = snprintf(other, sizeof other, "%.200s.coop-%ld", name, (long)getpid());
 
-	if (n < 0 || (size_t)n >= sizeof other)
-		return -ENAMETOOLONG;
+	name_unfinished(name, other);
 	if (!size)
 		return create(parent, name);
 	(void)unlinkat(parent, other, 0);
@@ -349,7 +356,7 @@ int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, c
 
 /* In place, over what was there, which mostly is as long: to free and find room on disk again costs more than all the rest. A keeper that
  * is killed in between leaves the front of one and the rest of another list: every line is checked before anything is removed by it. */
-int coop_ghost_list_write(int fd, struct coop_buf *text)
+int coop_ghost_list_write(int fd, off_t at, struct coop_buf *text)
 {
 	int r = coop_buf_append(text, "", 1);
 	const uint8_t *bytes = coop_buf_front(text);
@@ -359,12 +366,74 @@ int coop_ghost_list_write(int fd, struct coop_buf *text)
 		return r;
 
 	for (size_t done = 0; done < size;) {
-		ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)done);
+		ssize_t n = pwrite(fd, bytes + done, size - done, at + (off_t)done);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		done += n > 0 ? (size_t)n : 0;
 	}
 	return 0;
+}
+
+static int announce_path(struct coop_buf *text, const char *path, size_t size, const char *rest)
+{
+	char front[64];
+	int n = snprintf(front, sizeof front, "%ju 0 0 %ju ", (uintmax_t)S_IFSOCK,
+			 (uintmax_t)time(NULL));
+	int r = coop_buf_append(text, front, (size_t)n);
+
+	if (r == 0)
+		r = coop_buf_append(text, path, size);
+	return r < 0 ? r : coop_buf_append(text, rest, strlen(rest) + 1);
+}
+
+int coop_ghost_list_announce(struct coop_buf *text, const struct coop_ghost *ghost)
+{
+	const char *name = strrchr(ghost->path, '/') + 1;
+	char other[NAME_MAX + 1];
+	int r = announce_path(text, ghost->path, strlen(ghost->path), "");
+
+	if (r < 0 || !ghost->content || !*ghost->content)
+		return r;
+	name_unfinished(name, other);
+	return announce_path(text, ghost->path, (size_t)(name - ghost->path), other);
+}
+
+/* Whether what stands there is what was announced at that time: a socket as nobody else makes them,
+ * or something small that was made just then. */
+static bool was_announced(const struct stat *st, const struct stat *around, time_t since)
+{
+	mode_t mode = st->st_mode & 07777;
+
+	if (st->st_uid != geteuid() && st->st_uid != around->st_uid)
+		return false;
+	if (S_ISSOCK(st->st_mode))
+		return mode == 0444;
+	if (st->st_ctim.tv_sec < since - 1 || st->st_ctim.tv_sec > since + ANNOUNCED_SECONDS)
+		return false;
+	return S_ISDIR(st->st_mode) ? !(mode & ~0755u)
+				    : S_ISREG(st->st_mode) && !(mode & ~0444u) &&
+					      st->st_size <= CONTENT_MAX;
+}
+
+static void remove_announced(const char *path, time_t since)
+{
+	struct coop_ghost_parent parent = COOP_GHOST_PARENT;
+	struct stat st, around;
+	const char *name;
+	int fd = open_parent(&parent, path, &name), folder = -1;
+
+	if (fd >= 0 && fstat(fd, &around) == 0 &&
+	    fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    was_announced(&st, &around, since)) {
+		const struct coop_ghost_mark mark = {.dev = st.st_dev,
+						     .ino = st.st_ino,
+						     .type = st.st_mode & S_IFMT,
+						     .size = st.st_size};
+		(void)remove_in(fd, name, &mark, &folder);
+	}
+	if (folder >= 0)
+		(void)close(folder);
+	coop_ghost_parent_close(&parent);
 }
 
 static void remove_line(const char *line)
@@ -375,6 +444,10 @@ static void remove_line(const char *line)
 	if (sscanf(line, "%ju %ju %ju %ju %n", &type, &dev, &ino, &size, &used) != 4 || !used ||
 	    (type != S_IFDIR && type != S_IFSOCK && type != S_IFREG))
 		return;
+	if (!ino) {
+		remove_announced(line + used, (time_t)size);
+		return;
+	}
 	struct coop_ghost_mark mark = {
 		.dev = (dev_t)dev, .ino = (ino_t)ino, .type = (mode_t)type, .size = (off_t)size};
 	struct coop_ghost_parent parent = COOP_GHOST_PARENT;

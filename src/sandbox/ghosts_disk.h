@@ -65,11 +65,15 @@ struct coop_ghost_front {
 	size_t size; /* 0: none yet */
 	char text[96];
 };
-/* A list is a run of "TYPE DEVICE INODE SIZE /path", numbers, each with its NUL; an empty one ends it. 0 or -errno. */
+/* A list is a run of "TYPE DEVICE INODE SIZE /path" (inode 0: announced, and SIZE is the time in seconds), numbers, each with its NUL; an empty one ends it. 0 or -errno. */
 int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, const char *path,
 			const struct coop_ghost_mark *mark);
-/* Replaces what the file holds; ends the text. */
-int coop_ghost_list_write(int fd, struct coop_buf *text);
+/* A line for one that is about to be made, when nobody knows yet by what it will be known. Should
+ * its maker die before it has another, what stands there is removed if it looks like one and is no
+ * older than the line. */
+int coop_ghost_list_announce(struct coop_buf *text, const struct coop_ghost *ghost);
+/* Replaces what the file holds from there on; ends the text. */
+int coop_ghost_list_write(int fd, off_t at, struct coop_buf *text);
 /* Adds to the text, which is empty, what the file holds, perhaps more than the list. 0 or -errno. */
 int coop_ghost_list_read(int fd, struct coop_buf *text);
 /* Removes from disk what the file names. */

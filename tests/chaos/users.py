@@ -133,6 +133,8 @@ class User(threading.Thread):
         if cause == "self_exit":
             if (exit.get("code"), got) != (code, expected):
                 self.ledger.fault(f"{id} exited with {exit}, {len(got)} bytes: {code}, {len(expected)} were to come")
+        elif exit.get("code") not in (None, code):
+            self.ledger.fault(f"{id} ended by {cause} with {exit}, which is not its own: {code}")
         elif not expected.startswith(got):
             self.ledger.fault(f"{id} ended by {cause} with bytes that it has not written")
         self.ledger.count(f"ended: {cause}")
@@ -174,15 +176,15 @@ class Shell(User):
         text, expected, code = command(self.rng, self.number)
         argv = [str(COOP), "run", "--", "sh", "-c", text]
         with subprocess.Popen(argv, env=self.place.env(), cwd=self.place.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL) as self.process:
-            got = self.process.stdout.read()
+                              stderr=subprocess.PIPE) as self.process:
+            got, said = self.process.communicate()
         left = self.process.returncode
         self.ledger.count(f"coop run: {left}")
         if left == code and got != expected or not expected.startswith(got):
             self.ledger.fault(f"coop run left with {left} and {len(got)} bytes: {code}, {len(expected)} were to come")
         # 125: coop itself could not; 137: the command was killed; 143: ended by a keeper without its guard; -9: coop run was.
         if left not in (code, 125, 137, 143, -9):
-            self.ledger.fault(f"coop run left with {left}, not {code}")
+            self.ledger.fault(f"coop run left with {left}, not {code}, {len(got)} bytes of {len(expected)}: {said.decode(errors='replace')}")
         time.sleep(0.01)
 
     def drop(self):
