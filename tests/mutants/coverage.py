@@ -14,6 +14,7 @@ import struct
 import subprocess
 import time
 import zlib
+from collections import Counter
 from pathlib import Path
 
 from . import tree as trees
@@ -23,6 +24,10 @@ FILE_SECONDS = 900
 # A line keeps more tests than BUDGET has time for, so that the time bounds a trial: a smaller number left room for the quickest
 # tests only, and the one that is about the line was not among them.
 TESTS_A_LINE = 1000
+# The block before the one that a line begins, if it is as near as that.
+BLOCKS_BEFORE, LINES_BEFORE = 1, 4
+# What running all of a file that any test runs counts for, beside a word of its name.
+SHARE = 2
 NONZERO = re.compile(rb"[^\0]")
 CALL = re.compile(r"^\s*([0-9a-f]+):\s.*\bcall\S*\s.*<__sanitizer_cov_trace_pc>")
 ADDRESS = re.compile(r"^\s*([0-9a-f]+):\s")
@@ -179,7 +184,8 @@ class Map:
 
     def __init__(self, names, lines, seconds):
         self.names, self.lines, self.seconds = names, lines, seconds
-        self.known = {file: sorted(map(int, numbers)) for file, numbers in lines.items()}
+        self.known = {file: sorted(int(line) for line in rows if line != "rank") for file, rows in lines.items()}
+        self.ranks = {}
 
     @classmethod
     def load(cls, here, scratch):
@@ -214,17 +220,32 @@ class Map:
                             lines[file][line].add(number)
         table = {}
         for file, rows in lines.items():
-            best = sorted(range(len(names)), key=lambda number: (-nearness(names[number], file), seconds[names[number]]))
+            best = cls._rank(file, rows, names, seconds)
             rank = {number: place for place, number in enumerate(best)}
             for line, numbers in rows.items():
                 table.setdefault(file, {})[line] = heapq.nsmallest(TESTS_A_LINE, numbers, key=rank.get)
+            table[file]["rank"] = best
         return {"names": names, "lines": table, "seconds": seconds}
 
+    @staticmethod
+    def _rank(file, rows, names, seconds):
+        """Tests that run something of a file, those first that are about it: by their names, and by how much of it they run."""
+        blocks = Counter(number for numbers in rows.values() for number in numbers)
+        most = max(blocks.values(), default=1)
+        return sorted(blocks, key=lambda number: (-nearness(names[number], file) - SHARE * blocks[number] / most, seconds[names[number]]))
+
     def tests(self, file, line):
-        """Tests that ran the block that a line is in (the last one that begins at it or before), or None if unknown."""
+        """Tests that ran the block that a line is in (the last one that begins at it or before), or those right before it: where
+        a condition goes on in a line of its own, its first part is in the block before. None if unknown."""
         known = self.known.get(file)
         at = bisect.bisect_right(known, line) if known else 0
-        return [self.names[number] for number in self.lines[file][str(known[at - 1])]] if at else None
+        if not at:
+            return None
+        rows, last = self.lines[file], known[at - 1]
+        near = [one for one in known[max(0, at - BLOCKS_BEFORE - 1) : at] if one >= last - LINES_BEFORE]
+        found = set().union(*(rows[str(one)] for one in near))
+        rank = self.ranks.setdefault(file, {number: place for place, number in enumerate(rows.get("rank", ()))})
+        return [self.names[number] for number in sorted(found, key=lambda number: rank.get(number, number))]
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """Several workers at a time. Each is a process with folders and children of its own, so that it may end all that is below it."""
 
+import contextlib
 import multiprocessing
 import traceback
 from multiprocessing.connection import wait
@@ -51,7 +52,8 @@ class Workers:
         while True:
             while idle and (task := next(tasks, None)) is not None:
                 pipe = idle.pop()
-                pipe.send(task)
+                with contextlib.suppress(BrokenPipeError):  # it has ended, and said why
+                    pipe.send(task)
                 busy[pipe] = task
             if not busy:
                 return

@@ -175,7 +175,14 @@ class DrawTest(unittest.TestCase):
     def test_tests_of_a_line_are_those_of_its_block(self):
         known = coverage.Map(["one", "two"], {"src/a.c": {"10": [0], "20": [1]}}, {"one": 1, "two": 1})
         self.assertEqual([known.tests("src/a.c", line) for line in (9, 10, 19, 20, 99)], [None, ["one"], ["one"], ["two"], ["two"]])
+        # A condition that goes on: its first part was run by those of the line before.
+        known = coverage.Map(["one", "two"], {"src/a.c": {"10": [0], "11": [1], "rank": [1, 0]}}, {"one": 1, "two": 1})
+        self.assertEqual([known.tests("src/a.c", line) for line in (10, 11)], [["one"], ["two", "one"]])
         self.assertIsNone(known.tests("src/b.c", 10))
+
+    def test_those_come_first_that_run_most_of_a_file(self):
+        rows = {"10": {0, 1, 2}, "20": {1}, "30": {1, 2}}
+        self.assertEqual(coverage.Map._rank("src/a.c", rows, ["x", "y", "z"], {"x": 1, "y": 9, "z": 2}), [1, 2, 0])
 
     def test_a_unit_test_is_near_only_to_its_own(self):
         grep = "src/doors/tools/grep.c"
