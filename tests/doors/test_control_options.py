@@ -99,7 +99,9 @@ class NetworkTest(ControlCase):
 
     def test_an_agent_that_has_less_still_makes_them(self):
         token = self.gateway.agent_token("main/cut", sandbox={"network": "none"})
-        sandbox, _ = self.create({"allow_internet_access": False}, token=token)
+        response = self.request("POST", "/v1/sandboxes", {"allow_internet_access": False}, token=token)
+        sandbox = response.json()["sandbox"]
+        self.assertIn("allow_internet_access: commands reach at most their own loopback", response.json()["warnings"])
         self.assertEqual(self.agent({"id": f"cut/{sandbox['id']}"})["settings"]["sandbox"], None)
         self.assertEqual(self.request("DELETE", f"/v1/sandboxes/{sandbox['id']}", token=token).status, 200)
 

@@ -85,9 +85,11 @@ class EntryTest(FilesCase):
         self.refused("ENOENT", "list", path="f/x")
         self.refused("ENOENT", "remove", path="f/x")
         self.refused("ENOENT", "stat", path="gone/../f")
-        self.refused("EINVAL", "stat", path="")
-        self.refused("EINVAL", "stat")
-        self.refused("ENAMETOOLONG", "stat", path="x" * 300)
+        for op in ("stat", "list", "remove"):
+            self.refused("EINVAL", op, path="")
+            self.refused("EINVAL", op)
+            self.refused("ENAMETOOLONG", op, path="x" * 300)
+            self.assertEqual(len(self.files.list(".")), 1, "each was answered once, and nothing has gone")
         self.refused("ENAMETOOLONG", "stat", path="x/" * 3000)
 
 
@@ -174,7 +176,9 @@ class ListTest(FilesCase):
         self.assertEqual([entry["name"] for entry in self.files.list("z")], ["c", "x"])
         self.assertEqual(self.files.list("b/c/d"), [])
         self.refused("ENOTDIR", "list", path="a")
-        self.refused("EINVAL", "list", path=".", depth=0)
+        self.assertEqual(len(names(depth=1024)), 6)
+        for depth in (0, -1, 1025):
+            self.refused("EINVAL", "list", path=".", depth=depth)
 
     def test_many(self):
         """Thousands of names come in pieces; others are answered meanwhile."""

@@ -524,6 +524,7 @@ class TlsTest(GatewayCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout, "")
         self.assertIn("coop: the gateway could not start", done.stderr)
+        self.assertIn("the key does not belong to the certificate", done.stderr)
 
     def test_other_machines_may_reach_tls(self):
         cert, key = self.certificate()

@@ -16,7 +16,7 @@ class ExpectTest(ShellCase):
         session = self.open()
         result = self.failure("shell_expect", session_id=session, pattern="never shown", timeout_secs=0)
         self.assertEqual((result["matched"], result["reason"], result["captures"]), (False, "timeout", []))
-        self.assertTrue(result["hint"])
+        self.assertIn("call again", result["hint"])
 
     def test_b062_output_is_all_up_to_the_end_of_the_match(self):
         session = self.open()
@@ -72,6 +72,7 @@ class ExpectTest(ShellCase):
         self.type(session, "echo go''ne; exit\n")
         result = self.failure("shell_expect", session_id=session, pattern="never", timeout_secs=300)
         self.assertEqual(result["reason"], "exited")
+        self.assertIn("close_shell", result["hint"])
         self.assertIn("gone\n", result["output"])
         self.expect(session, "gone", timeout_secs=0)  # also afterwards
         self.assertEqual(self.failure("shell_expect", session_id=session, pattern="never")["reason"], "exited")
@@ -229,6 +230,19 @@ class CasesTest(ShellCase):
                                   {"pattern": "\n?<(.*)>\n", "tag": "ok"})
         self.assertEqual(code, 0, result)
         self.assertEqual(result["captures"][1], "j,a,b0,l0,[],[],$1,$1,$,$x,${x},${1,<abcdefghijkl$1? >")
+
+    def test_b066_a_response_that_grows_too_long_is_refused(self):
+        """By its captures, or by its own text around them: 1 MiB is what a write may have. Nothing is sent of it."""
+        session = self.open()
+        self.settle(session)
+        self.type(session, "stty -echo; printf '%02000d' 0; printf '? '; cat\n")
+        pattern = r"(0{2000})\? $"
+        for respond in ("$1" * 600, "$1" * 524 + "x" * 600, "$1" * 524 + "$$" * 600):
+            case = {"pattern": pattern, "tag": "next", "respond": respond + "\n"}
+            error = self.error("too_large", "shell_expect_cases", session_id=session, cases=[case])
+            self.assertIn("1 MiB", error["message"])
+        self.type(session, "last\n")
+        self.assertTrue(self.expect(session, "last\n")["output"].endswith("? last\n"))
 
     def test_b143_no_cases_and_unknown_tags_are_refused(self):
         session = self.open()

@@ -14,8 +14,8 @@ class ReadTest(HarnCase):
             with self.subTest(target=target):
                 read = self.ok("read_command_output", offset=1990, length=20, **target)
                 self.assertEqual(
-                    [read[name] for name in ("path", "offset", "bytes_read", "total_bytes", "eof", "content", "next_offset")],
-                    [done["output_path"], 1990, 10, 2000, True, "012345678\n", 2000],
+                    [read[name] for name in ("handle_id", "path", "offset", "bytes_read", "total_bytes", "eof", "content", "next_offset")],
+                    [done["handle_id"], done["output_path"], 1990, 10, 2000, True, "012345678\n", 2000],
                 )
         read = self.ok("read_command_output", handle_id=done["handle_id"])
         self.assertEqual((read["offset"], read["bytes_read"], read["eof"]), (0, 2000, True))

@@ -306,6 +306,10 @@ class EnvelopeTest(PolicyCase):
             self.assertLessEqual(DECISION, set(decision))
             self.assertTrue(0 <= decision["confidence"] <= 1 and decision["reason"] and decision["source"])
         self.assertEqual(decisions[0]["display"], "cat -n")
+        # As much of the command as there is room for: all of it at the bound, an ellipsis beyond.
+        for size, shown in ((160, "x" * 156), (161, "x" * 156 + "…")):
+            envelope = self.blocked(agent, argv=["cat", "x" * (size - 4)])
+            self.assertEqual(envelope["command_policy"]["decisions"][0]["display"], f"cat {shown}")
         self.assertIn(decisions[0]["reason"], envelope["stderr"])
         self.assertNotIn(SECRET, dumps(envelope))
         self.assertNotIn(SECRET, self.place.log_tail())

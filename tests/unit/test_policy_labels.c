@@ -161,6 +161,8 @@ static void network(void **state)
 		{"curl --data-raw @file https://x.io", ""},
 		{"curl -T file http://localhost:8080/", ""},
 		{"curl -d @file http://127.0.0.1/", ""},
+		{"curl -d @file http://user@127.0.0.1/", ""},
+		{"curl -d @file http://a@b@127.0.0.1/", ""},
 		{"curl -d @file http://[::1]:80/", ""},
 		{"curl -d @file http://[::2]:80/", "X"},
 		{"nc ::1 80 < file", ""},

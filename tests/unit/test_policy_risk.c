@@ -89,6 +89,8 @@ static void removal(void **state)
 		{"find / -name x | xargs rm -f", "DW"},
 		{"echo / | xargs rm -rf", "!DW"},
 		{"printf '/\\n' | xargs -0 rm -rf", "!DW"},
+		{"printf 'a\\n/etc\\n' | xargs rm -rf", "!DW"},
+		{"printf 'a\\netc\\n' | xargs rm -rf", "W"},
 		{"echo 'a /etc' | xargs -I{} rm -rf {}", "!DW"},
 		{"xargs rm -rf <<< /", "!DW"},
 		{"xargs rm -rf <<E\na\n/usr\nE", "!DW"},

@@ -54,13 +54,18 @@ static bool use_certificates(SSL_CTX *context, BIO *pem)
 	return good;
 }
 
-static bool use_key(SSL_CTX *context, BIO *pem)
+/* NULL, or why the key is of no use. Whether it is the certificate's is looked at as it is set. */
+static const char *use_key(SSL_CTX *context, BIO *pem)
 {
 	EVP_PKEY *key = PEM_read_bio_PrivateKey(pem, NULL, NULL, NULL);
-	bool good = key && SSL_CTX_use_PrivateKey(context, key) == 1;
+	bool fits = key && SSL_CTX_use_PrivateKey(context, key) == 1 &&
+		    SSL_CTX_check_private_key(context) == 1;
+	const char *why = !key    ? "the key is no PEM private key"
+			  : !fits ? "the key does not belong to the certificate"
+				  : NULL;
 
 	EVP_PKEY_free(key);
-	return good;
+	return why;
 }
 
 /* TLS 1.3, and of TLS 1.2 what has forward secrecy (ECDHE) and authenticated encryption: what is
@@ -87,11 +92,9 @@ static SSL_CTX *make_context(int certificate, int key, const char **ret_why)
 		*ret_why = "cannot be read";
 	else if (!use_certificates(context, certificate_pem))
 		*ret_why = "the certificate is no PEM certificate";
-	else if (!use_key(context, key_pem))
-		*ret_why = "the key is no PEM private key";
-	else if (SSL_CTX_check_private_key(context) != 1)
-		*ret_why = "the key does not belong to the certificate";
-	else if (!allow_strong(context))
+	else
+		*ret_why = use_key(context, key_pem);
+	if (!*ret_why && !allow_strong(context))
 		*ret_why = "TLS 1.2 with forward secrecy cannot be had";
 	BIO_free(certificate_pem);
 	BIO_free(key_pem);
