@@ -218,3 +218,18 @@ class CredentialsTest(BothKeepersCase):
 
 class CredentialsOfAUserTest(CredentialsTest):
     user = USER
+
+    def test_folders_around_them_look_as_they_are(self):
+        """Those on the way to a name that is hidden have the modes that they have outside, however deep they lie."""
+        self.plant([".config/gh", ".local/share/fish/fish_history", ".local/share/keyrings"])
+        modes = {".config": 0o751, ".local": 0o711, ".local/share": 0o755, ".local/share/fish": 0o771}
+        for name, mode in modes.items():
+            (self.home / name).chmod(mode)
+        for kind in ("cow", "read-only"):
+            with self.subTest(kind):
+                policy = {"workspace": str(self.ws), "home": kind}
+                names = " ".join(f"{self.home}/{name}" for name in modes)
+                args = {"argv": ["sh", "-c", f"stat -c %a {names}"], "env": {"HOME": str(self.home)}}
+                process = self.client.call("spawn", cwd=str(self.ws), sandbox=policy, **args)["process"]["id"]
+                self.client.call("wait", id=process)
+                self.assertEqual(self.output(process).decode().split(), [f"{mode:o}" for mode in modes.values()])

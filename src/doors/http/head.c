@@ -91,8 +91,6 @@ static int strip_authority(struct coop_head *head, size_t scheme)
 
 	if (host && (strlen(host) != size || strncasecmp(host, authority, size) != 0))
 		return bad(head, "the target names another server than Host");
-	if (authority[size] != '/')
-		return bad(head, "the target names no path");
 	head->target = authority + size;
 	return 0;
 }
