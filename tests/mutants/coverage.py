@@ -220,7 +220,7 @@ class Map:
                             lines[file][line].add(number)
         table = {}
         for file, rows in lines.items():
-            best = cls._rank(file, rows, names, seconds)
+            best = Map._rank(file, rows, names, seconds)
             rank = {number: place for place, number in enumerate(best)}
             for line, numbers in rows.items():
                 table.setdefault(file, {})[line] = heapq.nsmallest(TESTS_A_LINE, numbers, key=rank.get)
