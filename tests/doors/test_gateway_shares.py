@@ -89,6 +89,10 @@ class SharesTest(RawCase):
             connection = self.raw(receive_buffer=4096)
             connection.send(self.head("POST", "/v1/ops/read", bearer(tokens[number % 3]), f"Content-Length: {len(body)}") + body)
             asked.append(connection)
+        # Small answers come all the same.
+        self.assertEqual([record["id"] for record in self.ops(tokens[1], "list", include_finished=True)["processes"]], [process])
+        other_one = self.ops(tokens[2], "spawn", argv=["sleep", "300"])["process"]["id"]
+        self.assertEqual(self.ops(tokens[2], "kill", id=other_one)["survivors"], 0)
         answers = [connection.answer() for connection in asked]
         self.assertLess(self.rss("VmHWM") - before, 400 * MIB + (SANITIZER_ROOM if sanitized() else 0))
         good = [answer for answer in answers if answer.status == 200]

@@ -143,7 +143,7 @@ static void put_head(struct coop_http_exchange *exchange, unsigned status, const
 		coop_conn_drop(conn);
 }
 
-void coop_exchange_refuse_unread(struct coop_http_exchange *exchange)
+static void refuse_unread(struct coop_http_exchange *exchange)
 {
 	coop_http_refuse(exchange, 429, "quota_exceeded",
 			 "the clients of this token's agent leave too much of their answers unread "
@@ -156,10 +156,9 @@ void coop_http_answer(struct coop_http_exchange *exchange, unsigned status, cons
 {
 	struct coop_conn *conn = exchange->conn;
 
-	/* Many may have asked before the first of them was answered. What is small is told: it may
-	 * be the only word of something that was done. */
+	/* What is small is told: whoever is over the bound can still look, kill and release. */
 	if (size > COOP_HTTP_LOW && !coop_user_may_wait(conn, size)) {
-		coop_exchange_refuse_unread(exchange);
+		refuse_unread(exchange);
 		return;
 	}
 	put_head(exchange, status, type, (int64_t)size);

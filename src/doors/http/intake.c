@@ -148,11 +148,6 @@ static void on_checked(struct coop_conn *conn, struct coop_user *user, int statu
 				 "this token's agent has as many connections as it may");
 		return;
 	}
-	/* Before anything is done for it. */
-	if (!coop_user_may_wait(conn, 0)) {
-		coop_exchange_refuse_unread(exchange);
-		return;
-	}
 	exchange->user = coop_user_ref(user);
 	conn->route = coop_route_find(exchange);
 	if (conn->route)

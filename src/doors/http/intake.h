@@ -17,7 +17,5 @@ void coop_intake_refuse(struct coop_conn *conn, unsigned status, const char *cod
 
 /* Tells the route that its exchange is over, and frees it. Nothing if there is none. */
 void coop_exchange_over(struct coop_conn *conn);
-/* The clients of its agent take too little of what they have asked for. */
-void coop_exchange_refuse_unread(struct coop_http_exchange *exchange);
 
 #endif
