@@ -193,13 +193,29 @@ bool coop_conn_wants_input(const struct coop_conn *conn)
 	       has_less(conn, most, COOP_CONN_UNREAD_TIGHT);
 }
 
+/* Of a request that has not come in full: a large frame, or the bytes behind one. */
+static uint64_t half_sent(const struct coop_conn *conn)
+{
+	size_t frame = coop_buf_size(&conn->in);
+
+	return (frame > COOP_ADMISSION_FRAME_MAX ? frame : 0) +
+	       (conn->collecting ? conn->collecting->data_size : 0);
+}
+
 /* What waits counts for the agent that the connection acts as now, with all the memory that holds
  * it. */
 static void count_unread(struct coop_conn *conn)
 {
 	bool any = coop_buf_size(&conn->out) || conn->coming;
 
-	coop_quota_unread(&conn->unread, conn->agent, any ? conn->out.capacity + conn->coming : 0);
+	coop_quota_unread(&conn->unread, conn->agent,
+			  (any ? conn->out.capacity + conn->coming : 0) + half_sent(conn));
+}
+
+void coop_conn_collect(struct coop_conn *conn, struct coop_request *request)
+{
+	conn->collecting = request;
+	count_unread(conn);
 }
 
 void coop_conn_expect(struct coop_conn *conn, ssize_t bytes)

@@ -105,6 +105,10 @@ bool coop_conn_has_room_now(const struct coop_conn *conn);
  * full. */
 size_t coop_conn_answer_max(const struct coop_conn *conn);
 
+/* The bytes of a request are collected, or (NULL) there are none to come any more: until then they
+ * count as what is unread does. */
+void coop_conn_collect(struct coop_conn *conn, struct coop_request *request);
+
 /* The disk is asked for so many bytes more, or (negative) less, that will be sent here: they count
  * as unread. */
 void coop_conn_expect(struct coop_conn *conn, ssize_t bytes);

@@ -11,6 +11,7 @@
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
 #include "keeper/preflight.h"
+#include "keeper/quota.h"
 #include "keeper/request.h"
 
 #define FLAGS (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
@@ -34,10 +35,23 @@ void coop_intake_again(struct coop_request *request)
 
 static void dispatch(struct coop_request *request)
 {
-	request->conn->collecting = NULL;
+	if (request->conn->collecting)
+		coop_conn_collect(request->conn, NULL);
 	if (request->op->right >= COOP_RIGHT_USE)
 		request->conn->used = true;
 	coop_intake_again(request);
+}
+
+/* Whether bytes may be collected for it: 0, or the error filled. Nobody else would pay for them
+ * while they come. What fits into a frame of anybody's is always taken: killing needs no more. */
+static int may_collect(struct coop_request *request, struct coop_err *err)
+{
+	struct coop_agent *agent = request->conn->agent;
+	int r = coop_ops_allowed(request, err);
+
+	if (r < 0 || !agent || request->data_size <= COOP_ADMISSION_FRAME_MAX)
+		return r;
+	return coop_quota_buffer(agent, request->data_size, err);
 }
 
 static bool is_open(const struct coop_conn *conn, uint64_t id)
@@ -88,8 +102,8 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 				     request->op->data_max ? "%s takes at most %zu bytes"
 							   : "%s takes no bytes",
 				     request->op->name, request->op->data_max);
-	} else if (request->data_size && coop_ops_allowed(request, &err) < 0) {
-		/* No memory for the bytes of somebody who may not send them. */
+	} else if (request->data_size && may_collect(request, &err) < 0) {
+		/* No memory for the bytes of somebody who may not send them, or so many more. */
 		if (request->op->refused)
 			request->op->refused(request, &err);
 	} else if (request->data_size && !(request->data = coop_mem_alloc(request->data_size))) {
@@ -100,7 +114,7 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 		conn->discard_id = request->id;
 		coop_request_fail(request, &err);
 	} else if (request->data_size) {
-		conn->collecting = request;
+		coop_conn_collect(conn, request);
 	} else {
 		dispatch(request);
 	}
@@ -182,6 +196,21 @@ static bool too_large_for_nobody(const struct coop_conn *conn)
 		       COOP_ADMISSION_FRAME_MAX;
 }
 
+/* Whether a large request would make its agent have more in memory than it may, were the rest of it
+ * to come. Bytes behind a request were asked about with that. */
+static bool too_large_for_agent(const struct coop_conn *conn)
+{
+	size_t announced =
+		coop_frame_announced(coop_buf_front(&conn->in), coop_buf_size(&conn->in));
+	size_t have = coop_buf_size(&conn->in);
+	struct coop_err ignored;
+
+	return conn->agent && !conn->collecting && !conn->discard &&
+	       announced > COOP_ADMISSION_FRAME_MAX &&
+	       coop_quota_buffer(conn->agent, announced > have ? announced - have : 0, &ignored) <
+		       0;
+}
+
 void coop_intake(struct coop_conn *conn)
 {
 	struct coop_frame frame;
@@ -201,6 +230,10 @@ void coop_intake(struct coop_conn *conn)
 					 &frame, &used, &why);
 		if (r < 0)
 			coop_conn_fatal(conn, r == -EMSGSIZE ? "too_large" : "invalid_input", why);
+		if (r == 0 && too_large_for_agent(conn))
+			coop_conn_fatal(conn, "quota",
+					"its agent has as many bytes in memory as it may: there is "
+					"no room for a request of this size");
 		if (r <= 0)
 			break;
 		if (frame.kind == COOP_FRAME_JSON)

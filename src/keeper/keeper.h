@@ -46,7 +46,7 @@ struct coop_keeper {
 	char conf_path[4096];         /* "": there is no file */
 	const char *const *overrides; /* settings that stand above it */
 	int64_t conf_loaded_at;
-	bool conf_awaited; /* a thread looks it up (preflight.h) */
+	bool conf_awaited;    /* a thread looks it up (preflight.h) */
 	char conf_error[512]; /* why the last attempt to load it failed; "" if it did not */
 	struct coop_registry registry;
 	struct coop_launchers launchers;

@@ -376,8 +376,8 @@ bool coop_preflight_conf(struct coop_keeper *keeper)
 		return true;
 	struct coop_errand *errand = coop_errand_new();
 	if (errand && coop_errand_add(errand, "configuration", keeper->conf_path, silent) == 0)
-		keeper->conf_awaited = coop_scouts_send_alone(keeper->host.scouts, errand,
-							      conf_looked_up, NULL);
+		keeper->conf_awaited =
+			coop_scouts_send_alone(keeper->host.scouts, errand, conf_looked_up, NULL);
 	if (keeper->conf_awaited)
 		return false;
 	coop_errand_free(errand);

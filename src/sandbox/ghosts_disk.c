@@ -410,9 +410,9 @@ static bool was_announced(const struct stat *st, const struct stat *around, time
 		return mode == 0444;
 	if (st->st_ctim.tv_sec < since - 1 || st->st_ctim.tv_sec > since + ANNOUNCED_SECONDS)
 		return false;
-	return S_ISDIR(st->st_mode) ? !(mode & ~0755u)
-				    : S_ISREG(st->st_mode) && !(mode & ~0444u) &&
-					      st->st_size <= CONTENT_MAX;
+	return S_ISDIR(st->st_mode)
+		       ? !(mode & ~0755u)
+		       : S_ISREG(st->st_mode) && !(mode & ~0444u) && st->st_size <= CONTENT_MAX;
 }
 
 static void remove_announced(const char *path, time_t since)

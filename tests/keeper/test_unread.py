@@ -1,8 +1,10 @@
 """Answers that nobody reads: they count for their agent, stay within its memory, and hold nobody else up."""
 
+import contextlib
+
 from lib import procs
 from lib.agents import OTHER, AgentCase
-from lib.client import Client, Data, KeeperError
+from lib.client import Client, Closed, Data, KeeperError, data_frames, json_frame
 from lib.place import sanitized
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -323,3 +325,60 @@ class ReserveTest(AgentCase):
         idle.call("shutdown", grace_ms=100)
         self.expect_end(keeper, (0,))
         procs.wait_until(lambda: not [pid for pid in below if procs.alive(pid)], "all have ended")
+
+
+class HalfSentTest(UnreadCase):
+    """Requests that do not come in full count, too."""
+
+    def assert_bounded(self, send):
+        """Sixty clients send a part of a request each, more than twice of what their agent may have in all."""
+        self.running = self.start(self.a, "echo here; exec sleep 300", ring_bytes=4096)["id"]
+        self.line(self.a, self.running)
+        before = peak(self.keeper.pid)
+        crowd = [self.keeper.connect().login(self.token) for _ in range(60)]
+        for client in crowd:
+            send(client)
+        procs.wait_until(lambda: self.use()["unread_bytes"] > BUDGET - 8 * MIB, "much has come of them")
+        self.settled()
+        self.assertLess(peak(self.keeper.pid) - before, 2 * BUDGET + ROOM_FOR_CHECKS)
+        self.assertLessEqual(self.use()["unread_bytes"], BUDGET)
+        self.assert_others_go_on()
+        self.assert_reserve()
+        for client in crowd:
+            client.close()
+        procs.wait_until(lambda: self.use()["unread_bytes"] == 0, "nothing waits for the rest of a request")
+
+    @staticmethod
+    def announce(client, size=4 * MIB):
+        """The request, of whose bytes none has come."""
+        args = {"argv": ["cat"], "ring_bytes": 4096}
+        return client.submit_raw(lambda id: json_frame({"id": id, "op": "spawn", "args": args, "data": size}))
+
+    def test_bytes_behind_requests(self):
+        def send(client):
+            client.send_raw(data_frames(self.announce(client), bytes(3 * MIB)))
+
+        self.assert_bounded(send)
+
+    def test_requests_themselves(self):
+        def send(client):
+            with contextlib.suppress(Closed):  # while it sends
+                client.send_raw(json_frame({"id": 1, "op": "spawn", "args": {"argv": ["x" * (6 * MIB)]}})[: 5 * MIB])
+
+        self.assert_bounded(send)
+
+    def test_who_is_refused_is_told(self):
+        crowd = [self.keeper.connect().login(self.token) for _ in range(8)]
+        requests = [self.announce(client) for client in crowd[:7]]
+        procs.wait_until(lambda: self.use()["unread_bytes"] == 28 * MIB, "seven wait for their bytes")
+        with self.refused("quota") as caught:
+            crowd[7].reply("spawn", {"argv": ["cat"]}, bytes(4 * MIB + 1))
+        self.assertEqual(caught.exception.details["scope"], "buffer")
+        large = json_frame({"id": 9, "op": "spawn", "args": {"argv": ["x" * (5 * MIB)]}})
+        crowd[7].send_raw(large[: 64 * KIB])
+        self.assertEqual(crowd[7].until_closed()["code"], "quota")
+        # Those that were taken go on.
+        crowd[0].send_raw(data_frames(requests[0], bytes(4 * MIB)))
+        process = crowd[0].finish(requests[0]).result["process"]["id"]
+        self.a.call("kill", id=process)
+        self.assertEqual(self.use()["unread_bytes"], 24 * MIB)

@@ -219,7 +219,8 @@ void coop_http_write(struct coop_http_exchange *exchange, const void *data, size
 	if (!size || is_head(exchange))
 		return;
 	if (size > COOP_HTTP_PIECE && !coop_user_may_wait(conn, size)) {
-		coop_http_abort(exchange); /* it has begun: all that can be told is that it is cut */
+		coop_http_abort(
+			exchange); /* it has begun: all that can be told is that it is cut */
 		return;
 	}
 	if (exchange->remaining >= 0) {

@@ -21,10 +21,10 @@ struct coop_share {
 	struct coop_share *next, **link;
 	unsigned refs; /* users */
 	unsigned connections;
-	size_t held;  /* bytes of unfinished bodies and messages */
-	size_t input; /* bytes for processes that wait */
+	size_t held;   /* bytes of unfinished bodies and messages */
+	size_t input;  /* bytes for processes that wait */
 	size_t unread; /* bytes of answers that wait for their clients */
-	bool own;     /* of main of the keeper's own user */
+	bool own;      /* of main of the keeper's own user */
 	char name[];
 };
 
