@@ -46,7 +46,6 @@ struct coop_keeper {
 	char conf_path[4096];         /* "": there is no file */
 	const char *const *overrides; /* settings that stand above it */
 	int64_t conf_loaded_at;
-	bool conf_awaited;    /* a thread looks it up (preflight.h) */
 	char conf_error[512]; /* why the last attempt to load it failed; "" if it did not */
 	struct coop_registry registry;
 	struct coop_launchers launchers;
@@ -90,10 +89,11 @@ struct coop_keeper {
 	struct coop_listener door, gate;
 	struct coop_admission admission;
 	bool private_mode, on_demand;
-	bool recording; /* processes are recorded in the store, not only agents and tokens */
-	bool changing;  /* one of the changes has its turn */
-	bool loose;     /* something confined was started without a view of its own */
-	bool asking;    /* one of the questions */
+	bool recording;    /* processes are recorded in the store, not only agents and tokens */
+	bool changing;     /* one of the changes has its turn */
+	bool loose;        /* something confined was started without a view of its own */
+	bool asking;       /* one of the questions */
+	bool conf_awaited; /* a thread looks coop.conf up (preflight.h) */
 	struct rlimit original_nofile;
 	rlim_t fd_limit; /* as raised */
 	struct coop_link connections, dirty;
