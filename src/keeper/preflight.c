@@ -393,8 +393,9 @@ bool coop_preflight_misses_sockets(const struct coop_request *request)
 {
 	struct coop_keeper *keeper = request->keeper;
 
-	return coop_buf_size(&keeper->sockets.unseen) && !request->sockets_looked_up &&
-	       !request->sockets_missed && !coop_scouts_miss_sockets(keeper->host.scouts);
+	return (coop_buf_size(&keeper->sockets.unseen) || keeper->sockets.cold_count) &&
+	       !request->sockets_looked_up && !request->sockets_missed &&
+	       !coop_scouts_miss_sockets(keeper->host.scouts);
 }
 
 bool coop_preflight_misses_programs(const struct coop_request *request)
@@ -432,13 +433,15 @@ bool coop_preflight_program(struct coop_request *request, const char *path)
 /* Beyond the bound they are left out. */
 static void send_for_sockets(struct preflight *flight)
 {
-	const struct coop_buf *unseen = &flight->keeper->sockets.unseen;
-	const char *name = (const char *)coop_buf_front(unseen);
-	size_t size = coop_buf_size(unseen), count = 0;
+	const struct coop_host_sockets *sockets = &flight->keeper->sockets;
+	const char *name = (const char *)coop_buf_front(&sockets->unseen);
+	size_t size = coop_buf_size(&sockets->unseen), count = 0;
 	int r = 0;
 
+	for (; r == 0 && count < sockets->cold_count && count < COOP_SCOUTS_SOCKETS_MAX; count++)
+		r = coop_errand_add_socket(flight->errand, sockets->cold[count], true);
 	for (size_t at = 0; r == 0 && at < size && count < COOP_SCOUTS_SOCKETS_MAX; count++) {
-		r = coop_errand_add_socket(flight->errand, name + at);
+		r = coop_errand_add_socket(flight->errand, name + at, false);
 		at += strlen(name + at) + 1;
 	}
 	flight->failed = r;

@@ -33,6 +33,7 @@ struct stop {
 	char field[FIELD_SIZE];
 	char *found; /* of a socket: PATH_MAX bytes for where it leads, "" if it is none */
 	bool silent; /* its file system can be */
+	bool cold;   /* of a socket: it cannot */
 };
 
 /* The loop's until it is queued, and again once it is done; in between the thread reads it and
@@ -44,6 +45,7 @@ struct coop_errand {
 	size_t count, room, sockets; /* which come first */
 	size_t at;                   /* which it is about to look at; count: it is back */
 	bool queued;
+	unsigned generation;                                  /* of the mounts when it was sent */
 	void (*then)(struct coop_keeper *keeper, void *user); /* the keeper's own; else NULL */
 	void *user;
 };
@@ -115,10 +117,10 @@ int coop_errand_add(struct coop_errand *errand, const char *field, const char *p
 	return add(errand, &stop, path);
 }
 
-int coop_errand_add_socket(struct coop_errand *errand, const char *path)
+int coop_errand_add_socket(struct coop_errand *errand, const char *name, bool cold)
 {
-	struct stop stop = {.found = coop_mem_zalloc(PATH_MAX)};
-	int r = stop.found ? add(errand, &stop, path) : -ENOMEM;
+	struct stop stop = {.found = coop_mem_zalloc(PATH_MAX), .cold = cold};
+	int r = stop.found ? add(errand, &stop, name) : -ENOMEM;
 
 	if (r < 0)
 		free(stop.found);
@@ -290,7 +292,18 @@ static void refuse(struct coop_request *request, const struct coop_err *err)
 	coop_request_fail(request, err);
 }
 
-/* The sockets that were found are there for this turn: later they may not answer. */
+static void tell_sockets(const struct coop_errand *errand, struct coop_host_sockets *sockets)
+{
+	for (size_t i = 0; i < errand->sockets; i++) {
+		const struct stop *stop = &errand->stops[i];
+		if (stop->cold)
+			coop_host_sockets_learn(sockets, errand->generation, stop->path,
+						stop->found);
+		else if (*stop->found)
+			coop_host_sockets_lend(sockets, stop->found);
+	}
+}
+
 static void carry_on(struct coop_scouts *scouts, struct coop_errand *errand)
 {
 	struct coop_request *request = release(errand);
@@ -298,10 +311,7 @@ static void carry_on(struct coop_scouts *scouts, struct coop_errand *errand)
 
 	if (!request)
 		return;
-	for (size_t i = 0; i < errand->sockets; i++) {
-		if (*errand->stops[i].found)
-			coop_host_sockets_lend(sockets, errand->stops[i].found);
-	}
+	tell_sockets(errand, sockets);
 	request->looked_up = true;
 	request->programs_looked_up = coop_buf_size(&request->programs);
 	request->sockets_looked_up = errand->sockets > 0;
@@ -458,6 +468,7 @@ void coop_scouts_send(struct coop_scouts *scouts, struct coop_errand *errand,
 		return;
 	}
 	errand->request = request;
+	errand->generation = scouts->keeper->host.silence.generation;
 	request->state = errand;
 	request->on_drop = on_drop;
 	request->on_timeout = on_timeout;

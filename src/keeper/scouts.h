@@ -33,9 +33,11 @@ bool coop_scouts_end(struct coop_scouts *scouts);
 
 /* What is to be looked up for one request; NULL without memory. */
 struct coop_errand *coop_errand_new(void);
-/* Copies the path of a socket of the host: whether it is there is found out, too, and the request
- * does not depend on it. These come first. 0 or -ENOMEM; beyond the bound -E2BIG. */
-int coop_errand_add_socket(struct coop_errand *errand, const char *path);
+/* Copies the name of a socket of the host: whether it is there is found out, too, and the request
+ * does not depend on it. What was found is learnt of a `cold` one (host_sockets.h), others are lent
+ * for this request alone: later they may not answer. These come first. 0 or -ENOMEM; beyond the
+ * bound -E2BIG. */
+int coop_errand_add_socket(struct coop_errand *errand, const char *name, bool cold);
 /* Likewise a path that the request needs. `field` is what it calls it; `silent`: its file system
  * can be. */
 int coop_errand_add(struct coop_errand *errand, const char *field, const char *path, bool silent);

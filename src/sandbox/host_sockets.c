@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/sock_diag.h"
@@ -82,30 +83,61 @@ static void forget(struct coop_host_sockets *sockets)
 	free(sockets->paths);
 	sockets->paths = NULL;
 	sockets->count = 0;
+	while (sockets->cold_count)
+		free(sockets->cold[--sockets->cold_count]);
+	free(sockets->cold);
+	sockets->cold = NULL;
 	coop_buf_consume(&sockets->names, coop_buf_size(&sockets->names));
 	coop_buf_consume(&sockets->unseen, coop_buf_size(&sockets->unseen));
+}
+
+/* 0 or -ENOMEM, with the list as it was. */
+static int add_copy(char ***list, size_t *count, const char *text)
+{
+	char **grown = coop_mem_realloc(*list, (*count + 1) * sizeof *grown);
+	char *copy = coop_mem_strdup(text);
+
+	if (grown)
+		*list = grown;
+	if (grown && copy)
+		(*list)[(*count)++] = copy;
+	else
+		free(copy);
+	return grown && copy ? 0 : -ENOMEM;
+}
+
+/* Where a name leads, or to whom it is left. 0 or -ENOMEM. `paths` has room for it. */
+static int resolve_name(struct coop_host_sockets *sockets, const struct coop_silence *silence,
+			const char *name, char **paths)
+{
+	char *real = NULL;
+	int r = resolve(silence, name, &real);
+
+	if (r == 0)
+		paths[sockets->count++] = real;
+	else if (r == -EREMOTE)
+		r = coop_buf_append(&sockets->unseen, name, strlen(name) + 1);
+	else if (r == -EAGAIN)
+		r = add_copy(&sockets->cold, &sockets->cold_count, name);
+	return r == -ENOMEM ? r : 0;
 }
 
 /* Takes the list over. What cannot be kept for want of memory is looked for again the next time. */
 static void resolve_all(struct coop_host_sockets *sockets, const struct coop_silence *silence,
 			char **names, size_t count)
 {
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = coop_buf_append(&sockets->names, names[i], strlen(names[i]) + 1);
 	for (size_t i = 0; i < count; i++) {
-		if (coop_buf_append(&sockets->names, names[i], strlen(names[i]) + 1) < 0)
-			break;
-	}
-	for (size_t i = 0; i < count; i++) {
-		char *real = NULL;
-		int r = resolve(silence, names[i], &real);
-		if (r == 0)
-			names[sockets->count++] = real;
-		else if (r == -EREMOTE || r == -EAGAIN)
-			(void)coop_buf_append(&sockets->unseen, names[i], strlen(names[i]) + 1);
+		if (resolve_name(sockets, silence, names[i], names) < 0)
+			r = -ENOMEM;
 	}
 	names[sockets->count] = NULL;
 	sockets->paths = names;
 	sockets->generation = silence->generation;
-	sockets->resolved_at = coop_clock_now();
+	sockets->resolved_at = r == 0 ? coop_clock_now() : 0;
 }
 
 /* What stands behind the fields of a line; NULL: the socket has no name. */
@@ -299,15 +331,46 @@ const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets,
 
 void coop_host_sockets_lend(struct coop_host_sockets *sockets, const char *path)
 {
-	char **grown = coop_mem_realloc(sockets->lent, (sockets->lent_count + 1) * sizeof *grown);
-	char *copy = coop_mem_strdup(path);
+	(void)add_copy(&sockets->lent, &sockets->lent_count, path);
+}
 
-	if (grown)
-		sockets->lent = grown;
-	if (grown && copy)
-		sockets->lent[sockets->lent_count++] = copy;
-	else
-		free(copy);
+static bool has_path(const struct coop_host_sockets *sockets, const char *path)
+{
+	for (size_t i = 0; i < sockets->count; i++) {
+		if (!strcmp(sockets->paths[i], path))
+			return true;
+	}
+	return false;
+}
+
+/* The name is cold no more. False: it was not. */
+static bool warm(struct coop_host_sockets *sockets, const char *name)
+{
+	for (size_t i = 0; i < sockets->cold_count; i++) {
+		if (!strcmp(sockets->cold[i], name)) {
+			free(sockets->cold[i]);
+			sockets->cold[i] = sockets->cold[--sockets->cold_count];
+			return true;
+		}
+	}
+	return false;
+}
+
+void coop_host_sockets_learn(struct coop_host_sockets *sockets, unsigned generation,
+			     const char *name, const char *path)
+{
+	COOP_AUTO_FREE char *copy = *path ? coop_mem_strdup(path) : NULL;
+	bool kept = (copy || !*path) && generation == sockets->generation && warm(sockets, name);
+
+	if (!*path || has_path(sockets, path))
+		return;
+	if (kept) {
+		/* The list has room for as many paths as there are names. */
+		sockets->paths[sockets->count++] = COOP_TAKE_PTR(copy);
+		sockets->paths[sockets->count] = NULL;
+	} else {
+		coop_host_sockets_lend(sockets, path);
+	}
 }
 
 void coop_host_sockets_take_back(struct coop_host_sockets *sockets)

@@ -2,6 +2,9 @@
 
 import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 from lib import procs
 from lib.both_keepers import USER, BothKeepersCase
@@ -16,6 +19,16 @@ for path in sys.argv[1:]:
         except OSError:
             pass
 print("end")
+"""
+SERVE = """
+import os, socket, sys
+servers = [socket.socket(socket.AF_UNIX) for _ in sys.argv[1:]]
+for server, path in zip(servers, sys.argv[1:]):
+    server.bind(path)
+    os.chmod(path, 0o777)
+    server.listen()
+print("ready", flush=True)
+sys.stdin.read()
 """
 # NETLINK_SOCK_DIAG is the protocol of this number.
 UNTOLD, UNTOLD_NOW = "socket:2=4=EPERM", "socket:2=4=EMFILE"
@@ -96,6 +109,57 @@ class ToldWholeTest(HostSocketsCase):
         outside = [self.listen(path) for path in (folder / "line\nbreak.sock", folder / "a b\t.sock", long)]
         self.assertEqual(self.reached(*outside), [])
         self.assertEqual(self.reached(*outside, profile="full", workspace=None), outside)
+
+
+class ClosedFolderTest(HostSocketsCase):
+    """Of a name in a folder that only somebody else may enter the kernel never tells from memory where it leads. The keeper has a
+    network of its own, so that no names but those of the test come and go."""
+
+    user = USER
+
+    def keeper_wrap(self, place):
+        return ["unshare", "-n"]
+
+    def serve(self, *paths):
+        argv = ["nsenter", "-t", str(self.keeper.pid), "-n", sys.executable, "-c", SERVE, *map(str, paths)]
+        server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(server.communicate)
+        self.assertEqual(server.stdout.readline(), b"ready\n")
+
+    def threads(self):
+        """{thread: how often it has gone to sleep}."""
+        found = {}
+        for task in Path(f"/proc/{self.keeper.pid}/task").iterdir():
+            lines = (task / "status").read_text().splitlines()
+            found[task.name] = next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+        return found
+
+    def test_is_looked_up_once(self):
+        """And not for every start."""
+        closed = self.base / "closed"
+        closed.mkdir(mode=0o700)
+        self.serve(closed / "a.sock", closed / "b.sock")
+        self.inside("true", {"profile": "full"}, cwd="/")
+        before = self.threads()
+        self.inside("true")
+        lookers = self.threads().keys() - before.keys()
+        self.assertTrue(lookers, "nobody looked the closed folder up")
+        slept = self.threads()
+        for _ in range(20):
+            self.inside("true")
+        slept = sum(self.threads()[one] - slept[one] for one in lookers)
+        self.assertLess(slept, 20, "threads were asked for every start")
+
+    def test_s027_is_opened_later(self):
+        closed = self.base / "closed"
+        closed.mkdir(mode=0o700)
+        inner = closed / "a.sock"
+        self.serve(inner)
+        self.assertEqual(self.reached(str(inner)), [])
+        closed.chmod(0o755)
+        self.assertEqual(self.reached(str(inner), profile="full", workspace=None), [str(inner)])
+        self.serve(self.base / "other.sock")
+        self.assertEqual(self.reached(str(inner)), [])
 
 
 class HostSocketsOfAUserTest(HostSocketsTest):
