@@ -2,17 +2,20 @@
 
 import contextlib
 import multiprocessing
+import signal
 import traceback
 from multiprocessing.connection import wait
 
 from lib import procs
 
 FORK = multiprocessing.get_context("fork")
+ENDING = {signal.SIGTERM}
 
 
 def serve(pipe, prepare, number):
     """A worker: prepare(number) gives the function that does its tasks."""
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         procs.become_subreaper()
         do = prepare(number)
         while True:
@@ -31,7 +34,13 @@ class Workers:
         for number in range(count):
             ours, theirs = FORK.Pipe()
             process = FORK.Process(target=serve, args=(theirs, prepare, number), daemon=True)
-            process.start()
+            # One that is told to end while it has hardly begun must not miss it: what is raised in the hooks of
+            # fork is ignored.
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+            try:
+                process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             theirs.close()
             self.pipes.append(ours)
             self.processes.append(process)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -153,6 +154,21 @@ class WorkersTest(unittest.TestCase):
             finally:
                 signal.signal(signal.SIGTERM, before)
             self.assertEqual(sorted(os.listdir(folder)), ["at-0", "at-1", "put-back-0", "put-back-1"])
+
+
+    def test_one_that_is_ended_while_it_begins(self):
+        """What a handler raises while Python is busy with the fork is ignored: such a worker stayed, and so did the tool."""
+        script = (
+            "import os, signal, sys; from mutants.jobs import Workers;"
+            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(130));"
+            "os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM));"
+            "workers = Workers(1, lambda worker: print).processes;"
+            "workers[0].join(20);"
+            "os._exit(workers[0].exitcode or 1)"
+        )
+        where = Path(__file__).resolve().parents[1]
+        done = subprocess.run([sys.executable, "-c", script], cwd=where, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 130, done.stderr)
 
 
 class PlanTest(unittest.TestCase):
