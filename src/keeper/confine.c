@@ -285,6 +285,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		.terminal = draft->process->pty,
 		.sockets = coop_host_sockets_list(&keeper->sockets, &keeper->host.silence),
 		.ghosts = keeper->ghosts,
+		.mounts = keeper->host.silence.known ? &keeper->host.silence.table : NULL,
 		.masks = coop_private_files_masks(keeper),
 		.seen = grants->seen,
 	};

@@ -69,7 +69,7 @@ struct coop_builder {
 	uint32_t mask_count;
 	struct coop_found credentials[COOP_CREDENTIALS_MAX]; /* in the home, once looked for */
 	bool looked;
-	struct coop_mountinfo mounts;
+	struct coop_mountinfo mounts; /* if nobody knew them */
 	size_t ghost_room;
 	size_t included;      /* files that settings of git name */
 	size_t settings_read; /* bytes of such settings */
@@ -152,7 +152,7 @@ void coop_layout_hold(struct coop_builder *b, const char *root, const char *name
 void coop_layout_deny(struct coop_builder *b);
 /* One path, whose links are resolved. */
 void coop_layout_deny_real(struct coop_builder *b, const char *real);
-/* What is mounted, read once; empty if that cannot be known. */
+/* What is mounted, read once if it is not known; empty if that cannot be. */
 const struct coop_mountinfo *coop_layout_mounts(struct coop_builder *b);
 /* Calls `tell` with the other paths of the same file or folder. */
 void coop_layout_aliases(struct coop_builder *b, const char *real,

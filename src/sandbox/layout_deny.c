@@ -96,8 +96,9 @@ static void deny_alias(void *context, const char *alias)
 
 const struct coop_mountinfo *coop_layout_mounts(struct coop_builder *b)
 {
+	if (b->input->mounts)
+		return b->input->mounts;
 	int r = b->mounts.mounts || b->failed ? 0 : coop_mountinfo_read(&b->mounts);
-
 	if (r < 0) {
 		coop_mountinfo_clear(&b->mounts);
 		if (r == -ENOMEM)
