@@ -288,6 +288,19 @@ class StartTest(KeeperCase):
         self.assertEqual(self.client.call("list", include_finished=True)["processes"], [])
         self.assertEqual(self.client.call("info")["processes"]["live"], 0)
 
+    def test_text_without_an_interpreter_is_run_by_the_shell(self):
+        """As every shell does: with its own name and its words, found by path or along PATH, with a sandbox and without."""
+        script = self.work / "plain-script"
+        script.write_text("echo $0 $#: $*\n")
+        script.chmod(0o755)
+        for profile in ("full", "workspace-write"):
+            for name in (str(script), script.name):
+                with self.subTest(profile=profile, name=name):
+                    where = {"cwd": str(self.work), "sandbox": {"profile": profile}, "env": {"PATH": f"{self.work}:/usr/bin:/bin"}}
+                    id = self.spawn(name, "a", "b c", **where)["id"]
+                    self.assertEqual(self.ended(id)["exit"]["code"], 0)
+                    self.assertEqual(self.output(id), f"{script} 2: a b c\n".encode())
+
     def test_b009_record_failure_leaves_a_finished_record(self):
         """With record_failure a missing program is exited 127, an unexecutable one 126, cause spawn_failed."""
         for argv, code in ((["/nonexistent/program"], 127), (["/tmp"], 126)):
