@@ -461,6 +461,8 @@ int coop_confine_hold(struct coop_process *process, struct coop_err *err)
 	}
 	/* Those that had been made by then are removed again. */
 	coop_folders_free(process->keeper);
+	if (r == -ENOMEM)
+		return coop_err_no_memory(err);
 	r = coop_err_set(
 		err, COOP_SANDBOX_UNAVAILABLE,
 		"sandbox: files: no placeholder can be put where a protected path is missing: %s",
