@@ -504,40 +504,6 @@ void coop_confine_free(struct coop_process *process)
 	process->confine = NULL;
 }
 
-const char *coop_confine_step_protection(enum coop_plan_step step)
-{
-	switch (step) {
-	case COOP_STEP_NETWORK:
-		return "network";
-	case COOP_STEP_IDENTITY:
-		return "identity";
-	case COOP_STEP_MOUNTS:
-	case COOP_STEP_LANDLOCK:
-		return "files";
-	case COOP_STEP_NO_NEW_PRIVS:
-	case COOP_STEP_CAPABILITIES:
-		return "privileges";
-	case COOP_STEP_SECCOMP:
-		return "seccomp";
-	case COOP_STEP_INIT:
-	case COOP_STEP_DEATH_SIGNAL:
-		return "kill";
-	case COOP_STEP_LIMITS:
-		return "limits";
-	case COOP_STEP_CLONE:
-	case COOP_STEP_BODY:
-	case COOP_STEP_SESSION:
-	case COOP_STEP_TERMINAL:
-	case COOP_STEP_STDIO:
-	case COOP_STEP_CHDIR:
-	case COOP_STEP_CLOSE_FDS:
-	case COOP_STEP_EXEC:
-	case COOP_STEP_COUNT:
-		break;
-	}
-	return NULL;
-}
-
 const char *coop_confine_profile(const struct coop_process *process)
 {
 	const struct coop_sandbox_policy *policy =

@@ -95,7 +95,4 @@ const char *coop_confine_user(const struct coop_process *process, char *ret);
 /* The record's `sandbox`. */
 void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w, const char *name);
 
-/* Which protection a step is part of, for errors; NULL for steps that are part of none. */
-const char *coop_confine_step_protection(enum coop_plan_step step);
-
 #endif

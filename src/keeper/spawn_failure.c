@@ -48,6 +48,41 @@ static const char *step_name(enum coop_plan_step step)
 	return step < COOP_STEP_COUNT ? names[step] : "unknown";
 }
 
+/* Which protection a step is part of; NULL for steps that are part of none. */
+static const char *step_protection(enum coop_plan_step step)
+{
+	switch (step) {
+	case COOP_STEP_NETWORK:
+		return "network";
+	case COOP_STEP_IDENTITY:
+		return "identity";
+	case COOP_STEP_MOUNTS:
+	case COOP_STEP_LANDLOCK:
+		return "files";
+	case COOP_STEP_NO_NEW_PRIVS:
+	case COOP_STEP_CAPABILITIES:
+		return "privileges";
+	case COOP_STEP_SECCOMP:
+		return "seccomp";
+	case COOP_STEP_INIT:
+	case COOP_STEP_DEATH_SIGNAL:
+		return "kill";
+	case COOP_STEP_LIMITS:
+		return "limits";
+	case COOP_STEP_CLONE:
+	case COOP_STEP_BODY:
+	case COOP_STEP_SESSION:
+	case COOP_STEP_TERMINAL:
+	case COOP_STEP_STDIO:
+	case COOP_STEP_CHDIR:
+	case COOP_STEP_CLOSE_FDS:
+	case COOP_STEP_EXEC:
+	case COOP_STEP_COUNT:
+		break;
+	}
+	return NULL;
+}
+
 /* Under a keeper of root's a folder that is named as the workspace is shown as the command's own; a user's keeper has no more rights than
  * the command, and there it helps nobody. */
 static void refuse_cwd(const struct coop_process *process, bool closed, struct coop_err *err)
@@ -107,9 +142,8 @@ void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
 	int error = spawn->reply_error ? spawn->reply_error : spawn->failure.error;
 	enum coop_plan_step step =
 		spawn->reply_error ? spawn->reply_step : (enum coop_plan_step)spawn->failure.step;
-	const char *protection = process->confine->kind == COOP_CONFINE_NONE
-					 ? NULL
-					 : coop_confine_step_protection(step);
+	const char *protection =
+		process->confine->kind == COOP_CONFINE_NONE ? NULL : step_protection(step);
 
 	(void)coop_spawn_failed_at(err, step_name(step), error);
 	/* Want of resources is nobody's refusal. */
