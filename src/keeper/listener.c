@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include "keeper/freeze.h"
 #include "keeper/keeper.h"
 #include "keeper/peer.h"
+#include "keeper/tree.h"
 
 #define BACKLOG 1024
 #define STARVED_MS 100
@@ -41,18 +41,44 @@ static struct sockaddr_un address_of(const char *path)
 	return address;
 }
 
-/* Whether the process that listens lives. Of one that was killed a child that has not executed yet
- * keeps the socket open for a moment. One whose number is not known here counts as alive. */
+/* Whether /proc shows that a process was sent SIGKILL, which it may still have to die of. */
+static bool kill_is_pending(pid_t pid)
+{
+	static const char *const sets[] = {"\nSigPnd:", "\nShdPnd:"};
+	char text[4096];
+
+	if (coop_tree_read_file(pid, "status", text, sizeof text) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+		const char *at = strstr(text, sets[i]);
+		if (at && strtoull(at + strlen(sets[i]), NULL, 16) & 1u << (SIGKILL - 1))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a process is gone, or was killed and is on its way: that may take as long as its memory is
+ * large or its disk stands still, and until then it has its sockets and locks. Its first thread
+ * shows up as dead while another one waits for a disk, so that the signal is asked for, too. */
+static bool doomed(pid_t pid)
+{
+	struct coop_tree_entry entry;
+
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return true;
+	return (coop_tree_read(pid, &entry) == 0 && (entry.dead || entry.exiting)) ||
+	       kill_is_pending(pid);
+}
+
+/* Whether the process that listens will serve. Of one that was killed a child that has not executed
+ * yet keeps the socket open for a moment. One whose number is not known here counts as alive. */
 static bool listener_lives(int fd)
 {
 	struct ucred peer = {0};
 	socklen_t size = sizeof peer;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0)
-		return true;
-	COOP_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-	struct pollfd end = {.fd = pidfd, .events = POLLIN};
-	return pidfd < 0 ? errno != ESRCH : poll(&end, 1, 0) == 0;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0 ||
+	       !doomed(peer.pid);
 }
 
 static bool answers(const char *path)
@@ -140,23 +166,31 @@ static int lock_file(const char *path, const char *state_dir, int *ret_fd)
 	return r;
 }
 
+/* Whether a claim is free, or held by what is left of a keeper that was killed: itself, or a child
+ * of it that is about to execute. */
+static bool claim_falls(const char *path, pid_t *ret_other)
+{
+	return !coop_claim_held(path, ret_other) || (*ret_other > 0 && doomed(*ret_other));
+}
+
 /* Whether this is the one keeper that may be there: another one that starts or serves holds the
  * claim, one that leaves, and the guard of a dead one, do not. Where the file system has no such
  * locks it is found out by waiting. */
 static bool claim(const char *path, int *ret_fd, pid_t *ret_other)
 {
+	int r = coop_claim_take(path, ret_fd);
+
 	*ret_other = 0;
-	if (coop_claim_take(path, ret_fd) != -EWOULDBLOCK)
+	if (r != -EWOULDBLOCK)
 		return true;
-	/* Of one that was killed a child that is about to execute may hold it for a moment. */
-	if (!coop_claim_held(path, ret_other) ||
-	    (*ret_other > 0 && kill(*ret_other, 0) < 0 && errno == ESRCH)) {
-		tick(true);
-		int r = coop_claim_wait(path, ret_fd);
-		tick(false);
-		return r != -EWOULDBLOCK;
+	tick(true);
+	for (int tries = 0; r == -EWOULDBLOCK && tries < LOCK_TRIES; tries++) {
+		if (!claim_falls(path, ret_other))
+			break;
+		r = coop_claim_wait(path, ret_fd);
 	}
-	return false;
+	tick(false);
+	return r != -EWOULDBLOCK;
 }
 
 /* "another keeper (pid 17)"; one that has not written its number yet, or is gone by now, has none. */

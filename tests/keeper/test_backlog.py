@@ -13,9 +13,8 @@ from pathlib import Path
 from lib import procs
 from lib.client import KeeperError
 from lib.place import Place
-from lib.records import ROOT, RecordsCase, seen_by
+from lib.records import FIFREEZE, FITHAW, ROOT, RecordsCase, seen_by
 
-FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
 SHARED = Path("/dev/shm")
 ON_TMPFS = os.access(SHARED, os.W_OK) and subprocess.run(["stat", "-f", "-c", "%T", SHARED], capture_output=True, text=True).stdout == "tmpfs\n"
 

@@ -7,11 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
+import unittest
+from pathlib import Path
 
 from lib import procs
 from lib.gateway import Gateway
 from lib.keeper import KeeperCase
 from lib.place import COOP, KEEPER, Place, patience
+from lib.records import FIFREEZE, FITHAW, ROOT
 
 
 class ClaimsCase(KeeperCase):
@@ -170,6 +173,86 @@ class LeavingTest(ClaimsCase):
         """It is among those that the kernel will wake up when a lock is free."""
         with open("/proc/locks") as locks:
             return any(line.split()[1:3] == ["->", "FLOCK"] and int(line.split()[5]) == pid for line in locks)
+
+
+# What a killed keeper still has while it cannot die: argv has its socket, its claim or nothing, and a file of the disk.
+DYING = """
+import fcntl, os, socket, struct, sys, threading
+door = socket.socket(socket.AF_UNIX)
+door.bind(sys.argv[1])
+door.listen(8)
+if sys.argv[2]:
+    claim = os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
+    fcntl.fcntl(claim, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+    os.ftruncate(claim, 0)
+    os.write(claim, b"%d\\n" % os.getpid())
+sys.stdin.readline()
+threading.Thread(target=lambda: open(sys.argv[3], "w").write("x")).start()
+"""
+
+
+@unittest.skipUnless(ROOT and os.path.exists("/dev/loop-control"), "needs root and loop devices for a disk that can be frozen")
+class DyingTest(ClaimsCase):
+    """A keeper that was killed and is not dead yet, as the disk that it writes to stands still: it serves nobody any more."""
+
+    @contextlib.contextmanager
+    def dying(self, claim):
+        """A function that lets it die."""
+        image, disk = self.place.dir / "image", self.place.dir / "disk"
+        disk.mkdir()
+        with open(image, "wb") as file:
+            file.truncate(4 << 20)
+        subprocess.run(["mkfs.ext4", "-q", image], check=True, stdin=subprocess.DEVNULL)
+        script = f'mount -o loop {image} {disk} && exec "$@"'
+        argv = [sys.executable, "-c", DYING, self.place.socket, claim, disk / "file"]
+        process = subprocess.Popen(["unshare", "-m", "sh", "-c", script, "sh", *argv], stdin=subprocess.PIPE)
+        with process, contextlib.ExitStack() as stack:
+            stack.callback(process.kill)
+            procs.wait_until(lambda: self.serves(), "it listens")
+            fd = os.open(f"/proc/{process.pid}/root{disk}", os.O_RDONLY)
+            stack.callback(os.close, fd)
+            fcntl.ioctl(fd, FIFREEZE, 0)
+            thaw = stack.enter_context(contextlib.ExitStack())
+            thaw.callback(fcntl.ioctl, fd, FITHAW, 0)
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            procs.wait_until(lambda: self.stuck(process.pid), "it waits for the disk")
+            process.kill()
+
+            def let_die():
+                self.assertIsNone(process.poll(), "the control: it is still there")
+                thaw.close()
+
+            yield let_die
+
+    def serves(self):
+        with socket.socket(socket.AF_UNIX) as control:
+            return control.connect_ex(str(self.place.socket)) == 0
+
+    def stuck(self, pid):
+        threads = Path(f"/proc/{pid}/task").glob("*/stat")
+        return any(path.read_text().rpartition(")")[2].split()[0] == "D" for path in threads)
+
+    def test_its_socket_turns_nobody_away(self):
+        with self.dying("") as let_die:
+            old = self.socket_number()
+            keeper = self.start_keeper(place=self.place, ready=False)
+            procs.wait_until(lambda: keeper.process.poll() is not None or self.socket_number() not in (None, old), "it listens")
+            let_die()
+            keeper.wait_ready()
+
+    def test_its_claim_is_waited_for(self):
+        claim = self.place.dir / "keeper.sock.pid"
+        with self.dying(claim) as let_die:
+            keeper = self.start_keeper(place=self.place, ready=False)
+            procs.wait_until(lambda: keeper.process.poll() is not None or self.waits_for_claim(claim), "it waits")
+            let_die()
+            keeper.wait_ready()
+
+    def waits_for_claim(self, path):
+        number = f":{path.stat().st_ino}"
+        with open("/proc/locks") as locks:
+            return any(line.split()[1:3] == ["->", "OFDLCK"] and line.split()[6].endswith(number) for line in locks)
 
 
 class ClientTest(ClaimsCase):

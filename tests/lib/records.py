@@ -11,6 +11,8 @@ from .keeper import KeeperCase
 from .place import Place
 
 ROOT = os.geteuid() == 0
+# Of linux/fs.h: a file system stands still, and goes on.
+FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
 LABELS = (
     "destructive write_intent curl_pipe_shell credential_file_read network_exfil sudo package_install "
     "git_force_push process_kill outside_workspace deny_pattern"
