@@ -113,6 +113,19 @@ class Metrics(GatewayCase):
             "coop_gateway_restarts_total",
             "coop_gateway_max_resident_memory_bytes",
             "coop_gateway_open_fds",
+            "coop_gateway_cpu_seconds_total",
+            "coop_gateway_crowded_out_total",
+            "coop_gateway_feeds",
+            "coop_gateway_heap_bytes",
+            "coop_gateway_max_fds",
+            "coop_gateway_output_bytes_total",
+            "coop_gateway_sent_bytes_total",
+            "coop_gateway_upgrades_total",
+            "coop_gateway_websockets",
+            "coop_keeper_buffer_bytes",
+            "coop_keeper_connections",
+            "coop_keeper_max_fds",
+            "coop_keeper_waiting_connections",
         ):
             self.assertGreaterEqual(found[name], 0)
         self.assertEqual(found["coop_keeper_up"], 1)

@@ -285,6 +285,7 @@ static void catastrophes(void **state)
 		{"bomb() { bomb | bomb & }; bomb", "!"},
 		{"f() { f; }; f", ""},
 		{"f() { ls | cat & }; f", ""},
+		{"f | f() { f & }", ""},
 		{"shutdown -h now", "!"},
 		{"reboot", "!"},
 		{"/sbin/poweroff", "!"},
