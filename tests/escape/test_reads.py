@@ -288,3 +288,37 @@ class ReadsWithoutMountsTest(ReadsCase):
             for ask in self.asks(path):
                 ask = ask | {"sandbox": ask["sandbox"] | loose}
                 self.assert_hidden(client, path, ask, (str(self.outside), str(self.base / "other-home")))
+
+
+class OwnersWordTest(BothKeepersCase):
+    """What the operator hides by a name of his own is hidden from an agent that may not look where that name lies."""
+
+    conf = "[sandbox]\ndeny_read = {closed}/first\n[profile guarded]\nbase = workspace-write\ndeny_read = {closed}/second\n[profile plain]\nbase = workspace-write\n"
+
+    def start_keeper(self, settings=None, ready=True, **options):
+        place = Place(self.user, self.base)
+        place.dir.chmod(0o755)
+        closed = self.base / "closed"
+        closed.mkdir(mode=0o700, exist_ok=True)
+        for name in ("first", "second"):
+            put(self.base / f"{name}-folder" / "file")
+            (closed / name).symlink_to(self.base / f"{name}-folder")
+        self.give(closed)
+        self.conf = type(self).conf.format(closed=closed)
+        return super().start_keeper(settings, ready, place=place, **options)
+
+    def read(self, client, profile):
+        """Which of the two secrets a command reads."""
+        argv = ["sh", "-c", f"cd {self.base}; for name in first second; do grep -qs {SECRET} $name-folder/file && echo $name; done; true"]
+        record = client.call("spawn", argv=argv, sandbox={"profile": profile, "workspace": str(self.ws)}, cwd=str(self.ws))["process"]
+        client.call("wait", id=record["id"])
+        return self.output(record["id"], client=client).decode().split()
+
+    def test_s123_links_in_what_the_operator_hides(self):
+        client = self.keeper.agent("main/a", workspace=[str(self.ws)])
+        self.assertEqual(self.read(client, "guarded"), [])
+        self.assertEqual(self.read(client, "plain"), ["second"], "the control: it can be read where nobody hides it")
+
+
+class OwnersWordOfAUserTest(OwnersWordTest):
+    user = USER
