@@ -4,6 +4,7 @@ import hashlib
 import re
 import time
 
+from lib import procs
 from lib.mcp import INVALID_PARAMS, LATEST_LEGACY, PROGRESS
 from lib.mcp_case import INLINE, HttpCase, StdioCase
 from lib.place import patience
@@ -234,12 +235,9 @@ class MaxWaitTest(StdioCase):
         text += self.ok("read_process_output", peer, pid=process, offset=offset)["content"]
         self.assertEqual(text, "".join(f"line {number}\n" for number in range(40)) + "the end\n")
 
-    def test_m035_every_waiting_tool_answers(self):
-        """Whatever timeout it was given."""
-        peer = self.connect(options=(*self.OPTIONS, "--tools", "all"))
-        process = self.background("exec sleep 300", peer)
-        shell = self.ok("open_shell", peer)["session_id"]
-        pendings = [
+    def every_wait(self, peer, process, shell):
+        """A call of each tool that may take long, under way."""
+        return [
             peer.submit_tool("wait_for_process", {"pid": process, "timeout_ms": 3600000}),
             peer.submit_tool("wait_any", {"conditions": [{"pid": process, "exit": True}], "timeout_ms": 3600000}),
             peer.submit_tool("shell_expect", {"session_id": shell, "pattern": "never", "timeout_secs": 300}),
@@ -252,9 +250,29 @@ class MaxWaitTest(StdioCase):
             peer.submit_tool("run_command", {"argv": ["sleep", "300"]}),
             peer.submit_tool("process.exec", {"mode": "argv", "argv": ["sleep", "300"]}),
         ]
-        for pending in pendings:
+
+    def test_m035_every_waiting_tool_answers(self):
+        """Whatever timeout it was given."""
+        peer = self.connect(options=(*self.OPTIONS, "--tools", "all"))
+        process = self.background("exec sleep 300", peer)
+        shell = self.ok("open_shell", peer)["session_id"]
+        for pending in self.every_wait(peer, process, shell):
             with self.subTest(tool=pending.tool_name):
                 self.assertNotIn("code", pending.result(timeout=30).value)
+
+    def test_m037_every_waiting_tool_can_be_cancelled(self):
+        """Others are answered then, what was waited for lives, and what the calls themselves had started is gone."""
+        peer = self.connect(options=("--tools", "all"))
+        process = self.background("echo up; exec sleep 300", peer)
+        shell = self.ok("open_shell", peer)["session_id"]
+        pendings = self.every_wait(peer, process, shell)
+        procs.wait_until(lambda: len(self.listed(peer)) == 5, "all of them have begun")
+        for pending in pendings:
+            pending.cancel()
+            with self.subTest(tool=pending.tool_name):
+                self.assertIn(process, self.listed(peer))
+        procs.wait_until(lambda: set(self.listed(peer)) == {process, shell}, "what they had started is gone")
+        self.assertEqual([pending.tool_name for pending in pendings if pending.answer], [])
 
     def test_b137_the_clients_limit_comes_first(self):
         """The not-waiting form with the output so far; the command goes on, and its own limit stays in force."""
