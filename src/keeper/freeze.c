@@ -212,8 +212,9 @@ static void done(struct coop_job *job)
 	/* Half a frozen tree is of no use to anybody. */
 	if (error && freeze->freeze)
 		(void)coop_cgroup_freeze(freeze->host, &freeze->group, false);
+	bool was = process->confine->frozen;
 	process->confine->frozen = freeze->freeze && !error;
-	if (!error)
+	if (!error && was != freeze->freeze)
 		coop_notices_tell(process, freeze->freeze ? "frozen" : "thawed");
 	answer(coop_job_release(job), freeze, error);
 	free_freeze(freeze);

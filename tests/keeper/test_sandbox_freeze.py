@@ -64,12 +64,20 @@ class FreezeTest(LimitsCase):
     def test_freeze_is_no_news_twice(self):
         if not self.available():
             return
+        watcher = self.connect()
+        events = watcher.submit("follow_events", {})
+        self.assertEqual(watcher.item(events)["event"], "subscribed")
         process = self.sh(self.COUNT)["id"]
         self.assertFalse(self.client.call("thaw", id=process)["frozen"])
         self.assertTrue(self.client.call("freeze", id=process)["frozen"])
         self.assertTrue(self.client.call("freeze", id=process)["frozen"])
         self.assertFalse(self.client.call("thaw", id=process)["frozen"])
         self.grows(process)
+        self.client.call("kill", id=process)
+        told = [watcher.item(events)]
+        while told[-1]["event"] != "exited":
+            told.append(watcher.item(events))
+        self.assertEqual([event["event"] for event in told if event["process"]["id"] == process], ["started", "output_first", "frozen", "thawed", "exited"])
 
     def test_frozen_can_be_killed(self):
         """By request, by a time limit, and by the end of the keeper: frozen ones die as others do."""

@@ -40,6 +40,10 @@ static void both_ways(void **state)
 	assert_int_equal(coop_files_frame_parse(bytes + used, size - used, &frame, &used), 1);
 	assert_int_equal(frame.id, 7);
 	assert_int_equal(frame.size, 0);
+	size = make(bytes, 8, "", "");
+	assert_int_equal(coop_files_frame_parse(bytes, size, &frame, &used), 1);
+	assert_int_equal(used, COOP_FILES_FRAME_HEADER);
+	assert_int_equal(frame.json_size, 0);
 }
 
 /* A fault shows from the header alone. */
