@@ -117,6 +117,11 @@ class Events(EventsCase):
         self.op("wait", id=self.spawn("/bin/true"))
         inside = self.spawn("/bin/true", session=session)
         self.assertEqual({event[1]["process"]["id"] for event in events.until("exited", inside)}, {inside})
+        token = self.gateway.agent_token("main/chosen")
+        events = self.subscribed("replay=false&agent=main/chosen")
+        self.op("wait", id=self.spawn("/bin/true"))
+        chosen = self.spawn("/bin/true", token=token)
+        self.assertEqual({event[1]["process"]["id"] for event in events.until("exited", chosen)}, {chosen})
 
     def test_an_agent_sees_its_own_only(self):
         token = self.gateway.agent_token("main/listener")

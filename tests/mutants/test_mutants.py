@@ -180,6 +180,14 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([names for file, names, _ in planner.plan(place) if names], [names[:1]])
         self.assertEqual([names for file, names, _ in planner.all(place) if names], [[names[0], names[1], names[3]]])
 
+    def test_one_that_takes_long_comes_last(self):
+        names = [f"keeper/test_wait.py::T.test_{number}" for number in range(4)]
+        known = coverage.Map(names, {"src/a.c": {"10": [0, 1, 2, 3]}}, dict(zip(names, (80, 5, 6, 7))))
+        planner = trial.Planner(Path(__file__).resolve().parents[2], known, 90)
+        place = operators.Place("src/a.c", 12, 0, 1, "", "call")
+        self.assertEqual([names for file, names, _ in planner.plan(place) if names], [names[1:]])
+        self.assertEqual([sorted(names) for file, names, _ in planner.all(place) if names], [names])
+
 
 class DrawTest(unittest.TestCase):
     def test_a_seed_draws_the_same_again(self):
