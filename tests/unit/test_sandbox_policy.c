@@ -216,8 +216,10 @@ static void sizes(void **state)
 	coop_sandbox_policy_clear(&policy);
 	path[4095] = 'x';
 	assert_int_equal(json_array_set_new(list, 0, json_string(path)), 0);
+	err = (struct coop_err){0};
 	assert_true(coop_sandbox_policy_read(args, NULL, &policy, &err) < 0);
 	assert_int_equal(err.code, COOP_TOO_LARGE);
+	assert_non_null(strstr(err.message, "sandbox.deny_read[0] has more than 4095 bytes"));
 	free(path);
 	json_decref(args);
 }
