@@ -189,6 +189,19 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([sorted(names) for file, names, _ in planner.all(place) if names], [names])
 
 
+    def test_missing_memory_is_for_those_that_take_it_away(self):
+        names = ["keeper/test_wait.py::T.test_a", "keeper/test_sparse_memory.py::T.test_b"]
+        known = coverage.Map(names, {"src/a.c": {"1": [0, 1]}}, dict.fromkeys(names, 50))
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "src").mkdir()
+            (Path(folder) / "src" / "a.c").write_text("return -ENOMEM;\nreturn -EINVAL;\n")
+            (Path(folder) / "tests").symlink_to(Path(__file__).resolve().parents[1])
+            planner = trial.Planner(folder, known, 90)
+            for line, first in ((1, names[1]), (2, names[0])):
+                place = operators.Place("src/a.c", line, 0, 1, "", "return")
+                self.assertEqual([names for file, names, _ in planner.plan(place) if names], [[first]])
+
+
 class DrawTest(unittest.TestCase):
     def test_a_seed_draws_the_same_again(self):
         places = list(range(1000))

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -20,6 +21,8 @@ GUESSES = 12
 # A test that takes more than this share of the budget comes behind the others: one that runs most of a program has a good place in
 # every order, and would be the only one that is run.
 LARGE_SHARE = 8
+# A line that is about missing memory, and tests that take it away.
+OF_MEMORY, WITHOUT_MEMORY = re.compile(r"ENOMEM|no_memory"), re.compile(r"sparse_memory|[Ff]ault|NoMemory|no_memory")
 
 
 class Bench:
@@ -121,7 +124,7 @@ class Planner:
     """Chooses the tests for a place: those that run its line, the nearest first, up to a time."""
 
     def __init__(self, top, known, budget):
-        self.known, self.budget = known, budget
+        self.top, self.known, self.budget = Path(top), known, budget
         self.files = trees.test_files(top)
         self.traced = {test.partition("::")[0] for test in known.seconds}
         self.contents = {}
@@ -139,13 +142,22 @@ class Planner:
     def seconds(self, test):
         return self.known.seconds.get(test, 10.0)
 
+    def line(self, place):
+        path = self.top / place.file
+        return path.read_text().splitlines()[place.line - 1] if path.exists() else ""
+
     def plan(self, place, budget=None):
         """Rows (file, names of tests or none for all, seconds they usually take)."""
         budget = self.budget if budget is None else budget
         tests = self.known.tests(place.file, place.line) or []
         guessed = [file for file in self.guess(place.file) if not tests or file not in self.traced]
         rows, spent = {}, 0.0
-        for test in sorted(tests, key=lambda test: self.seconds(test) > budget / LARGE_SHARE):
+        sparse = OF_MEMORY.search(self.line(place)) is not None
+
+        def order(test):
+            return sparse and not WITHOUT_MEMORY.search(test), self.seconds(test) > budget / LARGE_SHARE
+
+        for test in sorted(tests, key=order):
             spent += self.seconds(test)
             if rows and spent > budget:
                 break
