@@ -100,7 +100,8 @@ class Runner:
         return env
 
     def run(self, file, names, seconds, on_test=None):
-        """The tests of one file (all, if names is empty); ends at the first that fails. on_test gets each as it ends."""
+        """The tests of one file (all, if names is empty); ends at the first that fails. With on_test it does not, and that gets each
+        as it ends, before the next one begins."""
         if file.startswith("unit/"):
             return self._run([str(self.build / "tests" / file)], seconds, None, unit=file)
         pattern = "^(" + "|".join(re.escape(name) for name in names) + ")$" if names else ""
@@ -113,21 +114,31 @@ class Runner:
         os.chmod(scratch, 0o755)
         log = tempfile.TemporaryFile()
         reader, writer = os.pipe()
+        heard, hear = os.pipe()
         begin, run = time.monotonic(), Run()
         try:
-            env = {**self.environment(scratch), "COOP_TEST_OUT": str(writer)}
+            env, theirs, tell = {**self.environment(scratch), "COOP_TEST_OUT": str(writer)}, [writer], None
+            if on_test:
+                env["COOP_TEST_HEARD"] = str(heard)
+                theirs.append(heard)
+
+                def tell(item):
+                    on_test(item)
+                    os.write(hear, b"x")
+
             process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, pass_fds=[writer], start_new_session=True
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, pass_fds=theirs, start_new_session=True
             )
             os.close(writer)
             writer = -1
-            self._follow(process, reader, scratch, begin + seconds, run, on_test)
+            self._follow(process, reader, scratch, begin + seconds, run, tell)
             if run.ended_for or run.failed:
                 self._end_group(process)
             run.status = process.wait()
         finally:
             end_all()
-            os.close(reader)
+            for fd in (reader, heard, hear):
+                os.close(fd)
             if writer >= 0:
                 os.close(writer)
             remove(scratch)

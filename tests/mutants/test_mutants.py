@@ -1,6 +1,7 @@
 """The tool behind `make mutants`: what it takes for code, what it changes there, and how it counts and ends what it ran."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -312,6 +313,24 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(self.run_unit("echo 'ok 1 - a'; echo 'not ok 2 - b'; exit 1").failed, ["unit/test_x::b"])
         self.assertEqual(self.run_unit("echo 'ok 1 - a'; kill -SEGV $$").failed, ["unit/test_x (whole program)"])
         self.assertEqual(self.run_unit("exit 0").failed, ["unit/test_x (whole program)"])
+
+    def test_the_next_test_waits_until_this_one_has_been_looked_at(self):
+        """What ran meanwhile would be taken for this one's."""
+        tests, note = Path(self.folder.name) / "tests", Path(self.folder.name) / "note"
+        shutil.copytree(Path(__file__).resolve().parents[1] / "lib", tests / "lib")
+        (tests / "keeper").mkdir()
+        lines = ["import unittest", "class T(unittest.TestCase):"]
+        lines += [f"    def test_{name}(self):\n        print({name!r}, file=open({str(note)!r}, 'a'))" for name in "abc"]
+        (tests / "keeper" / "test_x.py").write_text("\n".join(lines) + "\n")
+        seen = []
+
+        def look(item):
+            time.sleep(0.2)
+            seen.append((item["test"], note.read_text().split()[-1]))
+
+        run = Runner(self.folder.name, self.folder.name).run("keeper/test_x.py", [], 30, look)
+        self.assertEqual((run.failed, run.status), ([], 0), run.text)
+        self.assertEqual(seen, [(f"keeper/test_x.py::T.test_{name}", name) for name in "abc"])
 
     def test_what_it_leaves_behind_is_ended(self):
         note = Path(self.folder.name) / "pid"
