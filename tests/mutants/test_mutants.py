@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 from lib import procs
+from lib.place import BUILD
 from mutants import coverage, ctokens, jobs, operators, report, runner, trial
 from mutants.runner import Run, Runner
 
@@ -328,7 +329,7 @@ class RunnerTest(unittest.TestCase):
             time.sleep(0.2)
             seen.append((item["test"], note.read_text().split()[-1]))
 
-        run = Runner(self.folder.name, self.folder.name).run("keeper/test_x.py", [], 30, look)
+        run = Runner(self.folder.name, BUILD).run("keeper/test_x.py", [], 30, look)
         self.assertEqual((run.failed, run.status), ([], 0), run.text)
         self.assertEqual(seen, [(f"keeper/test_x.py::T.test_{name}", name) for name in "abc"])
 
