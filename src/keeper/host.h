@@ -26,6 +26,7 @@ struct coop_keeper_host {
 	struct coop_masks *masks;
 	struct coop_silence silence; /* which of its paths can be looked up without waiting … */
 	struct coop_scouts *scouts;  /* … and who looks up the others */
+	bool conf_awaited;           /* one of them looks coop.conf up (keeper/preflight.h) */
 };
 
 /* Chooses the identity and asks what works. Never fails: what is not known does not work. */

@@ -89,11 +89,10 @@ struct coop_keeper {
 	struct coop_listener door, gate;
 	struct coop_admission admission;
 	bool private_mode, on_demand;
-	bool recording;    /* processes are recorded in the store, not only agents and tokens */
-	bool changing;     /* one of the changes has its turn */
-	bool loose;        /* something confined was started without a view of its own */
-	bool asking;       /* one of the questions */
-	bool conf_awaited; /* a thread looks coop.conf up (preflight.h) */
+	bool recording; /* processes are recorded in the store, not only agents and tokens */
+	bool changing;  /* one of the changes has its turn */
+	bool loose;     /* something confined was started without a view of its own */
+	bool asking;    /* one of the questions */
 	struct rlimit original_nofile;
 	rlim_t fd_limit; /* as raised */
 	struct coop_link connections, dirty;

@@ -90,7 +90,8 @@ static bool answers(const char *path)
 	       listener_lives(fd);
 }
 
-/* Whether the keeper that holds the lock is one that serves, and not one that is about to leave: the file says where. */
+/* Whether the keeper that holds the lock is one that serves, and not one that is about to leave:
+ * the file says where. */
 static bool holder_serves(int fd)
 {
 	char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
@@ -102,7 +103,8 @@ static bool holder_serves(int fd)
 	return answers(path);
 }
 
-/* The guard of a dead keeper keeps the locks until all that it looks after is dead, which frozen ones cannot be. */
+/* The guard of a dead keeper keeps the locks until all that it looks after is dead, which frozen
+ * ones cannot be. */
 static void help_guard(const char *state_dir)
 {
 	char path[4200];
@@ -208,8 +210,9 @@ static void do_nothing(void *unused)
 	(void)unused;
 }
 
-/* The loop's helper thread is made when it is first needed, and the loop aborts if it cannot be. Old filters of containers refuse clone3
- * with an error that the C library takes at its word; the kernel itself has another one for a call without arguments. */
+/* The loop's helper thread is made when it is first needed, and the loop aborts if it cannot be.
+ * Old filters of containers refuse clone3 with an error that the C library takes at its word; the
+ * kernel itself has another one for a call without arguments. */
 static int check_threads(struct coop_err *err)
 {
 	uv_thread_t thread;

@@ -356,7 +356,7 @@ static void conf_looked_up(struct coop_keeper *keeper, void *unused)
 	struct coop_err err;
 
 	(void)unused;
-	keeper->conf_awaited = false;
+	keeper->host.conf_awaited = false;
 	(void)coop_keeper_reload(keeper, &err); /* it has said what is wrong */
 }
 
@@ -364,7 +364,7 @@ bool coop_preflight_conf(struct coop_keeper *keeper)
 {
 	char real[COOP_PATH_SIZE];
 
-	if (keeper->conf_awaited)
+	if (keeper->host.conf_awaited)
 		return false;
 	coop_silence_refresh(&keeper->host.silence);
 	int r = coop_silence_resolve(&keeper->host.silence, keeper->conf_path, real);
@@ -376,9 +376,9 @@ bool coop_preflight_conf(struct coop_keeper *keeper)
 		return true;
 	struct coop_errand *errand = coop_errand_new();
 	if (errand && coop_errand_add(errand, "configuration", keeper->conf_path, silent) == 0)
-		keeper->conf_awaited =
+		keeper->host.conf_awaited =
 			coop_scouts_send_alone(keeper->host.scouts, errand, conf_looked_up, NULL);
-	if (keeper->conf_awaited)
+	if (keeper->host.conf_awaited)
 		return false;
 	coop_errand_free(errand);
 	if (silent)
