@@ -191,6 +191,17 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([sorted(names) for file, names, _ in planner.all(place) if names], [names])
 
 
+    def test_names_with_the_words_of_the_lines_come_first(self):
+        names = [f"keeper/test_wait.py::T.test_{name}" for name in ("a", "an_idle_keeper_leaves", "b", "keeper_lives")]
+        known = coverage.Map(names, {"src/a.c": {"1": [0, 1, 2, 3]}}, dict.fromkeys(names, 5))
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "src").mkdir()
+            (Path(folder) / "src" / "a.c").write_text("bool idle = keeper->idle;\nif (idle)\n\treturn;\n")
+            (Path(folder) / "tests").symlink_to(Path(__file__).resolve().parents[1])
+            planner = trial.Planner(folder, known, 12)
+            [first] = [names for file, names, _ in planner.plan(operators.Place("src/a.c", 2, 0, 1, "", "negation")) if names]
+            self.assertEqual(first, [names[1], names[0]])
+
     def test_missing_memory_is_for_those_that_take_it_away(self):
         names = ["keeper/test_wait.py::T.test_a", "keeper/test_sparse_memory.py::T.test_b"]
         known = coverage.Map(names, {"src/a.c": {"1": [0, 1]}}, dict.fromkeys(names, 50))

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import math
 import os
 import random
 import re
 import shutil
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 from . import tree as trees
@@ -21,6 +23,8 @@ GUESSES = 12
 # A test that takes more than this share of the budget comes behind the others: one that runs most of a program has a good place in
 # every order, and would be the only one that is run.
 LARGE_SHARE = 8
+# Lines around a place whose words say what it is about.
+WINDOW = 3
 # A line that is about missing memory, and tests that take it away.
 OF_MEMORY, WITHOUT_MEMORY = re.compile(r"ENOMEM|no_memory"), re.compile(r"sparse_memory|[Ff]ault|NoMemory|no_memory")
 
@@ -127,6 +131,7 @@ class Planner:
         self.top, self.known, self.budget = Path(top), known, budget
         self.files = trees.test_files(top)
         self.traced = {test.partition("::")[0] for test in known.seconds}
+        self.common = Counter(word for test in known.seconds for word in words(test))
         self.contents = {}
         for file in self.files:
             path = Path(top) / "tests" / (file + ".c" if file.startswith("unit/") else file)
@@ -142,9 +147,17 @@ class Planner:
     def seconds(self, test):
         return self.known.seconds.get(test, 10.0)
 
-    def line(self, place):
+    def around(self, place, distance):
+        """The line of a place, with so many before and behind it."""
         path = self.top / place.file
-        return path.read_text().splitlines()[place.line - 1] if path.exists() else ""
+        lines = path.read_text().splitlines() if path.exists() else []
+        return "\n".join(lines[max(0, place.line - 1 - distance) : place.line + distance])
+
+    def about(self, place):
+        """How much a test's name says that it is about a place: words that both have, those more that few tests have."""
+        near = words(place.file) | words(self.around(place, WINDOW))
+        weights = {word: math.log((1 + len(self.known.seconds)) / self.common[word]) for word in near if self.common[word]}
+        return lambda test: sum(weights.get(word, 0) for word in words(test))
 
     def plan(self, place, budget=None):
         """Rows (file, names of tests or none for all, seconds they usually take)."""
@@ -152,10 +165,11 @@ class Planner:
         tests = self.known.tests(place.file, place.line) or []
         guessed = [file for file in self.guess(place.file) if not tests or file not in self.traced]
         rows, spent = {}, 0.0
-        sparse = OF_MEMORY.search(self.line(place)) is not None
+        sparse, about = OF_MEMORY.search(self.around(place, 0)) is not None, self.about(place)
 
         def order(test):
-            return sparse and not WITHOUT_MEMORY.search(test), self.seconds(test) > budget / LARGE_SHARE
+            large = self.seconds(test) > budget / LARGE_SHARE
+            return sparse and not WITHOUT_MEMORY.search(test), large, -about(test)
 
         for test in sorted(tests, key=order):
             spent += self.seconds(test)
