@@ -117,6 +117,7 @@ class UpgradeTest(RawCase):
         self.addCleanup(self.end_process, process)
         answer = self.ask("GET", f"{START}/{process}/connect", self.auth)
         self.assertEqual(answer.status, 400, answer)
+        self.assertIn(b"this path is for an upgrade", answer.body)
 
     def test_a_socket_s_path_without_a_key(self):
         _, process = self.begin("sleep", "300")
