@@ -348,3 +348,17 @@ class HelperTest(FilesCase):
             connection.send(data[sent:])
             self.assertEqual(connection.read_response().json()["file"]["size"], len(data))
         self.assertEqual((self.work / "f").read_bytes(), data)
+
+    def test_silent_helper(self):
+        """Who waits for one that stands still is told so after some time, and the next request has another."""
+        self.write("f", b"x")
+        pid, = helpers(self.gateway)
+        os.kill(pid, signal.SIGSTOP)
+        with self.gateway.connect(timeout=120) as connection, self.gateway.connect(timeout=120) as other:
+            for one in (connection, other):
+                one.send_request("GET", self.target("f"), self.gateway.headers())
+            for one in (connection, other):
+                self.assert_refused(one.read_response(), 504, "timeout")
+        self.assertEqual(self.read("f"), b"x")
+        self.assertNotIn(pid, helpers(self.gateway))
+        procs.wait_until(lambda: not procs.alive(pid), "it is ended")
