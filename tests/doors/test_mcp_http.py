@@ -96,6 +96,7 @@ class DoorTest(HttpCase):
         for accept in (BOTH, "text/event-stream,application/json", "*/*", "application/*, text/*", "application/json;q=0.5, text/event-stream;q=0.1",
                        "APPLICATION/JSON, Text/Event-Stream"):
             self.assertEqual(self.status(Accept=accept), 200, accept)
+        self.assertEqual(self.status(Accept=None), 200, "who says nothing takes anything")
 
     def test_m022_get_and_delete_without_a_session(self):
         """405, whatever the modern era's client says."""

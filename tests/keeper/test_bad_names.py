@@ -78,6 +78,8 @@ class NamesTest(RecordsCase):
         self.assertEqual([c for c in label if ord(c) < 32], [])
         session = self.client.call("session_new", label="x\r\ny")["session"]
         self.assertEqual([c for c in session["label"] if ord(c) < 32], [])
+        session = self.client.call("session_new", label="a\x7fb\x80c\x9fd\xa0e\xe9f")["session"]
+        self.assertEqual(session["label"], "abcd\xa0e\xe9f")
 
 
 class TokensTest(RecordsCase):

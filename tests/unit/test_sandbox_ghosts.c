@@ -159,6 +159,12 @@ static void test_sockets_share_the_stock(void **state)
 		assert_int_equal(lstat(two, &first), 0);
 		assert_int_equal(first.st_uid, 0);
 		coop_ghosts_drop(ghosts, list, 2);
+		/* A group of its own is enough. */
+		assert_int_equal(chown(other, 0, 61234), 0);
+		assert_int_equal(coop_ghosts_take(ghosts, list, 2), 0);
+		assert_int_equal(lstat(three, &second), 0);
+		assert_int_equal(second.st_gid, 61234);
+		coop_ghosts_drop(ghosts, list, 2);
 	}
 	coop_ghosts_free(ghosts);
 	assert_int_equal(kind_of(place), 0);
