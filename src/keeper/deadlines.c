@@ -94,18 +94,38 @@ static void retention_over(struct coop_process *process)
 		coop_process_shed(process);
 }
 
-/* The loop may be late, and timers come before reading: what is in the pipes counts. A read that finds bytes sets the quiet
+/* What is in the pipes counts, also where there was no memory to read it. False: there is none
+ * still. */
+static bool read_rest(struct coop_process *process)
+{
+	bool starved = false;
+
+	for (int i = 0; i < process->stream_count && !process->told; i++) {
+		struct coop_stream *stream = &process->streams[i];
+		if (stream->starved)
+			coop_stream_resume(stream);
+		else if (stream->fd >= 0 && !stream->paused)
+			coop_stream_read(stream);
+		starved |= stream->starved;
+	}
+	return !starved;
+}
+
+/* The loop may be late, and timers come before reading. A read that finds bytes sets the quiet
  * deadline anew. */
 static void drain_due(struct coop_process *process, enum coop_deadline which)
 {
-	for (int i = 0; i < process->stream_count && !process->told; i++) {
-		struct coop_stream *stream = &process->streams[i];
-		if (stream->fd >= 0 && !stream->paused)
-			coop_stream_read(stream);
-	}
+	bool whole = read_rest(process);
+
 	/* A holder keeps the rest in the pipe: the wait goes on when that is read. */
-	if (process->drain_waits || (which == COOP_DUE_QUIET && process->due[COOP_DUE_QUIET]))
+	if (process->told || process->drain_waits ||
+	    (which == COOP_DUE_QUIET && process->due[COOP_DUE_QUIET]))
 		return;
+	/* Nobody wakes this up when there is memory again. */
+	if (which == COOP_DUE_QUIET && !whole) {
+		coop_deadlines_set(process, which, coop_clock_now() + RETRY_NS);
+		return;
+	}
 	process->drain_over = true;
 	coop_process_settle(process);
 }

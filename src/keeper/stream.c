@@ -210,7 +210,7 @@ void coop_stream_resume(struct coop_stream *stream)
 {
 	if (!stream->paused || (stream->held && !coop_holders_room(stream)))
 		return;
-	stream->paused = stream->held = false;
+	stream->paused = stream->held = stream->starved = false;
 	if (stream->polling && uv_poll_start(&stream->poll, UV_READABLE, on_readable) == 0)
 		coop_stream_read(stream);
 }
@@ -257,7 +257,8 @@ static enum outcome read_once(struct coop_stream *stream)
 	size_t want = allowance(stream, &overwrite);
 	ssize_t room = want ? coop_ring_offer(&stream->ring, want, overwrite, places, &count) : 0;
 
-	if (room < 0) /* no memory: as if there were no room, but nobody will free any */
+	stream->starved = room < 0;
+	if (stream->starved) /* as if there were no room, but nobody will free any */
 		coop_deadlines_set(stream->process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
 	if (room <= 0)
 		return FULL;
@@ -367,7 +368,7 @@ void coop_stream_close(struct coop_stream *stream)
 	close_fd(stream);
 	stream->eof = true;
 	stream->drained = true;
-	stream->paused = stream->held = false;
+	stream->paused = stream->held = stream->starved = false;
 	/* What was still in the pipe is nobody's output any more. */
 	if (stream->told_end == UINT64_MAX)
 		stream->told_end = stream->ring.end;

@@ -25,6 +25,7 @@ struct coop_stream {
 	bool polling; /* the handle exists */
 	bool paused;  /* the ring is full and must not lose anything: the child waits */
 	bool held;    /* … for a holder: see holder.h */
+	bool starved; /* there was no memory for what the pipe holds: it is tried again */
 	bool drained; /* the last read found the pipe empty */
 	bool eof;
 	bool large; /* the pipe has been enlarged */

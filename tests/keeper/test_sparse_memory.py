@@ -27,18 +27,9 @@ def flat(value, path=""):
     return {path: value}
 
 
-class SparseTest(KeeperCase):
+class SparseCase(KeeperCase):
     keeper_env = {"COOP_FAULT": f"alloc:{FIRST}:{PERIOD}"}
-    settings = {"max_finished": 3, "max_receipts": 3}
     slots = 0
-
-    def setUp(self):
-        super().setUp()
-        for name in ("shown", "hidden", "kept"):
-            (self.work / name).mkdir()
-            (self.work / name / "text").write_text(f"{name}\n")
-        self.other = self.keeper.place.dir / "other"
-        self.other.mkdir()
 
     def again(self):
         """The connection that is there, or another one."""
@@ -88,6 +79,18 @@ class SparseTest(KeeperCase):
             pass
         return answer
 
+
+class SparseTest(SparseCase):
+    settings = {"max_finished": 3, "max_receipts": 3}
+
+    def setUp(self):
+        super().setUp()
+        for name in ("shown", "hidden", "kept"):
+            (self.work / name).mkdir()
+            (self.work / name / "text").write_text(f"{name}\n")
+        self.other = self.keeper.place.dir / "other"
+        self.other.mkdir()
+
     def run_one(self, **args):
         """A start, and what it was: only the start may be refused."""
         process = self.client.reply("spawn", args, b"input\n").result["process"]
@@ -115,3 +118,16 @@ class SparseTest(KeeperCase):
             "call_id": "call",
         }
         self.sweep(lambda: self.run_one(**args), 400, ("output", "started.cwd", "ended.sandbox", "ended.limits", "ended.tag"))
+
+
+class SparseOutputTest(SparseCase):
+    def test_output_is_whole(self):
+        """Where memory for it is missing it stays in the pipe until there is some, also of a process that has ended meanwhile."""
+        lost = []
+        for _ in range(100):
+            started = [self.attempt(lambda: self.client.call("spawn", argv=["head", "-c", "20000", "/dev/zero"], cwd="/", sandbox={"profile": "full"})) for _ in range(16)]
+            for one in filter(None, started):
+                record = self.insist(lambda: self.client.call("wait", id=one["process"]["id"]))["process"]
+                if record["end_cause"] == "self_exit" and record["streams"]["stdout"]["end"] != 20000:
+                    lost.append(record["streams"]["stdout"])
+        self.assertEqual(lost, [])
