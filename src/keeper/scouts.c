@@ -213,7 +213,8 @@ static void *scout_main(void *user)
 	free(self);
 	(void)pthread_mutex_lock(&scouts->lock);
 	for (;;) {
-		while (!(errand = next_errand(scouts)))
+		/* Whoever ends the scouts has seen that this one is idle: it stays so. */
+		while (scouts->over || !(errand = next_errand(scouts)))
 			(void)pthread_cond_wait(&scouts->work, &scouts->lock);
 		scouts->idle--;
 		*scout = (struct scout){errand, coop_clock_now()};
