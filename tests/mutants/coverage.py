@@ -234,18 +234,25 @@ class Map:
         most = max(blocks.values(), default=1)
         return sorted(blocks, key=lambda number: (-nearness(names[number], file) - SHARE * blocks[number] / most, seconds[names[number]]))
 
+    def blocks(self, file, line):
+        """Where the block begins that a line is in (the last one that begins at it or before), and those right before it, the
+        latest first: where a condition goes on in a line of its own, its first part is in the block before."""
+        known = self.known.get(file) or []
+        found = known[: bisect.bisect_right(known, line)][: -BLOCKS_BEFORE - 2 : -1]
+        return [one for one in found if one >= found[0] - LINES_BEFORE]
+
     def tests(self, file, line):
-        """Tests that ran the block that a line is in (the last one that begins at it or before), or those right before it: where
-        a condition goes on in a line of its own, its first part is in the block before. None if unknown."""
-        known = self.known.get(file)
-        at = bisect.bisect_right(known, line) if known else 0
-        if not at:
+        """Tests that ran the block that a line is in, or those before it. None if unknown."""
+        found = self.blocks(file, line)
+        if not found:
             return None
-        rows, last = self.lines[file], known[at - 1]
-        near = [one for one in known[max(0, at - BLOCKS_BEFORE - 1) : at] if one >= last - LINES_BEFORE]
-        found = set().union(*(rows[str(one)] for one in near))
-        rank = self.ranks.setdefault(file, {number: place for place, number in enumerate(rows.get("rank", ()))})
-        return [self.names[number] for number in sorted(found, key=lambda number: rank.get(number, number))]
+        numbers = set().union(*(self.lines[file][str(one)] for one in found))
+        rank = self.ranks.setdefault(file, {number: place for place, number in enumerate(self.lines[file].get("rank", ()))})
+        return [self.names[number] for number in sorted(numbers, key=lambda number: rank.get(number, number))]
+
+    def inside(self, file, line):
+        """Those of them that ran the very block."""
+        return {self.names[number] for one in self.blocks(file, line)[:1] for number in self.lines[file][str(one)]}
 
 
 @functools.cache

@@ -181,6 +181,7 @@ class PlanTest(unittest.TestCase):
         place = operators.Place("src/a.c", 12, 0, 1, "", "call")
         self.assertEqual([names for file, names, _ in planner.plan(place) if names], [names[:1]])
         self.assertEqual([names for file, names, _ in planner.all(place) if names], [[names[0], names[1], names[3]]])
+        self.assertEqual([names for file, names, _ in planner.all(place, [names[0]]) if names], [[names[1], names[3]]])
 
     def test_one_that_takes_long_comes_last(self):
         names = [f"keeper/test_wait.py::T.test_{number}" for number in range(4)]
@@ -190,6 +191,19 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([names for file, names, _ in planner.plan(place) if names], [names[1:]])
         self.assertEqual([sorted(names) for file, names, _ in planner.all(place) if names], [names])
 
+
+    def test_those_that_run_the_very_block_come_first(self):
+        """However long they take, and whatever the others are called: a rare line is often run by one of many."""
+        names = ["keeper/test_a.py::T.test_a", "keeper/test_wait.py::T.test_idle"]
+        known = coverage.Map(names, {"src/a.c": {"1": [1], "2": [0]}}, {names[0]: 80, names[1]: 5})
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "src").mkdir()
+            (Path(folder) / "src" / "a.c").write_text("if (idle &&\n    wait)\n")
+            (Path(folder) / "tests").symlink_to(Path(__file__).resolve().parents[1])
+            planner = trial.Planner(folder, known, 90)
+            for budget, wanted in ((90, names), (60, names[:1])):
+                rows = planner.plan(operators.Place("src/a.c", 2, 0, 1, "", "negation"), budget)
+                self.assertEqual([name for file, ran, _ in rows for name in ran], wanted)
 
     def test_names_with_the_words_of_the_lines_come_first(self):
         names = [f"keeper/test_wait.py::T.test_{name}" for name in ("a", "an_idle_keeper_leaves", "b", "keeper_lives")]
@@ -228,6 +242,7 @@ class DrawTest(unittest.TestCase):
         # A condition that goes on: its first part was run by those of the line before.
         known = coverage.Map(["one", "two"], {"src/a.c": {"10": [0], "11": [1], "rank": [1, 0]}}, {"one": 1, "two": 1})
         self.assertEqual([known.tests("src/a.c", line) for line in (10, 11)], [["one"], ["two", "one"]])
+        self.assertEqual([known.inside("src/a.c", line) for line in (9, 10, 11)], [set(), {"one"}, {"two"}])
         self.assertIsNone(known.tests("src/b.c", 10))
 
     def test_those_come_first_that_run_most_of_a_file(self):
@@ -258,6 +273,10 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(report.passed(rows, reviewed))
         self.assertFalse(report.passed(rows, {}))
         self.assertIn("both are the same there", "\n".join(report.survivors(rows, reviewed)))
+
+    def test_what_any_test_noticed_is_noticed(self):
+        rows = [row("survived", all="noticed by doors/test_a.py::T.test_a"), row("survived", all="survived")]
+        self.assertEqual([report.settle(one, {}) for one in rows], ["noticed", "survived"])
 
     def test_a_reason_is_wanted(self):
         with self.assertRaises(ValueError):

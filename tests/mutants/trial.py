@@ -166,10 +166,11 @@ class Planner:
         guessed = [file for file in self.guess(place.file) if not tests or file not in self.traced]
         rows, spent = {}, 0.0
         sparse, about = OF_MEMORY.search(self.around(place, 0)) is not None, self.about(place)
+        inside = self.known.inside(place.file, place.line)
 
         def order(test):
             large = self.seconds(test) > budget / LARGE_SHARE
-            return sparse and not WITHOUT_MEMORY.search(test), large, -about(test)
+            return sparse and not WITHOUT_MEMORY.search(test), test not in inside, large, -about(test)
 
         for test in sorted(tests, key=order):
             spent += self.seconds(test)
@@ -187,12 +188,13 @@ class Planner:
     def whole(self, file):
         return sum((took for test, took in self.known.seconds.items() if test.partition("::")[0] == file), 1.0)
 
-    def all(self, place):
-        """Every test that runs the line, however long that takes: the others cannot tell that it is another one. Where more
+    def all(self, place, ran=()):
+        """Every other test that runs the line, however long that takes: the rest cannot tell that it is another one. Where more
         tests run it than are known, it is every test there is."""
         tests = self.known.tests(place.file, place.line) or []
         if 0 < len(tests) < TESTS_A_LINE:
-            return self.plan(place, float("inf"))
+            rows = [(file, [name for name in names if name not in ran], took) for file, names, took in self.plan(place, float("inf"))]
+            return [row for row in rows if row[1] or row[0] not in {name.partition("::")[0] for name in ran}]
         first = {row[0] for row in self.plan(place)}
         return [(file, [], self.whole(file)) for file in sorted(self.files, key=lambda file: file not in first)]
 
