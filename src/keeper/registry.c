@@ -44,14 +44,15 @@ int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err)
 int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_err *err)
 {
 	struct coop_registry *registry = &keeper->registry;
-	int r = coop_ids_reserve(keeper->state_dir, last + 1 + COOP_IDS_BLOCK);
+	uint64_t limit = last + 1 + COOP_IDS_BLOCK;
+	int r = coop_ids_reserve(keeper->state_dir, limit);
 
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
 				    strerror(-r));
 	registry->next_n = last + 1;
-	registry->reserved_n = registry->next_n + COOP_IDS_BLOCK;
+	registry->reserved_n = limit;
 	return 0;
 }
 

@@ -121,6 +121,21 @@ class DamageTest(RecordsCase):
                     path.chmod(0o600)
         self.works_again(good)
 
+    def test_ids_after_the_counter_was_lost(self):
+        """Records know which ids were given: none is given again, and as many as ever are set aside on disk."""
+        counter = self.place.state / "next-id"
+        last = block = None
+        for lost in (None, counter.unlink, lambda: counter.write_text("2\n")):
+            if lost:
+                lost()
+            self.keeper = self.start_keeper(self.settings)
+            self.client = self.keeper.clients[0]
+            number = number_of(self.ended(self.spawn("true")["id"])["id"])
+            free = int(counter.read_text()) - number
+            self.assertEqual((number, free), (last + 1, block) if lost else (number, free))
+            self.shut_down()
+            last, block = number, free
+
     def test_key(self):
         """A key of another size, or one that others may read, is an error and never replaced."""
         key = self.place.state / "key"
