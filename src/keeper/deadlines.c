@@ -48,6 +48,11 @@ void coop_deadlines_set(struct coop_process *process, enum coop_deadline which, 
 		arm(process);
 }
 
+void coop_deadlines_retry(struct coop_process *process)
+{
+	coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
+}
+
 static void limit_reached(struct coop_process *process, enum coop_deadline which, int64_t value,
 			  uint64_t grace_ms)
 {
@@ -184,6 +189,7 @@ static void due(struct coop_process *process, enum coop_deadline which)
 		coop_kill_look_again(process);
 		for (int i = 0; i < process->stream_count; i++)
 			coop_stream_resume(&process->streams[i]);
+		coop_follow_wake(process);
 		break;
 	case COOP_DUE_COUNT:
 		break;

@@ -31,4 +31,7 @@ void coop_deadlines_init(struct coop_process *process);
 /* Sets or (0) clears one. */
 void coop_deadlines_set(struct coop_process *process, enum coop_deadline which, uint64_t when);
 
+/* Something could not be done, and nothing will tell when it can be: it is tried again soon. */
+void coop_deadlines_retry(struct coop_process *process);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/frame.h"
 #include "base/mem.h"
 #include "keeper/connection.h"
+#include "keeper/deadlines.h"
 #include "keeper/keeper.h"
 #include "keeper/ops.h"
 #include "keeper/process.h"
@@ -146,25 +147,26 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 	free(fetch);
 }
 
-/* Asks for bytes that are only on disk. Without memory the follower simply tries again at the next wake. */
+/* Asks for bytes that are only on disk. Without memory the follower tries again soon: nothing else
+ * wakes it where the process has ended. */
 static void fetch_bytes(struct coop_follow *follow, struct coop_stream *stream, uint64_t position,
 			uint64_t cursor, size_t size)
 {
 	struct coop_follow_fetch *fetch = coop_mem_zalloc(sizeof *fetch);
 
-	if (!fetch)
-		return;
-	*fetch = (struct coop_follow_fetch){.follow = follow,
-					    .stream = stream->number,
-					    .position = position,
-					    .cursor = cursor,
-					    .size = size};
-	if (coop_spool_fetch(stream, position, size, on_fetched, fetch) < 0)
+	if (fetch)
+		*fetch = (struct coop_follow_fetch){.follow = follow,
+						    .stream = stream->number,
+						    .position = position,
+						    .cursor = cursor,
+						    .size = size};
+	if (!fetch || coop_spool_fetch(stream, position, size, on_fetched, fetch) < 0) {
 		free(fetch);
-	else
-		follow->fetch = fetch;
-	if (follow->fetch)
-		coop_conn_expect(follow->request->conn, (ssize_t)size);
+		coop_deadlines_retry(stream->process);
+		return;
+	}
+	follow->fetch = fetch;
+	coop_conn_expect(follow->request->conn, (ssize_t)size);
 }
 
 /* Sends one piece of one stream. Returns whether anything went out. */

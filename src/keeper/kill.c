@@ -21,7 +21,6 @@
 #define KILL_LIMIT_NS 5000000000u /* a kill answers at the latest then */
 /* A tree that still moves then is struck as far as it is known, and looked at again. */
 #define FREEZE_NS 200000000u
-#define RETRY_NS 100000000u
 #define CHASE_NS 50000000u
 
 static void begin_killing(struct coop_kill *job)
@@ -341,7 +340,7 @@ void coop_kill_round(struct coop_keeper *keeper)
 			coop_kill_look_again(process);
 		/* For want of memory or descriptors: again soon. */
 		if (certain < 0)
-			coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + RETRY_NS);
+			coop_deadlines_retry(process);
 		/* With on_exit kill the end waits until nobody is left; the answer waits for the end. */
 		job->nobody_left = certain > 0 && job->survivors == 0;
 		if (job->nobody_left)

@@ -259,7 +259,7 @@ static enum outcome read_once(struct coop_stream *stream)
 
 	stream->starved = room < 0;
 	if (stream->starved) /* as if there were no room, but nobody will free any */
-		coop_deadlines_set(stream->process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
+		coop_deadlines_retry(stream->process);
 	if (room <= 0)
 		return FULL;
 	ssize_t n = readv(stream->fd, places, count);
@@ -330,7 +330,7 @@ void coop_stream_read(struct coop_stream *stream)
 	/* Nobody has the terminal open at the moment: a program that is just ending, or one that will open /dev/tty again. Closing
 	 * our side would send it SIGHUP, so that waits for its end. No event tells of an opening: it is looked for. */
 	if (outcome == HUNG_UP)
-		coop_deadlines_set(process, COOP_DUE_RETRY, coop_clock_now() + QUIET_NS);
+		coop_deadlines_retry(process);
 	if (outcome == ENDED)
 		reached_end(stream);
 	if (process->told && stream->told_end == UINT64_MAX && stream->drained) {

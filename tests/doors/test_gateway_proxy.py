@@ -74,7 +74,7 @@ class UntrustedTest(ProxyCase):
 
 
 class TrustTest(ProxyCase):
-    options = ("--control-plane", "--trust-proxy", "127.0.0.0/8", "--trust-proxy", "10.1.2.3")
+    options = ("--control-plane", "--trust-proxy", "127.0.0.0/8", "--trust-proxy", "10.1.2.3", "--trust-proxy", "2001:db8::7")
 
     def test_what_the_proxy_says_is_the_url(self):
         for headers, url in (
@@ -93,6 +93,8 @@ class TrustTest(ProxyCase):
             # The chain goes on as far as it is trusted.
             ({"X-Forwarded-For": "6.6.6.6, 9.9.9.9, 10.1.2.3", "X-Forwarded-Proto": "http, https, http",
               "X-Forwarded-Host": "evil.example, coop.example.org, inner"}, PUBLIC),
+            ({"Forwarded": 'for=9.9.9.9;proto=https;host=coop.example.org, for="[2001:db8::7]:80";proto=http;host=inner'}, PUBLIC),
+            ({"X-Forwarded-For": "9.9.9.9, [2001:db8::7]", "X-Forwarded-Host": "coop.example.org, inner", "X-Forwarded-Proto": "https, http"}, PUBLIC),
             ({"X-Forwarded-For": "9.9.9.9, 10.1.2.3", **BOTH}, PUBLIC),
             ({"X-Forwarded-For": '"quoted, 1.2.3.4:80', **BOTH}, PUBLIC),
         ):

@@ -131,3 +131,17 @@ class SparseOutputTest(SparseCase):
                 if record["end_cause"] == "self_exit" and record["streams"]["stdout"]["end"] != 20000:
                     lost.append(record["streams"]["stdout"])
         self.assertEqual(lost, [])
+
+    def test_spooled_output_is_read_to_its_end(self):
+        """Who follows a process that has ended gets its output from disk, or is told: nobody waits for what wakes nobody."""
+        args = {"argv": ["head", "-c", "150000", "/dev/zero"], "cwd": "/", "overflow": "spool", "ring_bytes": 4096, "sandbox": {"profile": "full"}}
+        whole = False
+        while not whole:
+            process = self.insist(lambda: self.client.call("spawn", **args))["process"]["id"]
+            record = self.insist(lambda: self.client.call("wait", id=process))["process"]
+            whole = record["end_cause"] == "self_exit" and not record["streams"]["stdout"]["spool"]["truncated"]
+        for by in ({}, {"mode": "events"}) * 100:
+            reply = self.attempt(lambda: self.client.reply("follow", {"id": process, **by}, timeout=10))
+            if reply:
+                told = sum(gap["bytes"] if by else gap["to"] - gap["from"] for gap in reply.events if gap["event"] == "gap")
+                self.assertEqual(len(reply.bytes()) + told, 150000, (by, reply.events))
