@@ -157,7 +157,7 @@ class StrangersTest(AdmissionCase):
         self.assertEqual((reason["code"], reason["details"]["reason"]), ("quota", "login_crowd"))
         metrics = self.client.call("metrics")
         self.assertLessEqual(metrics["connections_waiting"], 6)
-        self.assertGreaterEqual(metrics["connections_cut"], 50)
+        self.assertIn(metrics["connections_cut"], range(50, 100))
         self.assertLessEqual(metrics["connections"], 20)
 
     def test_more_than_may_be_is_told(self):
@@ -237,7 +237,7 @@ class DeadlineTest(AdmissionCase):
             reason = client.until_closed(timeout=30)
             self.assertEqual((reason["code"], reason["details"]["reason"]), ("permission_denied", "login_timeout"))
         self.finish(member)
-        self.assertGreaterEqual(self.client.call("metrics")["connections_cut"], 3)
+        self.assertIn(self.client.call("metrics")["connections_cut"], range(3, 20))
         self.finish(self.connect())
 
     def test_a_failed_login_at_the_owners_socket(self):

@@ -190,6 +190,19 @@ class NumberedTest(HolderCase):
         procs.wait_until(lambda: self.move(process, number, 1 << 40) is None, "it has all", timeout=60)
         self.assertEqual(self.ended(process)["streams"]["stdout"]["end"], size)
 
+    def test_r064_who_has_all_does_not_wait_for_descendants(self):
+        """The program has ended, one that it left behind has its output open: the end is told when the holder has what there was."""
+        size = 49152 + 50000
+        script = f"head -c {size} /dev/zero; sleep 300 &"
+        process, number = self.held(script, ring_bytes=65536, sandbox={"profile": "full"})
+        procs.wait_until(lambda: self.status(process)["state"] == "exited", "it has ended", timeout=60)
+        self.waits(process)
+        self.assertTrue(self.wait(process, timeout_ms=2500)["timed_out"])
+        procs.wait_until(lambda: self.move(process, number, 1 << 40) is None, "it has all", timeout=60)
+        record = self.ended(process)
+        self.assertEqual((record["streams"]["stdout"]["end"], record["descendants"]), (size, 1))
+        self.client.call("kill", id=process)
+
     def test_r064_a_kill_does_not_wait_for_a_reader(self):
         """Kill, stop and release of a process that is held are answered when it is dead."""
         for op in ("kill", "stop", "release"):
