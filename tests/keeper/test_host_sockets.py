@@ -67,6 +67,8 @@ class HostSocketsTest(HostSocketsCase):
         outside = [self.listen(self.base / "a.sock"), self.listen(self.base / "d.sock", socket.SOCK_DGRAM),
                    self.listen(seen / "b.sock"), self.listen(self.base / "link" / "c.sock"), self.listen(self.home / "h.sock")]  # fmt: skip
         outside.append(str(seen / "c.sock"))
+        self.listen(f"{seen}/./../e.sock")
+        outside.append(str(self.base / "e.sock"))
         own = self.listen(self.ws / "own.sock")
         procs.wait_until(lambda: self.reached(*outside, own) == [own], "only its own", timeout=2)
         self.assertEqual(self.reached(*outside, own, profile="read-only"), [])
