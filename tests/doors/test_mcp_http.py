@@ -91,7 +91,8 @@ class DoorTest(HttpCase):
             self.assertEqual(self.status(Content_Type=kind), 415, kind)
         for kind in ("application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8"):
             self.assertEqual(self.status(Content_Type=kind), 200, kind)
-        for accept in ("application/json", "text/event-stream", "text/html", "application/*", "application/json, text/plain", ""):
+        for accept in ("application/json", "text/event-stream", "text/html", "application/*", "application/json, text/plain", "", "*/*;q=0",
+                       "application/json;q=0, text/event-stream", "application/json, text/event-stream; level=1; Q=0.0", "*/*, application/json;q=0"):
             self.assertEqual(self.status(Accept=accept), 406, accept)
         for accept in (BOTH, "text/event-stream,application/json", "*/*", "application/*, text/*", "application/json;q=0.5, text/event-stream;q=0.1",
                        "APPLICATION/JSON, Text/Event-Stream"):
