@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import time
 
 from lib import procs
 from lib.client import Client
@@ -15,7 +16,7 @@ from lib.mcp import (HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, LATEST_LE
                      check_message, meta)
 from lib.mcp_case import HttpCase
 from lib.mcp_http import BOTH, EventStream
-from lib.place import sanitized
+from lib.place import patience, sanitized
 
 MIB = 1 << 20
 VISIBLE = re.compile(r"^[\x21-\x7e]{22,128}$")
@@ -327,6 +328,15 @@ class SessionTest(HttpCase):
             peer.get = first
             self.ok("stop_process", peer, pid=process, grace_ms=0)
             self.assertEqual(peer.loose(UPDATED)["params"]["uri"], uri)
+
+    def test_the_stream_ends_with_its_session(self):
+        peer = self.connect(LATEST_LEGACY)
+        stream = peer.open_stream()
+        self.assertIn(peer.request("DELETE", {"MCP-Session-Id": peer.session}).status, (200, 202, 204))
+        deadline = time.monotonic() + patience(20)
+        while not stream.over and stream.pump(deadline):
+            self.assertFalse(stream.messages)
+        self.assertTrue(stream.over)
 
     def test_get_needs_an_accept(self):
         peer = self.connect(LATEST_LEGACY)
