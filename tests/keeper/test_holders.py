@@ -259,12 +259,14 @@ class ImpatientTest(HolderCase):
     settings = {"hold_idle_ms": IDLE}
 
     def test_r064_a_holder_that_stands_still_loses_its_right(self):
-        """The process waits for a while and goes on; who reads then is told what is lost."""
-        process, number = self.held()
-        record = self.ended(process)
-        self.assertEqual(record["streams"]["stdout"]["end"], SIZE)
-        self.assertGreater(record["streams"]["stdout"]["bytes_dropped"], 0)
-        self.assertIsNone(self.move(process, number, 5))
+        """The process waits for a while and goes on, whichever stream it is; who reads then is told what is lost."""
+        for name, script in (("stdout", FLOOD), ("stderr", f"{{ {FLOOD}\n}} >&2")):
+            with self.subTest(name):
+                process, number = self.held(script)
+                record = self.ended(process)
+                self.assertEqual(record["streams"][name]["end"], SIZE)
+                self.assertGreater(record["streams"][name]["bytes_dropped"], 0)
+                self.assertIsNone(self.move(process, number, 5))
 
     def test_r064_a_follow_that_nobody_reads_loses_it_too(self):
         client = self.connect()
