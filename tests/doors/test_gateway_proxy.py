@@ -45,7 +45,7 @@ class PublicUrlTest(ProxyCase):
 
     def test_its_name_is_one_of_ours(self):
         """For Host and, with its scheme, for Origin; other names are what they were."""
-        for host in ("coop.example.org", "COOP.example.org:443", f"127.0.0.1:{self.gateway.port}"):
+        for host in ("coop.example.org", "COOP.example.org:443", "coop.example.org:9", "coop.example.org:90", "coop.example.org:65535", f"127.0.0.1:{self.gateway.port}"):
             self.assertEqual(self.status({"Host": host}), 200, host)
             self.assertEqual(self.status({"Host": host, "Origin": PUBLIC}), 200, host)
         for headers in ({"Host": "example.org"}, {"Host": "coop.example.org.evil.example"}, {"Host": "xcoop.example.org"},

@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 from lib import procs
+from lib.confined import without
 from lib.gateway import GatewayCase
 from lib.http_client import HttpConnection
 from lib.place import COOP, Place, patience, sanitized
@@ -87,6 +88,25 @@ class ConfinementTest(GatewayCase):
             if not re.match(r"(socket|pipe|anon_inode):|/dev/null$", target) and fd != "2":
                 strange.append(target)
         self.assertEqual(strange, [])
+
+
+class HalfDoneTest(unittest.TestCase):
+    def test_it_serves_nobody(self):
+        """A step of the confinement that fails in the middle of it ends the gateway: nobody is served with half of it."""
+        if os.geteuid() != 0 or sanitized():
+            return
+        procs.become_subreaper()
+        for rule in ("mount=EPERM", "pivot_root=EPERM", "umount2=EPERM", "capset=EPERM"):
+            with self.subTest(rule):
+                place = Place()
+                self.addCleanup(place.remove)
+                self.addCleanup(procs.assert_no_descendants)
+                argv = [*without(rule), str(COOP), "serve", "--json", "--listen", "127.0.0.1:0", "--workspace", str(place.work)]
+                env = place.env({"COOP_DATA": str(place.dir / "data")})
+                done = subprocess.run(argv, env=env, cwd=place.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience(60))
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(json.loads(done.stdout)["error"]["code"], "unavailable")
+                self.assertIn(b"cannot be confined", done.stderr)
 
 
 class OtherUserTest(unittest.TestCase):
