@@ -320,6 +320,9 @@ class SilentConfTest(SilentMountCase):
         self.tell(b"a")
         procs.wait_until(lambda: self.in_force() == 200, "the new file is in force")
         self.assert_others_go_on()
+        self.write(300)
+        os.kill(self.keeper.pid, signal.SIGHUP)
+        procs.wait_until(lambda: self.in_force() == 300, "so is the next one")
 
     def test_leaves_meanwhile(self):
         self.tell(b"s")
