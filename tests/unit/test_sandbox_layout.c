@@ -259,6 +259,37 @@ static void test_injections(void **state)
 	refuses(&s, COOP_SANDBOX_UNAVAILABLE, "mounts");
 }
 
+/* Where a placeholder was put, one that is gone by the time it is to be covered fails the start. */
+static void test_insists(void **state)
+{
+	struct setting s;
+	struct coop_layout layout;
+
+	(void)state;
+	begin(&s);
+	grant(&s, at(&s, "/w"));
+	expect(&s, &layout, NULL);
+	assert_true(layout.ghost_count > 1);
+	for (size_t i = 0; i < layout.ghost_count; i++)
+		layout.ghosts[i].held = i > 0;
+	coop_layout_insist(&layout);
+	size_t count;
+	const struct coop_plan_op *ops = ops_of(&layout, &count);
+	const char *text = (const char *)coop_buf_front(&layout.text);
+	unsigned optional = 0, needed = 0;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < layout.ghost_count; j++) {
+			if (strcmp(layout.ghosts[j].path, text + ops[i].path) != 0)
+				continue;
+			assert_int_equal(!!(ops[i].flags & COOP_OP_OPTIONAL), j == 0);
+			optional += j == 0;
+			needed += j > 0;
+		}
+	}
+	assert_true(optional > 0 && needed > 0);
+	coop_layout_clear(&layout);
+}
+
 static void test_rules(void **state)
 {
 	struct setting s;
@@ -467,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_keepers_own_and_sockets),
 		cmocka_unit_test(test_injections),
+		cmocka_unit_test(test_insists),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_other_mounts),
 		cmocka_unit_test(test_types_of_mounts),

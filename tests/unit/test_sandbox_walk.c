@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "sandbox/layout_path.h"
 #include "sandbox/path_walk.h"
 
 /* All in `in` may be looked at, but for `in/hidden`; to it leads all that it lies in. */
@@ -107,12 +108,30 @@ static void test_patterns(void **state)
 	assert_true(coop_path_begins_outside(&seen, folder_path("i*")));
 }
 
+/* Links to what is not there are followed, as it may be made later; but not for ever. */
+static void test_chains(void **state)
+{
+	char real[COOP_PATH_SIZE], name[32], target[32];
+	bool exists = true;
+
+	for (unsigned i = 0; i < 20; i++) {
+		(void)snprintf(name, sizeof name, "chain%u", i);
+		(void)snprintf(target, sizeof target, "chain%u", i + 1);
+		link_to(name, target);
+	}
+	assert_int_equal(coop_path_resolve(folder_path("chain15"), real, &exists), 0);
+	assert_string_equal(strrchr(real, '/'), "/chain20");
+	assert_false(exists);
+	assert_int_equal(coop_path_resolve(folder_path("chain0"), real, &exists), -ELOOP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_inside, make_world, folder_remove),
 		cmocka_unit_test_setup_teardown(test_outside, make_world, folder_remove),
 		cmocka_unit_test_setup_teardown(test_patterns, make_world, folder_remove),
+		cmocka_unit_test_setup_teardown(test_chains, make_world, folder_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
