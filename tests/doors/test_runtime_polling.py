@@ -168,7 +168,7 @@ class ModeTest(OutputCase):
             ({"head_bytes": 3, "tail_bytes": 2}, b"abcyz"),
             ({"limit_bytes": 10}, b"abctuvwxyz"),
             ({"limit_bytes": 10, "head_ratio_num": 1, "head_ratio_den": 2}, b"abcdevwxyz"),
-            ({"limit_bytes": 20}, b"abcdefmnopqrstuvwxyz"),
+            ({"limit_bytes": 25}, b"abcdefgijklmnopqrstuvwxyz"),
             ({"limit_bytes": 10, "head_ratio_num": 5}, b"abcdevwxyz"),
             ({"limit_bytes": 12, "head_ratio_den": 4}, b"abcdefghixyz"),
             ({"limit_bytes": 10, "head_ratio_num": 1, "head_ratio_den": 0}, b"abcdefghij"),
