@@ -475,7 +475,7 @@ class AgentTotalsTest(AgentCase, LimitsCase):
             self.client.call("agent_set", agent="main/p", limits=limits)
             first = self.begin(who, TOUCH, 45 * MIB, 300)
             self.line(who, first["id"])
-            record = self.begin(who, TOUCH, 45 * MIB, 0)
+            record = self.begin(who, TOUCH, 45 * MIB, 300)
             causes.append(procs.wait_until(lambda both=(first, record): self.ends(who, both), "one of the two ends"))
             for one in (first, record):
                 who.call("kill", id=one["id"])
