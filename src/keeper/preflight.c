@@ -50,12 +50,14 @@ static void send_for(struct preflight *flight, const char *field, const char *pa
 static void ask(struct preflight *flight, const char *field, const char *path, enum reach reach)
 {
 	const struct coop_silence *silence = &flight->keeper->host.silence;
-	char real[COOP_PATH_SIZE];
+	char real[COOP_PATH_SIZE] = "";
 	size_t at = 0;
 
 	if (*path != '/' || (reach <= flight->last_reach && !strcmp(path, flight->last)))
 		return;
-	int r = coop_silence_resolve(silence, path, real);
+	/* Where nothing can be silent, nothing below it can. */
+	int r = silence->count ? coop_silence_resolve(silence, path, real)
+			       : coop_silence_ask(silence, path);
 	if (r == -EREMOTE || r == -EAGAIN)
 		send_for(flight, field, path, r == -EREMOTE);
 	for (const char *point;

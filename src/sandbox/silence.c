@@ -120,18 +120,22 @@ static bool in_memory(const struct coop_silence *silence, const char *folder)
 	       is_of(memory_kinds, sizeof memory_kinds / sizeof memory_kinds[0], mount->type);
 }
 
-/* A descriptor of the path, which has no link on the way; one at its end is opened itself with
- * O_NOFOLLOW. -EAGAIN: it is not at hand. */
-static int look(const char *path, int flags, bool cached)
+static int open_path(const char *path, int flags, unsigned resolve)
 {
-	struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
-			       .resolve = RESOLVE_NO_SYMLINKS | (cached ? RESOLVE_CACHED : 0u)};
+	struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | flags), .resolve = resolve};
 	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 
 	if (fd >= 0)
 		return fd;
 	/* Refused by a filter that knows no such call: then nothing is at hand. */
 	return errno == ENOSYS || errno == EPERM || errno == EINVAL ? -EAGAIN : -errno;
+}
+
+/* A descriptor of the path, which has no link on the way; one at its end is opened itself with
+ * O_NOFOLLOW. -EAGAIN: it is not at hand. */
+static int look(const char *path, int flags, bool cached)
+{
+	return open_path(path, flags, RESOLVE_NO_SYMLINKS | (cached ? RESOLVE_CACHED : 0u));
 }
 
 static bool is_link(int fd)
@@ -204,6 +208,22 @@ int coop_silence_resolve(const struct coop_silence *silence, const char *path,
 			return fd;
 	}
 	return walk(silence, path, ret);
+}
+
+int coop_silence_ask(const struct coop_silence *silence, const char *path)
+{
+	char real[COOP_PATH_SIZE];
+
+	/* With no mount that links must not lead into the kernel may follow them itself. It does not
+	 * those of processes, which lead anywhere: it would have to look. */
+	if (silence->known && !silence->count) {
+		int fd = open_path(path, 0, RESOLVE_CACHED);
+		if (fd >= 0)
+			(void)close(fd);
+		if (fd != -EAGAIN)
+			return fd < 0 ? fd : 0;
+	}
+	return coop_silence_resolve(silence, path, real);
 }
 
 const char *coop_silence_below(const struct coop_silence *silence, const char *folder, size_t *at)

@@ -33,6 +33,9 @@ void coop_silence_clear(struct coop_silence *silence);
 int coop_silence_resolve(const struct coop_silence *silence, const char *path,
 			 char ret[COOP_PATH_SIZE]);
 
+/* The same of a path of which it does not matter where it leads: mostly one call says all. */
+int coop_silence_ask(const struct coop_silence *silence, const char *path);
+
 /* Whether a canonical path lies on a mount that can be silent. */
 bool coop_silence_holds(const struct coop_silence *silence, const char *path);
 
