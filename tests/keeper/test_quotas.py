@@ -48,6 +48,10 @@ class RunningTest(QuotaCase):
         self.assert_alive(who, third)
         use = self.client.call("agent_show", agent="a")["agent"]["use"]
         self.assertEqual((use["running"], use["finished"]), (2, 1))
+        for id, left in ((first, (2, 0)), (third, (1, 0))):
+            who.call("release", id=id)
+            use = self.client.call("agent_show", agent="a")["agent"]["use"]
+            self.assertEqual((use["running"], use["finished"]), left, "what is released counts no more")
 
     def test_b080_none_at_all(self):
         """max_running 0: nothing ever starts."""

@@ -123,6 +123,11 @@ static void test_chains(void **state)
 	assert_string_equal(strrchr(real, '/'), "/chain20");
 	assert_false(exists);
 	assert_int_equal(coop_path_resolve(folder_path("chain0"), real, &exists), -ELOOP);
+	/* What is not there has no links of its own: ".." is the name before it. */
+	link_to("up", "gone/./..//chain20/on");
+	assert_int_equal(coop_path_resolve(folder_path("up"), real, &exists), 0);
+	assert_string_equal(strrchr(real, '/') - strlen("/chain20"), "/chain20/on");
+	assert_null(strstr(real, "gone"));
 }
 
 int main(void)
