@@ -50,18 +50,18 @@ static void send_for(struct preflight *flight, const char *field, const char *pa
 static void ask(struct preflight *flight, const char *field, const char *path, enum reach reach)
 {
 	const struct coop_silence *silence = &flight->keeper->host.silence;
-	char real[COOP_PATH_SIZE] = "";
+	char real[COOP_PATH_SIZE];
+	/* Only then it matters where the path leads. */
+	bool below = reach == TREE && silence->count;
 	size_t at = 0;
 
 	if (*path != '/' || (reach <= flight->last_reach && !strcmp(path, flight->last)))
 		return;
-	/* Where nothing can be silent, nothing below it can. */
-	int r = silence->count ? coop_silence_resolve(silence, path, real)
-			       : coop_silence_ask(silence, path);
+	int r = below ? coop_silence_resolve(silence, path, real) : coop_silence_ask(silence, path);
 	if (r == -EREMOTE || r == -EAGAIN)
 		send_for(flight, field, path, r == -EREMOTE);
 	for (const char *point;
-	     r == 0 && reach == TREE && (point = coop_silence_below(silence, real, &at));)
+	     below && r == 0 && (point = coop_silence_below(silence, real, &at));)
 		send_for(flight, field, point, true);
 	if (snprintf(flight->last, sizeof flight->last, "%s", path) >= (int)sizeof flight->last)
 		*flight->last = 0;
@@ -364,12 +364,10 @@ static void conf_looked_up(struct coop_keeper *keeper, void *unused)
 
 bool coop_preflight_conf(struct coop_keeper *keeper)
 {
-	char real[COOP_PATH_SIZE];
-
 	if (keeper->host.conf_awaited)
 		return false;
 	coop_silence_refresh(&keeper->host.silence);
-	int r = coop_silence_resolve(&keeper->host.silence, keeper->conf_path, real);
+	int r = coop_silence_ask(&keeper->host.silence, keeper->conf_path);
 	bool silent = r == -EREMOTE;
 	if (!silent && r != -EAGAIN)
 		return true;
@@ -420,10 +418,8 @@ static bool has_program(const struct coop_request *request, const char *path)
 
 bool coop_preflight_program(struct coop_request *request, const char *path)
 {
-	char real[COOP_PATH_SIZE];
-
 	/* What is only not at hand is looked for here: there are many such names along a PATH. */
-	if (coop_silence_resolve(&request->keeper->host.silence, path, real) != -EREMOTE)
+	if (coop_silence_ask(&request->keeper->host.silence, path) != -EREMOTE)
 		return true;
 	if (has_program(request, path))
 		return !coop_preflight_misses_programs(request);
