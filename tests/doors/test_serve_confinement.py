@@ -90,10 +90,11 @@ class ConfinementTest(GatewayCase):
         self.assertEqual(strange, [])
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root's gateway has these steps")
 class HalfDoneTest(unittest.TestCase):
     def test_it_serves_nobody(self):
         """A step of the confinement that fails in the middle of it ends the gateway: nobody is served with half of it."""
-        if os.geteuid() != 0 or sanitized():
+        if sanitized():  # which makes no namespaces
             return
         procs.become_subreaper()
         for rule in ("mount=EPERM", "pivot_root=EPERM", "umount2=EPERM", "capset=EPERM"):

@@ -3,7 +3,6 @@
 import os
 import resource
 import signal
-import time
 import unittest
 from pathlib import Path
 
@@ -451,13 +450,7 @@ class AgentTotalsTest(AgentCase, LimitsCase):
         procs.wait_until(lambda: not [path for path in folders if path.exists()], "the folders are gone", timeout=5)
         # One that is made ahead, for the next process of its kind, goes when nobody has come for it.
         procs.wait_until(lambda: self.client.call("info")["sandbox"]["cgroups"] <= before, "no more groups than before")
-
-        def woken():
-            begin = self.client.call("info")["wakeups"]
-            time.sleep(0.3)
-            return self.client.call("info")["wakeups"] - begin
-
-        procs.wait_until(lambda: woken() <= 5, "the keeper rests")
+        procs.wait_until(lambda: self.woken(0.3) <= 5, "the keeper rests")
 
     def ends(self, client, records):
         """The causes of those that have ended."""

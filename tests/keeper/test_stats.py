@@ -134,14 +134,9 @@ class StatsTest(KeeperCase):
         """A keeper with processes and no question does not wake up."""
         self.spawn("sleep", "300")
 
-        def woken(seconds):
-            before = self.client.call("info")["wakeups"]
-            time.sleep(seconds)
-            return self.client.call("info")["wakeups"] - before
-
         # A start has the next sandboxes prepared, which takes its time.
-        procs.wait_until(lambda: woken(0.3) <= 3, "the keeper rests")
-        self.assertLessEqual(woken(1.5), 4)
+        procs.wait_until(lambda: self.woken(0.3) <= 3, "the keeper rests")
+        self.assertLessEqual(self.woken(1.5), 4)
 
 
 class OrphanTest(KeeperCase):

@@ -281,6 +281,12 @@ class KeeperCase(unittest.TestCase):
                 return b"".join(pieces)
             cursor = reply.result["next"]
 
+    def woken(self, seconds):
+        """How often the keeper wakes up in that time, the question included."""
+        before = self.client.call("info")["wakeups"]
+        time.sleep(seconds)
+        return self.client.call("info")["wakeups"] - before
+
     def wait_output(self, process, wanted, stream="stdout", timeout=30):
         """Waits, by following, until a stream contains some bytes; returns what came up to then."""
         seen = b""

@@ -29,13 +29,17 @@ def read_reviewed(path):
     return result
 
 
-def settle(row, reviewed):
-    """The fate of a row, with the reviewed ones told apart. What only a test behind the nearest ones noticed is noticed."""
-    if row["fate"] != "survived":
-        return row["fate"]
-    if (row["file"], squeeze(row["was"]), row["operator"]) in reviewed:
+def by_nearest(row, reviewed):
+    """The fate of a row by the nearest tests, with the reviewed ones told apart."""
+    if row["fate"] == "survived" and (row["file"], squeeze(row["was"]), row["operator"]) in reviewed:
         return "known"
-    return row.get("all", "survived").split()[0]
+    return row["fate"]
+
+
+def settle(row, reviewed):
+    """Its fate by all tests that it met: what only one behind the nearest ones noticed is noticed."""
+    fate = by_nearest(row, reviewed)
+    return row.get("all", fate).split()[0] if fate == "survived" else fate
 
 
 def share(counts):

@@ -174,6 +174,14 @@ class WorkersTest(unittest.TestCase):
 
 
 class PlanTest(unittest.TestCase):
+    def planner(self, source, known, budget):
+        """For a tree with the tests of this one, whose only source is src/a.c."""
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "src").mkdir()
+        (folder / "src" / "a.c").write_text(source)
+        (folder / "tests").symlink_to(Path(__file__).resolve().parents[1])
+        return trial.Planner(folder, known, budget)
+
     def test_all_is_every_test_that_runs_the_line(self):
         names = [f"keeper/test_wait.py::T.test_{number}" for number in range(5)]
         known = coverage.Map(names, {"src/a.c": {"10": [0, 1, 3]}}, dict.fromkeys(names, 50))
@@ -191,42 +199,29 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([names for file, names, _ in planner.plan(place) if names], [names[1:]])
         self.assertEqual([sorted(names) for file, names, _ in planner.all(place) if names], [names])
 
-
     def test_those_that_run_the_very_block_come_first(self):
         """However long they take, and whatever the others are called: a rare line is often run by one of many."""
         names = ["keeper/test_a.py::T.test_a", "keeper/test_wait.py::T.test_idle"]
         known = coverage.Map(names, {"src/a.c": {"1": [1], "2": [0]}}, {names[0]: 80, names[1]: 5})
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "src").mkdir()
-            (Path(folder) / "src" / "a.c").write_text("if (idle &&\n    wait)\n")
-            (Path(folder) / "tests").symlink_to(Path(__file__).resolve().parents[1])
-            planner = trial.Planner(folder, known, 90)
-            for budget, wanted in ((90, names), (60, names[:1])):
-                rows = planner.plan(operators.Place("src/a.c", 2, 0, 1, "", "negation"), budget)
-                self.assertEqual([name for file, ran, _ in rows for name in ran], wanted)
+        planner = self.planner("if (idle &&\n    wait)\n", known, 90)
+        for budget, wanted in ((90, names), (60, names[:1])):
+            rows = planner.plan(operators.Place("src/a.c", 2, 0, 1, "", "negation"), budget)
+            self.assertEqual([name for file, ran, _ in rows for name in ran], wanted)
 
     def test_names_with_the_words_of_the_lines_come_first(self):
         names = [f"keeper/test_wait.py::T.test_{name}" for name in ("a", "an_idle_keeper_leaves", "b", "keeper_lives")]
         known = coverage.Map(names, {"src/a.c": {"1": [0, 1, 2, 3]}}, dict.fromkeys(names, 5))
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "src").mkdir()
-            (Path(folder) / "src" / "a.c").write_text("bool idle = keeper->idle;\nif (idle)\n\treturn;\n")
-            (Path(folder) / "tests").symlink_to(Path(__file__).resolve().parents[1])
-            planner = trial.Planner(folder, known, 12)
-            [first] = [names for file, names, _ in planner.plan(operators.Place("src/a.c", 2, 0, 1, "", "negation")) if names]
-            self.assertEqual(first, [names[1], names[0]])
+        planner = self.planner("bool idle = keeper->idle;\nif (idle)\n\treturn;\n", known, 12)
+        [first] = [names for file, names, _ in planner.plan(operators.Place("src/a.c", 2, 0, 1, "", "negation")) if names]
+        self.assertEqual(first, [names[1], names[0]])
 
     def test_missing_memory_is_for_those_that_take_it_away(self):
         names = ["keeper/test_wait.py::T.test_a", "keeper/test_sparse_memory.py::T.test_b"]
         known = coverage.Map(names, {"src/a.c": {"1": [0, 1]}}, dict.fromkeys(names, 50))
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "src").mkdir()
-            (Path(folder) / "src" / "a.c").write_text("return -ENOMEM;\nreturn -EINVAL;\n")
-            (Path(folder) / "tests").symlink_to(Path(__file__).resolve().parents[1])
-            planner = trial.Planner(folder, known, 90)
-            for line, first in ((1, names[1]), (2, names[0])):
-                place = operators.Place("src/a.c", line, 0, 1, "", "return")
-                self.assertEqual([names for file, names, _ in planner.plan(place) if names], [[first]])
+        planner = self.planner("return -ENOMEM;\nreturn -EINVAL;\n", known, 90)
+        for line, first in ((1, names[1]), (2, names[0])):
+            place = operators.Place("src/a.c", line, 0, 1, "", "return")
+            self.assertEqual([names for file, names, _ in planner.plan(place) if names], [[first]])
 
 
 class DrawTest(unittest.TestCase):

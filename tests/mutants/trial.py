@@ -193,8 +193,9 @@ class Planner:
         tests run it than are known, it is every test there is."""
         tests = self.known.tests(place.file, place.line) or []
         if 0 < len(tests) < TESTS_A_LINE:
-            rows = [(file, [name for name in names if name not in ran], took) for file, names, took in self.plan(place, float("inf"))]
-            return [row for row in rows if row[1] or row[0] not in {name.partition("::")[0] for name in ran}]
+            met = set(ran) | {name.partition("::")[0] for name in ran}
+            rows = [(file, [name for name in names if name not in met], took) for file, names, took in self.plan(place, float("inf"))]
+            return [row for row in rows if row[1] or row[0] not in met]
         first = {row[0] for row in self.plan(place)}
         return [(file, [], self.whole(file)) for file in sorted(self.files, key=lambda file: file not in first)]
 
