@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 void coop_arguments_begin(struct coop_arguments *arguments)
 {

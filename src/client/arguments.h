@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "client/client.h"
 
 /* Arguments being written. Begin with coop_arguments_begin, add members to `w`, end with

@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io/paths.h"
 #include "base/mem.h"
-#include "base/paths.h"
 #include "client/client.h"
 
 #define ATTEMPTS 3

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/frame.h"
 #include "client/client.h"
 #include "client/scan.h"
+#include "interface/frame.h"
 
 #define READ_SIZE 65536u
 /* Reads of one dispatch: a flood on this connection must leave the caller's loop its turn. */

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/glob.h"
 #include "base/mem.h"
+#include "base/text/glob.h"
 #include "client/client.h"
 
 #define TOKEN_VARIABLE "COOP_TOKEN"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/paths.h"
+#include "base/io/paths.h"
 
 static int usable(const char *path)
 {

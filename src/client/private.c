@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/paths.h"
+#include "base/io/paths.h"
 #include "client/client.h"
 #include "client/locate.h"
 

@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "base/frame.h"
-#include "base/jsonclamp.h"
+#include "base/json/jsonclamp.h"
 #include "base/mem.h"
 #include "client/client.h"
+#include "interface/frame.h"
 
 #define FIRST_SLOTS 16u
 #define OP_MAX 64u

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/paths.h"
+#include "base/io/paths.h"
 #include "client/arguments.h"
 #include "client/spawn_sandbox.h"
 

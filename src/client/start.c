@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/claim.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/paths.h"
+#include "base/io/claim.h"
+#include "base/io/paths.h"
 #include "client/client.h"
 #include "client/locate.h"
 

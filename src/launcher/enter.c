@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox/identity.h"
-#include "sandbox/namespaces.h"
+#include "sandbox/child/identity.h"
+#include "sandbox/child/namespaces.h"
 
 int coop_enter_parse(char *const *argv, struct coop_enter *ret)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 struct coop_enter {
 	enum coop_launcher_kind kind;

@@ -15,12 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/fdpass.h"
+#include "base/io/fdpass.h"
+#include "base/io/kernel.h"
 #include "launcher/enter.h"
 #include "launcher/network.h"
 #include "launcher/probe.h"
-#include "sandbox/apply.h"
-#include "sandbox/kernel.h"
+#include "sandbox/child/apply.h"
 
 static struct coop_filters filters;
 static struct coop_user_counts counts; /* of each sandbox */

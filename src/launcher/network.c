@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "sandbox/namespaces.h"
+#include "sandbox/child/namespaces.h"
 
 #define OWN_NET "/proc/self/ns/net"
 

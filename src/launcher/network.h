@@ -2,7 +2,7 @@
 #ifndef COOP_LAUNCHER_NETWORK_H
 #define COOP_LAUNCHER_NETWORK_H
 
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 /* Leaves the host's network for one of nobody's, to come back to between plans. 0 or -errno. */
 int coop_network_init(void);

@@ -11,13 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/filter.h"
-#include "sandbox/host.h"
-#include "sandbox/identity.h"
-#include "sandbox/kernel.h"
-#include "sandbox/landlock.h"
-#include "sandbox/namespaces.h"
-#include "sandbox/view.h"
+#include "base/io/kernel.h"
+#include "sandbox/child/identity.h"
+#include "sandbox/child/landlock.h"
+#include "sandbox/child/namespaces.h"
+#include "sandbox/child/view.h"
+#include "sandbox/filter/filter.h"
+#include "sandbox/layout/host.h"
 
 static const struct coop_filters *known_filters;
 

@@ -2,7 +2,7 @@
 #ifndef COOP_LAUNCHER_PROBE_H
 #define COOP_LAUNCHER_PROBE_H
 
-#include "sandbox/payload.h"
+#include "sandbox/child/payload.h"
 
 /* Sends one struct coop_host over the socket, and exits. */
 _Noreturn void coop_probe(const struct coop_filters *filters);

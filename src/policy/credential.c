@@ -1,7 +1,7 @@
 /* Reading of files that hold keys, tokens and passwords: label credential_file_read. */
 #include <string.h>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "policy/risk.h"
 
 static const char *const names[] = {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "policy/match.h"
 #include "policy/policy.h"
 #include "policy/risk.h"

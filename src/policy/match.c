@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/glob.h"
 #include "base/mem.h"
+#include "base/text/glob.h"
 #include "policy/paths.h"
 #include "policy/policy.h"
 

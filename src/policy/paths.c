@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 
 /* Appends the parts of `text`; `..` takes the last one away and stops at the root, as the kernel does. */
 static bool append(struct coop_path *path, size_t *used, const char *text)

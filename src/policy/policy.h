@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
+#include "interface/err.h"
 
 /* From the mildest to the strictest. */
 enum coop_action {

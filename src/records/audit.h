@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/err.h"
+#include "interface/err.h"
 #include "records/backlog.h"
 #include "records/secret.h"
 

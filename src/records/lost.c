@@ -8,11 +8,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/jsonw.h"
-#include "base/log.h"
+#include "base/io/log.h"
+#include "base/json/jsonw.h"
+#include "base/json/stored.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/stored.h"
 #include "records/audit.h"
 #include "records/store.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "interface/err.h"
 #include "records/audit_chain.h"
 
 struct coop_audit;

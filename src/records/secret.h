@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "interface/err.h"
 
 #define COOP_HASH_SIZE 32u
 #define COOP_HASH_TEXT 65u /* in hex, with its NUL */

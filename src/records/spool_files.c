@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io/paths.h"
 #include "base/mem.h"
-#include "base/paths.h"
 
 #define SPARE_MAX (64u << 20) /* of a small disk an eighth */
 #define SPARE_PART 8u

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "interface/err.h"
 #include "records/secret.h"
 
 #define COOP_STORE_VERSION 1 /* PRAGMA user_version */

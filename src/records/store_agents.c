@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/io/log.h"
 #include "records/store_private.h"
 
 int coop_store_each_agent(struct coop_store *store,

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/base64_encoders.h"
+#include "base/text/base64.h"
+#include "base/text/base64_encoders.h"
 #include "bench.h"
 
 #define ROOM 256u /* for what is around the bytes, and for loads and stores past their end */

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "bench.h"
 #include "ws_link.h"
 

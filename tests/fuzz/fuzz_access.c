@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "doors/http/access.h"
-#include "doors/http/gateway.h"
+#include "doors/http/main/gateway.h"
+#include "doors/http/users/access.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/base64_encoders.h"
+#include "base/text/base64.h"
+#include "base/text/base64_encoders.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/body.h"
+#include "sandbox/layout/body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/cgroup_file.h"
-#include "sandbox/cgroup_find.h"
+#include "sandbox/cgroup/cgroup_file.h"
+#include "sandbox/cgroup/cgroup_find.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

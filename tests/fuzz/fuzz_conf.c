@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keeper/conf.h"
+#include "keeper/conf/conf.h"
 #include "policy/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doors/http/feed_window.h"
-#include "doors/http/runtime_cut.h"
+#include "doors/http/runtime/feed_window.h"
+#include "doors/http/runtime/runtime_cut.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/filter.h"
-#include "sandbox/filter_calls.h"
+#include "sandbox/filter/filter.h"
+#include "sandbox/filter/filter_calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

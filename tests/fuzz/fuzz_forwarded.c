@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "doors/http/forwarded.h"
-#include "doors/http/head.h"
+#include "doors/http/net/forwarded.h"
+#include "doors/http/net/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

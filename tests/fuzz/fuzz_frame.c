@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/frame.h"
+#include "interface/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/body.h"
-#include "sandbox/layout.h"
+#include "sandbox/layout/body.h"
+#include "sandbox/layout/layout.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonclamp.h"
-#include "base/signame.h"
-#include "keeper/ops.h"
+#include "base/json/jsonclamp.h"
+#include "base/text/signame.h"
+#include "keeper/ops/ops.h"
 
 /* As the keeper does: numbers that are too large for the parser get a second try. */
 static json_t *parse(const char *text, size_t size)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sandbox/policy.h"
+#include "sandbox/policy/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/schema.h"
+#include "interface/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/views/screen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);

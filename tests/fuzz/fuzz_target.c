@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-#include "doors/http/target.h"
+#include "base/text/utf8.h"
+#include "doors/http/net/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

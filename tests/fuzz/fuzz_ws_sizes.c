@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doors/http/ws.h"
-#include "doors/http/ws_sizes.h"
+#include "doors/http/net/ws.h"
+#include "doors/http/net/ws_sizes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

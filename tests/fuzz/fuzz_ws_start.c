@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doors/http/process_view.h"
-#include "doors/http/runtime_start.h"
+#include "doors/http/runtime/process_view.h"
+#include "doors/http/runtime/runtime_start.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -8,7 +8,7 @@ from lib.both_keepers import USER, BothKeepersCase
 from lib.client import KeeperError
 from lib.place import REPOSITORY
 
-SOURCE = REPOSITORY / "src/sandbox/credentials.c"
+SOURCE = REPOSITORY / "src/sandbox/policy/credentials.c"
 ROWS = re.findall(r'^\t"([^"]+)",$', SOURCE.read_text(), re.MULTILINE)
 SECRET = "a secret word"
 # As they were found in use; the table has more.

@@ -245,7 +245,7 @@ class DrawTest(unittest.TestCase):
         self.assertEqual(coverage.Map._rank("src/a.c", rows, ["x", "y", "z"], {"x": 1, "y": 9, "z": 2}), [1, 2, 0])
 
     def test_a_unit_test_is_near_only_to_its_own(self):
-        grep = "src/doors/tools/grep.c"
+        grep = "src/doors/tools/core/grep.c"
         self.assertGreater(coverage.nearness("doors/test_tool_read.py::GrepTest.test_grep", grep), coverage.nearness("unit/test_audit", grep))
         self.assertGreater(coverage.nearness("unit/test_audit", "src/records/audit.c"), coverage.nearness("keeper/test_audit.py::A.test_b", "src/records/audit.c"))
         self.assertEqual(coverage.nearness("unit/test_audit", grep), 0)

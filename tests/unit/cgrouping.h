@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sandbox/cgroup.h"
+#include "sandbox/cgroup/cgroup.h"
 
 #define MIB (INT64_C(1) << 20)
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "sandbox/filter.h"
+#include "sandbox/filter/filter.h"
 
 /* In a child: leaves the function with the number of the line where something was not as expected. */
 #define EXPECT(condition)                                                           \

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/body.h"
-#include "sandbox/layout.h"
+#include "sandbox/layout/body.h"
+#include "sandbox/layout/layout.h"
 
 #define ARGS(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/policy.h"
+#include "sandbox/policy/policy.h"
 
 /* In these texts ' stands for ". To be freed. */
 static inline json_t *json_of(const char *text)

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "base/base64_encoders.h"
+#include "base/text/base64.h"
+#include "base/text/base64_encoders.h"
 
 #define LENGTH_MAX 4096u
 #define ALIGNMENTS 32u

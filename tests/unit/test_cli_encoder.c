@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "doors/cli/encoder.h"
+#include "base/text/base64.h"
+#include "doors/cli/terminal/encoder.h"
 
 static char lines[4096];
 

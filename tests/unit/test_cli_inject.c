@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "doors/cli/inject.h"
+#include "doors/cli/verbs/inject.h"
 #include "folder.h"
 
 /* The one of the command line, without the rest of it. */

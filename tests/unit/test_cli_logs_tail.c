@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "doors/cli/logs.h"
+#include "doors/cli/verbs/logs.h"
 
 static char seen[1024];
 static uint64_t first_offset;

@@ -14,10 +14,10 @@
 
 #include <errno.h>
 
-#include "base/frame.h"
 #include "base/mem.h"
 #include "client/client.h"
 #include "client/scan.h"
+#include "interface/frame.h"
 
 struct fixture {
 	struct coop *coop;

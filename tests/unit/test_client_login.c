@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "base/frame.h"
 #include "base/mem.h"
 #include "client/client.h"
+#include "interface/frame.h"
 
 #define SECRET "coop_7_c2VjcmV0"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "base/frame.h"
 #include "client/spawn_sandbox.h"
+#include "interface/frame.h"
 
 static struct coop_error error;
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/text.h"
 
 #define FFFD "\xef\xbf\xbd"

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "keeper/conf.h"
+#include "keeper/conf/conf.h"
 #include "policy/policy.h"
 
 static int parse_bytes(const char *text, size_t size, struct coop_conf *ret, struct coop_err *err)

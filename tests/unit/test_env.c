@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "keeper/env.h"
+#include "keeper/conf/env.h"
 
 static void rule(struct coop_env_rules *rules, const char *key, const char *value)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/frame.h"
+#include "interface/frame.h"
 
 static int parse(const uint8_t *bytes, size_t size)
 {

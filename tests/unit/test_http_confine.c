@@ -27,8 +27,8 @@
 
 #include <cmocka.h>
 
-#include "doors/http/confine.h"
-#include "doors/http/confine_calls.h"
+#include "doors/http/main/confine.h"
+#include "doors/http/main/confine_calls.h"
 
 /* In a child: leaves the function if something is not as expected. */
 #define EXPECT(condition)                                                           \

@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
 #include "base/mem.h"
-#include "doors/http/exchange.h"
-#include "doors/http/feed_private.h"
-#include "doors/http/gateway.h"
-#include "doors/http/ws.h"
+#include "base/text/base64.h"
+#include "doors/http/main/gateway.h"
+#include "doors/http/net/exchange.h"
+#include "doors/http/net/ws.h"
+#include "doors/http/runtime/feed_private.h"
 
 /* Not reached: only texts of refusals are needed. */
 void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, const char *code,

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "doors/http/failures.h"
-#include "doors/http/out.h"
-#include "doors/http/target.h"
+#include "doors/http/net/failures.h"
+#include "doors/http/net/out.h"
+#include "doors/http/net/target.h"
 
 /* Takes up to `size` bytes off the front, as a socket would. */
 static size_t drain(struct coop_out *out, char *ret, size_t size)

@@ -9,11 +9,11 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "doors/http/exchange.h"
-#include "doors/http/process_view.h"
-#include "doors/http/runtime_cut.h"
-#include "doors/http/runtime_frame.h"
-#include "doors/http/runtime_start.h"
+#include "doors/http/net/exchange.h"
+#include "doors/http/runtime/process_view.h"
+#include "doors/http/runtime/runtime_cut.h"
+#include "doors/http/runtime/runtime_frame.h"
+#include "doors/http/runtime/runtime_start.h"
 
 /* Not reached: only texts of refusals are needed. */
 void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, const char *code,

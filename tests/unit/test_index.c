@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "keeper/index.h"
+#include "keeper/output/index.h"
 
 static struct coop_index_event event_of(uint64_t number)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "keeper/injections.h"
+#include "keeper/confine/injections.h"
 
 #define MIB ((size_t)1 << 20)
 

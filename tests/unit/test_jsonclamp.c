@@ -1,4 +1,4 @@
-#include "base/jsonclamp.h"
+#include "base/json/jsonclamp.h"
 
 #include <jansson.h>
 #include <setjmp.h>

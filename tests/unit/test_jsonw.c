@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 
 static json_t *parse(const struct coop_buf *buf)

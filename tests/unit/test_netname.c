@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/netname.h"
+#include "base/text/netname.h"
 
 static void authorities(void **state)
 {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/paths.h"
+#include "base/io/paths.h"
 
 static char root[] = "/tmp/coop-test-XXXXXX";
 

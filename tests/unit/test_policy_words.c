@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/glob.h"
 #include "base/mem.h"
+#include "base/text/glob.h"
 #include "policy/parser.h"
 #include "policy/paths.h"
 #include "policy/programs.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "keeper/progress.h"
+#include "keeper/process/progress.h"
 
 #define MS 1000000ull
 

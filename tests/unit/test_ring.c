@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "keeper/ring.h"
+#include "keeper/output/ring.h"
 
 static uint8_t byte_at(uint64_t position)
 {

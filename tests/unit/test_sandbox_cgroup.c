@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "cgrouping.h"
-#include "sandbox/cgroup_file.h"
-#include "sandbox/cgroup_folder.h"
+#include "sandbox/cgroup/cgroup_file.h"
+#include "sandbox/cgroup/cgroup_folder.h"
 
 static int sleep_long(void)
 {

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "cgrouping.h"
-#include "sandbox/cgroup_file.h"
-#include "sandbox/cgroup_find.h"
+#include "sandbox/cgroup/cgroup_file.h"
+#include "sandbox/cgroup/cgroup_find.h"
 
 #define MOUNT(point, root, rest) "31 23 0:28 " root " " point " rw,relatime shared:5 - " rest "\n"
 

@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "sandbox/ghosts.h"
-#include "sandbox/ghosts_disk.h"
+#include "sandbox/layout/ghosts.h"
+#include "sandbox/layout/ghosts_disk.h"
 
 static char one[256], two[256];
 

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "sandbox/ghosts.h"
+#include "sandbox/layout/ghosts.h"
 
 #define COUNT 6
 #define STEPS_MAX 2000

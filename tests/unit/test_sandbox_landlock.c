@@ -14,7 +14,7 @@
 
 #include "filtered.h"
 #include "folder.h"
-#include "sandbox/landlock.h"
+#include "sandbox/child/landlock.h"
 
 /* Of the test that runs; children see a copy. */
 static uint32_t abi;

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "layouts.h"
-#include "sandbox/mountinfo.h"
+#include "sandbox/layout/mountinfo.h"
 
 static void test_base_of_the_host(void **state)
 {

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "sandbox/layout_path.h"
-#include "sandbox/path_walk.h"
+#include "sandbox/layout/layout_path.h"
+#include "sandbox/layout/path_walk.h"
 
 /* All in `in` may be looked at, but for `in/hidden`; to it leads all that it lies in. */
 static bool may(const struct coop_lookable *seen, const char *path)

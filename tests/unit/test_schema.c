@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/schema.h"
+#include "interface/schema.h"
 
 static const char *const streams[] = {"stdout", "stderr", NULL};
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "keeper/settings.h"
+#include "keeper/conf/settings.h"
 
 static void taken(void **state)
 {

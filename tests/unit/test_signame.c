@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/signame.h"
+#include "base/text/signame.h"
 
 static void format(void **state)
 {

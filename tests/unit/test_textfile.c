@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/textfile.h"
+#include "base/io/textfile.h"
 #include "folder.h"
 
 #define BIG 100000u

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 static size_t length(const char *bytes)
 {

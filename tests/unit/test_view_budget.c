@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/views/budget.h"
 
 static void test_a_text_that_fits_is_whole(void **state)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/views/plain.h"
 
 #define FFFD "\xef\xbf\xbd"

@@ -8,7 +8,7 @@
 #include <vterm.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/views/decoder.h"
 
 /* libvterm trusts its input and its memory: it writes past its table of numbers, puts whole commands on the stack, and uses what malloc returns without a look. So it is fed only with

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/views/compiled.h"
 #include "client/views/pattern.h"
 

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/paths.h"
-#include "clean.h"
-#include "cli.h"
-#include "token_file.h"
+#include "base/io/paths.h"
+#include "doors/cli/clean.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/token_file.h"
 
 /* What is wrong with the token, with where it came from: the library does not know. */
 static void explain_token(const struct cli *cli, struct coop_error *error)

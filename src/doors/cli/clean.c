@@ -1,4 +1,4 @@
-#include "clean.h"
+#include "doors/cli/clean.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 static const struct {
 	uint32_t first, last;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "options.h"
+#include "doors/cli/options.h"
 
 enum cli_exit {
 	CLI_OK = 0,

@@ -1,4 +1,4 @@
-#include "door.h"
+#include "doors/cli/door.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "place.h"
-#include "record.h"
-#include "sibling.h"
-#include "token_file.h"
-#include "workspace.h"
+#include "doors/cli/place.h"
+#include "doors/cli/record.h"
+#include "doors/cli/sibling.h"
+#include "doors/cli/token_file.h"
+#include "doors/cli/workspace.h"
 
 #define WORDS_MAX 64
 

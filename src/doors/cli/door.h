@@ -2,7 +2,7 @@
 #ifndef COOP_CLI_DOOR_H
 #define COOP_CLI_DOOR_H
 
-#include "sandbox_args.h"
+#include "doors/cli/sandbox_args.h"
 
 /* The member `door` of the settings of a verb that has the rows below. */
 struct cli_door {

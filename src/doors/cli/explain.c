@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "record.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/record.h"
 
 /* Where the keeper's sentence makes no sense on a command line. */
 static const struct {

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verbs.h"
+#include "doors/cli/verbs.h"
 
 /* Columns of an option's name and of what it does. */
 #define HEAD_WIDTH 28

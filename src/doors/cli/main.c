@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli.h"
-#include "sibling.h"
-#include "verbs.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/sibling.h"
+#include "doors/cli/verbs.h"
 
 static int check_operands(const struct cli *cli, size_t count)
 {

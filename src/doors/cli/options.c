@@ -1,4 +1,4 @@
-#include "options.h"
+#include "doors/cli/options.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse.h"
+#include "doors/cli/parse.h"
 
 struct parser {
 	const struct cli_option_set *sets;

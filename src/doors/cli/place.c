@@ -1,4 +1,4 @@
-#include "place.h"
+#include "doors/cli/place.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/paths.h"
-#include "parse.h"
-#include "typed.h"
+#include "base/io/paths.h"
+#include "doors/cli/parse.h"
+#include "doors/cli/typed.h"
 
 extern char **environ;
 

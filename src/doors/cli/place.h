@@ -2,7 +2,7 @@
 #ifndef COOP_CLI_PLACE_H
 #define COOP_CLI_PLACE_H
 
-#include "cli.h"
+#include "doors/cli/cli.h"
 
 /* The path made absolute, from the current folder if need be; NULL stands for that folder itself. NULL with *error filled. */
 json_t *cli_place_path(const char *path, struct coop_error *error);

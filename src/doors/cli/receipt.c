@@ -1,8 +1,8 @@
-#include "receipt.h"
+#include "doors/cli/receipt.h"
 
 #include <stdio.h>
 
-#include "record.h"
+#include "doors/cli/record.h"
 
 static bool has_number(const json_t *array, json_int_t number)
 {

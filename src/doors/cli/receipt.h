@@ -2,7 +2,7 @@
 #ifndef COOP_CLI_RECEIPT_H
 #define COOP_CLI_RECEIPT_H
 
-#include "cli.h"
+#include "doors/cli/cli.h"
 
 /* Of an answer that counts `survivors`: says how many are still alive; `id` (may be NULL) stands in front. True: none is. */
 bool cli_none_alive(const char *id, const json_t *result);

@@ -1,9 +1,9 @@
-#include "record.h"
+#include "doors/cli/record.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "doors/cli/cli.h"
 
 const char *cli_text(const json_t *object, const char *name)
 {

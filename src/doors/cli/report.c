@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clean.h"
-#include "cli.h"
-#include "record.h"
-#include "verdict.h"
+#include "doors/cli/clean.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/record.h"
+#include "doors/cli/verdict.h"
 
 /* What somebody who meets an error can do about it. */
 static const struct {

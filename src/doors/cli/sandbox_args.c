@@ -1,9 +1,9 @@
-#include "sandbox_args.h"
+#include "doors/cli/sandbox_args.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "place.h"
+#include "doors/cli/place.h"
 
 #define LIMITS "limits."
 

@@ -2,7 +2,7 @@
 #ifndef COOP_CLI_SANDBOX_ARGS_H
 #define COOP_CLI_SANDBOX_ARGS_H
 
-#include "cli.h"
+#include "doors/cli/cli.h"
 
 /* The member `sandbox` of the settings of a verb that has the rows below. */
 struct cli_sandbox {

@@ -1,4 +1,4 @@
-#include "sandbox_text.h"
+#include "doors/cli/sandbox_text.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record.h"
+#include "doors/cli/record.h"
 
 /* Adds to the text, as far as there is room. */
 __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format,

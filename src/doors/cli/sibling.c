@@ -1,4 +1,4 @@
-#include "sibling.h"
+#include "doors/cli/sibling.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,10 +1,10 @@
-#include "table.h"
+#include "doors/cli/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clean.h"
+#include "doors/cli/clean.h"
 
 struct cli_table {
 	const struct cli_column *columns;

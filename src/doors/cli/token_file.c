@@ -1,4 +1,4 @@
-#include "token_file.h"
+#include "doors/cli/token_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli.h"
+#include "doors/cli/cli.h"
 
 #define WRITER_MS 2000
 

@@ -1,4 +1,4 @@
-#include "typed.h"
+#include "doors/cli/typed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/paths.h"
+#include "base/io/paths.h"
 
 #define LINKS_MAX 40 /* the kernel follows no more */
 #define OPEN_FLAGS (O_PATH | O_NOFOLLOW | O_CLOEXEC)

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "cli.h"
+#include "doors/cli/cli.h"
 
 /* Opens it (O_PATH); *ret_path is where it is, without links. What is relative, or lies in the current folder by its words, must stay in
  * there: links that do so are followed. With `..` it may lead elsewhere, then no link is. What else is absolute is taken as the kernel

@@ -1,5 +1,5 @@
 /* The table of verbs. A new verb is one file and one row here. */
-#include "verbs.h"
+#include "doors/cli/verbs.h"
 
 #include <stddef.h>
 #include <stdio.h>

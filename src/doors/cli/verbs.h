@@ -2,7 +2,7 @@
 #ifndef COOP_CLI_VERBS_H
 #define COOP_CLI_VERBS_H
 
-#include "cli.h"
+#include "doors/cli/cli.h"
 
 extern const struct cli_verb cli_verb_run, cli_verb_ps, cli_verb_status, cli_verb_logs,
 	cli_verb_wait, cli_verb_stdin, cli_verb_signal, cli_verb_kill, cli_verb_stop,

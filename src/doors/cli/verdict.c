@@ -1,10 +1,10 @@
-#include "verdict.h"
+#include "doors/cli/verdict.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "record.h"
+#include "doors/cli/record.h"
 
 #define AGENT "agent "
 

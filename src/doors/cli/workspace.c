@@ -1,4 +1,4 @@
-#include "workspace.h"
+#include "doors/cli/workspace.h"
 
 #include <limits.h>
 #include <pwd.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/paths.h"
-#include "record.h"
+#include "base/io/paths.h"
+#include "doors/cli/record.h"
 
 static bool same_folder(const char *canonical, const char *other)
 {

@@ -2,7 +2,7 @@
 #ifndef COOP_CLI_WORKSPACE_H
 #define COOP_CLI_WORKSPACE_H
 
-#include "sandbox_args.h"
+#include "doors/cli/sandbox_args.h"
 
 /* Adds the folder in which the command is to run (`cwd`, as typed; NULL: this one) as its workspace, unless --workspace or a profile without
  * one was given, or the agent (NULL: the one that asks) is bound to folders of its own: of those the keeper takes the right one.

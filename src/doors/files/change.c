@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "talk.h"
+#include "doors/files/talk.h"
 
 /* A part before the last that is no directory: there is nothing by that name. */
 static int as_missing(int status)

@@ -1,4 +1,4 @@
-#include "content.h"
+#include "doors/files/content.h"
 
 #include <errno.h>
 #include <fcntl.h>

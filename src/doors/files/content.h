@@ -2,7 +2,7 @@
 #ifndef COOP_FILES_CONTENT_H
 #define COOP_FILES_CONTENT_H
 
-#include "talk.h"
+#include "doors/files/talk.h"
 
 struct files_content {
 	int fd;               /* -1: the text is it */

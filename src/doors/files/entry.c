@@ -1,4 +1,4 @@
-#include "entry.h"
+#include "doors/files/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/paths.h"
-#include "path.h"
+#include "base/io/paths.h"
+#include "doors/files/path.h"
 
 /* From the files alone: what else a system may ask for names can keep all others waiting. */
 static const char *user_name(struct files_names *names, uid_t uid)

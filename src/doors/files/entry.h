@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 
 /* Names of users and groups, asked for again and again. Zero-initialise it. */
 struct files_names {

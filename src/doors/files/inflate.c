@@ -1,4 +1,4 @@
-#include "inflate.h"
+#include "doors/files/inflate.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "content.h"
+#include "doors/files/content.h"
 
 /* A directory whose names are still to be read. */
 struct place {

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 
 #include "base/mem.h"
-#include "talk.h"
+#include "doors/files/talk.h"
 
 int main(int argc, char **argv)
 {

@@ -1,4 +1,4 @@
-#include "path.h"
+#include "doors/files/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

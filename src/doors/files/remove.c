@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "talk.h"
+#include "doors/files/talk.h"
 
 #define LEVELS 32u
 

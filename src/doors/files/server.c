@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "talk.h"
-#include "watch.h"
+#include "doors/files/talk.h"
+#include "doors/files/watch.h"
 
 /* Nothing more is read, done or looked at while this much waits to be read by the gateway; likewise of requests. */
 #define OUT_HIGH (2u << 20)

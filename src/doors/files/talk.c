@@ -1,10 +1,10 @@
-#include "talk.h"
+#include "doors/files/talk.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/err.h"
+#include "interface/err.h"
 
 void files_send(struct files_talk *talk, const char *json, size_t json_size, const void *data,
 		size_t size)

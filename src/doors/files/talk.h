@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
+#include "doors/files/entry.h"
 #include "doors/files/frame.h"
-#include "entry.h"
-#include "path.h"
+#include "doors/files/path.h"
 
 /* Names looked at in one turn. */
 #define FILES_TURN 256u

@@ -1,5 +1,5 @@
 /* Uploads: a file of its own beside the target, which takes the target's place when all of it has come. */
-#include "upload.h"
+#include "doors/files/upload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "inflate.h"
-#include "talk.h"
+#include "doors/files/inflate.h"
+#include "doors/files/talk.h"
 
 struct upload {
 	char path[FILES_PATH_MAX]; /* as it was asked for */

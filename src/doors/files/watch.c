@@ -1,4 +1,4 @@
-#include "watch.h"
+#include "doors/files/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "upload.h"
+#include "doors/files/upload.h"
 
 #define EVENTS                                                                         \
 	(IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | \

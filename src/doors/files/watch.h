@@ -9,7 +9,7 @@
 #include <dirent.h>
 
 #include "base/map.h"
-#include "talk.h"
+#include "doors/files/talk.h"
 
 /* Directories that one watch may have: more is EMFILE, or "overflow" once it has begun. */
 #define FILES_WATCH_MAX 8192u

@@ -5,8 +5,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "upload.h"
-#include "watch.h"
+#include "doors/files/upload.h"
+#include "doors/files/watch.h"
 
 #define READ_SIZE (64u << 10)
 /* Events are sent together, up to about this much. */

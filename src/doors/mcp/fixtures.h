@@ -3,7 +3,7 @@
 #ifndef COOP_MCP_FIXTURES_H
 #define COOP_MCP_FIXTURES_H
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "doors/mcp/mcp.h"
 
 #ifdef COOP_MCP_FIXTURES

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "doors/mcp/fixtures.h"
 #include "doors/mcp/on_stdio.h"
-#include "doors/tools/door.h"
+#include "doors/tools/core/door.h"
 
 #define LINE_MAX_BYTES (16u << 20)
 #define WAIT_MAX_MS 50000

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/jsonw.h"
-#include "doors/tools/call.h"
-#include "doors/tools/host.h"
+#include "base/json/jsonw.h"
+#include "doors/tools/core/call.h"
+#include "doors/tools/core/host.h"
 
 /* Revisions by age: the last is the one of the modern era (no opening, every request carries its metadata). */
 enum coop_mcp_version {

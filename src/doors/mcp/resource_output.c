@@ -1,10 +1,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
 #include "doors/mcp/resources.h"
 
 /* Bytes of one read in order of arrival, and of the largest event: an answer with less than the difference was the last. */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/mem.h"
-#include "base/schema.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
 #include "doors/mcp/methods.h"
 #include "doors/mcp/subscription.h"
+#include "interface/schema.h"
 
 /* What every cursor begins with before it is encoded, so that others are told from ours. */
 #define CURSOR_MARK "after "

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/request.h"
 

@@ -9,13 +9,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/schema.h"
 #include "doors/mcp/methods.h"
 #include "doors/mcp/resources.h"
 #include "doors/mcp/tools.h"
-#include "doors/tools/harn_run.h"
-#include "doors/tools/run.h"
-#include "doors/tools/table.h"
+#include "doors/tools/core/run.h"
+#include "doors/tools/core/table.h"
+#include "doors/tools/harn/harn_run.h"
+#include "interface/schema.h"
 
 /* Random bytes of an id: nobody guesses it. */
 #define ID_BYTES 16

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "doors/mcp/fixtures.h"
 #include "doors/mcp/methods.h"
-#include "doors/tools/describe.h"
-#include "doors/tools/table.h"
+#include "doors/tools/core/describe.h"
+#include "doors/tools/core/table.h"
 
 /* Tools that only look may have large results: so many of them at a time, and only while the client reads. Those that wait do not
  * count, as nobody shall wait for them. */

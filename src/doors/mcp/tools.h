@@ -3,7 +3,7 @@
 #define COOP_MCP_TOOLS_H
 
 #include "doors/mcp/mcp.h"
-#include "doors/tools/run.h"
+#include "doors/tools/core/run.h"
 
 /* The tool that a tools/call means: listed by this server, with arguments that are an object. NULL: the request has been answered with an error. */
 const struct coop_tool *coop_mcp_tool_of(struct coop_mcp_request *request);

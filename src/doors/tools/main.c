@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "doors/tools/describe.h"
-#include "doors/tools/door.h"
-#include "doors/tools/run.h"
-#include "doors/tools/table.h"
+#include "doors/tools/core/describe.h"
+#include "doors/tools/core/door.h"
+#include "doors/tools/core/run.h"
+#include "doors/tools/core/table.h"
 
 /* What stdin may bring as arguments. */
 #define INPUT_MAX (16u << 20)

@@ -1,0 +1,49 @@
+#include <stdio.h>
+
+#include "doors/cli/receipt.h"
+#include "doors/cli/record.h"
+#include "doors/cli/verbs.h"
+
+struct settings {
+	const char *principal;
+	struct cli_number grace;
+};
+
+static bool show(const struct cli *cli, const char *id, const json_t *result)
+{
+	const long long agents = (long long)cli_number(result, "agents"),
+			ended = (long long)cli_number(result, "ended");
+	if (!cli->json)
+		(void)printf("%lld %s removed, %lld %s ended\n", agents,
+			     agents == 1 ? "agent" : "agents", ended,
+			     ended == 1 ? "process" : "processes");
+	return cli_none_alive(NULL, result);
+}
+
+static const struct cli_option options[] = {
+	{"grace", 0, CLI_DURATION, offsetof(struct settings, grace), "grace_ms", "DURATION",
+	 "time between SIGTERM and SIGKILL for what they run (0, at most 30s)"},
+	{"principal", 0, CLI_TEXT, offsetof(struct settings, principal), "principal", "NAME",
+	 "whose agent (yours)"},
+	{0},
+};
+
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	cli->about = operands[0];
+	return cli_once(cli, CLI_START_KEEPER, "agent_remove",
+			cli_args(options, settings, "agent", operands[0]), show);
+}
+
+const struct cli_verb cli_verb_agent_rm = {
+	.name = "agent rm",
+	.synopsis = "AGENT [--grace DURATION]",
+	.summary = "Remove an agent, all below it, their tokens and their processes",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.min_operands = 1,
+	.max_operands = 1,
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

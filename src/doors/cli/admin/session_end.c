@@ -1,0 +1,43 @@
+#include <stdio.h>
+
+#include "doors/cli/receipt.h"
+#include "doors/cli/record.h"
+#include "doors/cli/verbs.h"
+
+struct settings {
+	struct cli_number grace;
+};
+
+static bool show(const struct cli *cli, const char *id, const json_t *result)
+{
+	const long long ended = (long long)cli_number(result, "ended");
+	if (!cli->json)
+		(void)printf("%s has ended, with %lld %s\n", id, ended,
+			     ended == 1 ? "process" : "processes");
+	return cli_none_alive(id, result);
+}
+
+static const struct cli_option options[] = {
+	{"grace", 0, CLI_DURATION, offsetof(struct settings, grace), "grace_ms", "DURATION",
+	 "time between SIGTERM and SIGKILL (5s, at most 30s)"},
+	{0},
+};
+
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	return cli_each(cli, "session_end", cli_args(options, settings, NULL, NULL), count,
+			operands, show);
+}
+
+const struct cli_verb cli_verb_session_end = {
+	.name = "session end",
+	.synopsis = "ID… [--grace DURATION]",
+	.summary = "End sessions: their processes are stopped, persistent ones stay",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.min_operands = 1,
+	.max_operands = CLI_ANY_NUMBER,
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

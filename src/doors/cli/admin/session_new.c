@@ -1,0 +1,41 @@
+#include <stdio.h>
+
+#include "doors/cli/record.h"
+#include "doors/cli/verbs.h"
+
+struct settings {
+	const char *label;
+	struct cli_number lifetime;
+};
+
+static bool show(const struct cli *cli, const char *id, const json_t *result)
+{
+	if (!cli->json)
+		(void)puts(cli_text(json_object_get(result, "session"), "id"));
+	return true;
+}
+
+static const struct cli_option options[] = {
+	{"label", 0, CLI_TEXT, offsetof(struct settings, label), "label", "TEXT",
+	 "a name for it, shown by coop session ls"},
+	{"lifetime", 0, CLI_DURATION, offsetof(struct settings, lifetime), "max_lifetime_ms",
+	 "DURATION", "end it after this time"},
+	{0},
+};
+
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	return cli_once(cli, CLI_START_KEEPER, "session_new",
+			cli_args(options, settings, NULL, NULL), show);
+}
+
+const struct cli_verb cli_verb_session_new = {
+	.name = "session new",
+	.synopsis = "[--label TEXT] [--lifetime DURATION]",
+	.summary = "Begin a session and print its id",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

@@ -1,0 +1,58 @@
+#include <stdio.h>
+
+#include "doors/cli/record.h"
+#include "doors/cli/verbs.h"
+
+struct settings {
+	const char *label, *principal;
+	struct cli_number expires;
+};
+
+/* The token alone on stdout, so that it can go into a file as it is. */
+static bool show(const struct cli *cli, const char *id, const json_t *result)
+{
+	const struct settings *s = cli->settings;
+	const char *expires = cli_text(result, "expires_at");
+	if (cli->json)
+		return true;
+	(void)puts(cli_text(result, "token"));
+	(void)fflush(stdout);
+	cli_say("token %lld of %s%s%s%s%s: it is shown only now; keep it in a file of mode 600 for "
+		"--token-file, or in COOP_TOKEN",
+		(long long)cli_number(result, "id"), cli_text(result, "agent"),
+		s->principal ? " of " : "", s->principal ? s->principal : "",
+		*expires ? ", valid until " : "", expires);
+	return true;
+}
+
+static const struct cli_option options[] = {
+	{"expires", 0, CLI_DURATION, offsetof(struct settings, expires), "expires_in_ms",
+	 "DURATION", "how long it is valid (until it is revoked)"},
+	{"label", 0, CLI_TEXT, offsetof(struct settings, label), "label", "TEXT",
+	 "what it is for, shown by coop token ls"},
+	{"principal", 0, CLI_TEXT, offsetof(struct settings, principal), "principal", "NAME",
+	 "whose agent (yours)"},
+	{0},
+};
+
+static int run(struct cli *cli, const void *settings, size_t count, char **operands)
+{
+	cli->about = operands[0];
+	return cli_once(cli, CLI_START_KEEPER, "token_new",
+			cli_args(options, settings, count ? "agent" : NULL, operands[0]), show);
+}
+
+const struct cli_verb cli_verb_token_new = {
+	.name = "token new",
+	.synopsis = "[AGENT] [--expires DURATION] [--label TEXT]",
+	.summary = "Make a token for an agent and print it, this once",
+	.text = "Without AGENT it is for the agent that you are. For example:\n"
+		"  (umask 077; coop token new tester >tester.token)\n"
+		"  coop run --token-file tester.token -- make test",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.max_operands = 1,
+	.failure = CLI_FAILED,
+	.usage = CLI_USAGE,
+	.run = run,
+};

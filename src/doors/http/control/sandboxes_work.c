@@ -1,0 +1,118 @@
+#include "doors/http/control/sandboxes_work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "doors/http/net/refusal.h"
+
+void coop_sandbox_work_free(struct coop_sandbox_work *work)
+{
+	coop_user_drop(work->call);
+	coop_user_unref(work->user);
+	json_decref(work->agent);
+	json_decref(work->list);
+	json_decref(work->args);
+	json_decref(work->warnings);
+	coop_sandbox_query_clear(&work->query);
+	explicit_bzero(work->token, sizeof work->token);
+	free(work);
+}
+
+static void over(struct coop_http_exchange *exchange)
+{
+	struct coop_sandbox_work *work = exchange->context;
+
+	work->exchange = NULL;
+	if (!work->call || !work->stays)
+		coop_sandbox_work_free(work);
+}
+
+static void no_memory(struct coop_http_exchange *exchange)
+{
+	coop_http_refuse(exchange, 500, "internal", "no memory is left for this");
+}
+
+struct coop_sandbox_work *coop_sandbox_work_new(struct coop_http_exchange *exchange)
+{
+	static const struct coop_http_behaviour behaviour = {.over = over};
+	struct coop_sandbox_work *work = coop_mem_zalloc(sizeof *work);
+
+	if (!work) {
+		no_memory(exchange);
+		return NULL;
+	}
+	work->exchange = exchange;
+	work->user = coop_user_ref(exchange->user);
+	work->status = 200;
+	coop_http_expect(exchange, &behaviour, work);
+	return work;
+}
+
+static void on_done(void *user, uint64_t request, int status, const char *json,
+		    const struct coop_error *error)
+{
+	struct coop_sandbox_work *work = user;
+	static const struct coop_error unreadable = {.code = "internal",
+						     .message = "the keeper's answer is lost"};
+	json_t *result = status == 0 ? json_loads(json, 0, NULL) : NULL;
+
+	(void)request;
+	work->call = NULL;
+	work->step(work, result, result ? NULL : status == 0 ? &unreadable : error);
+	json_decref(result);
+}
+
+void coop_sandbox_ask(struct coop_sandbox_work *work, const char *op, json_t *args,
+		      coop_sandbox_step *step)
+{
+	const struct coop_handler handler = {.done = on_done, .user = work};
+
+	work->step = step;
+	work->call = args ? coop_user_call(work->user, op, args, NULL, 0, &handler) : NULL;
+	if (work->call)
+		return;
+	if (work->exchange)
+		no_memory(work->exchange);
+	else
+		coop_sandbox_work_free(work);
+}
+
+/* The field that the keeper means. "" where it names none. */
+static void read_field(const struct coop_error *error, char *ret, size_t size)
+{
+	json_t *details = json_loads(error->details, 0, NULL);
+	const char *field = json_string_value(json_object_get(details, "field"));
+
+	(void)snprintf(ret, size, "%s", field ? field : "");
+	json_decref(details);
+}
+
+bool coop_sandbox_complains(const struct coop_error *error, const char *field)
+{
+	char named[200];
+
+	read_field(error, named, sizeof named);
+	return !strcmp(named, field);
+}
+
+void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error *error)
+{
+	struct coop_http_refusal refusal = coop_refusal_of(error);
+	char field[200], message[sizeof error->message + 8];
+
+	read_field(error, field, sizeof field);
+	/* Of one that is yet to be made it is another complaint. */
+	if (!strcmp(field, "agent") && !work->stays) {
+		coop_http_refuse(work->exchange, 404, "sandbox_not_found",
+				 "there is no such sandbox");
+		return;
+	}
+	bool env = !strncmp(field, "env", 3) && !strncmp(error->message, "env", 3);
+	(void)snprintf(message, sizeof message, "%s%s", env ? "envs" : "",
+		       error->message + (env ? 3 : 0));
+	coop_refusal_text(message);
+	coop_http_refuse(work->exchange, refusal.status, refusal.code, "%s",
+			 *message ? message : "no reason was given");
+}

@@ -1,0 +1,488 @@
+#include "doors/http/files/files_link.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "doors/http/files/files_refusal.h"
+#include "doors/http/main/gateway.h"
+#include "doors/http/net/refusal.h"
+#include "doors/http/users/user.h"
+
+/* Every so often the link is looked at: one without talks for so many times is given up, one that owes an answer and has been silent is asked
+ * for a sign of life, and given up if that does not come. */
+#define TICK_MS 20000u
+#define IDLE_TICKS 3u
+#define TALKS_MAX (COOP_FILES_TALKS_MAX - 16u)
+/* The talk of signs of life. */
+#define PULSE_ID 1u
+#define WRITE_TIMEOUT_MS 60000
+
+struct coop_files_talk {
+	struct files_link *link; /* NULL: it has failed */
+	struct coop_files_talk *next, **before;
+	uint32_t id;
+	struct coop_files_handler handler;
+	unsigned unanswered;
+	bool last; /* with the answer to what was sent the talk ends */
+	bool ended;
+};
+
+struct files_link {
+	struct coop_gateway *gateway;
+	struct coop_user *user; /* whose slot this is in */
+	uv_timer_t timer;
+	struct coop_user_call *spawn, *follow, *write; /* on their way */
+	char id[COOP_ID_SIZE];                         /* of the process; "": there is none */
+	struct coop_buf in, out;
+	struct coop_map by_id;
+	struct coop_files_talk *talks;
+	size_t talk_count;
+	uint32_t last_id;
+	unsigned idle_ticks;
+	bool heard;  /* something since the last tick */
+	bool pulsed; /* a sign of life has been asked for */
+};
+
+static const struct coop_http_refusal overloaded = {503, "sandbox_overloaded"};
+
+static void flush(struct files_link *link);
+
+static void unlink_talk(struct coop_files_talk *talk)
+{
+	struct files_link *link = talk->link;
+
+	*talk->before = talk->next;
+	if (talk->next)
+		talk->next->before = talk->before;
+	(void)coop_map_remove(&link->by_id, talk->id);
+	link->talk_count--;
+	talk->link = NULL;
+}
+
+static void fail_talks(struct files_link *link, const struct coop_http_refusal *refusal,
+		       const char *message)
+{
+	/* Who is refused may ask for the next thing at once: that is for the next helper. */
+	uint32_t last = link->last_id;
+	struct coop_files_talk *talk = link->talks;
+
+	while (talk) {
+		if (talk->id > last) {
+			talk = talk->next;
+			continue;
+		}
+		unlink_talk(talk);
+		talk->handler.failed(talk->handler.context, refusal, message);
+		talk = link->talks;
+	}
+}
+
+/* Forgets the process, which ends if it has not. */
+static void abandon(struct files_link *link)
+{
+	const struct coop_handler nobody = {0};
+
+	coop_user_drop(link->spawn);
+	coop_user_drop(link->follow);
+	coop_user_drop(link->write);
+	link->spawn = link->follow = link->write = NULL;
+	if (link->id[0])
+		(void)coop_user_call(link->user, "release", json_pack("{s:s}", "id", link->id),
+				     NULL, 0, &nobody);
+	link->id[0] = '\0';
+	coop_buf_clear(&link->in);
+	coop_buf_clear(&link->out);
+	link->idle_ticks = 0;
+	link->pulsed = false;
+	(void)uv_timer_stop(&link->timer);
+}
+
+static void give_up(struct files_link *link, const struct coop_http_refusal *refusal,
+		    const char *message)
+{
+	abandon(link);
+	fail_talks(link, refusal, message);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void free_link(void *value)
+{
+	struct files_link *link = value;
+
+	coop_user_drop(link->spawn);
+	coop_user_drop(link->follow);
+	coop_user_drop(link->write);
+	while (link->talks)
+		unlink_talk(link->talks);
+	coop_map_clear(&link->by_id);
+	coop_buf_clear(&link->in);
+	coop_buf_clear(&link->out);
+	uv_close((uv_handle_t *)&link->timer, on_timer_closed);
+}
+
+static struct files_link *link_of(struct coop_http_exchange *exchange)
+{
+	struct files_link *link = coop_user_get(exchange->user, COOP_USER_FILES);
+
+	if (link)
+		return link;
+	link = coop_mem_zalloc(sizeof *link);
+	if (!link)
+		return NULL;
+	link->gateway = exchange->gateway;
+	link->user = exchange->user;
+	link->last_id = PULSE_ID;
+	(void)uv_timer_init(link->gateway->loop, &link->timer);
+	link->timer.data = link;
+	coop_user_set(exchange->user, COOP_USER_FILES, link, free_link);
+	return link;
+}
+
+/* Puts a frame into the queue. */
+static int queue(struct files_link *link, uint32_t id, const json_t *request, const void *data,
+		 size_t size)
+{
+	char *text = json_dumps(request, JSON_COMPACT);
+	const size_t length = text ? strlen(text) : 0;
+	uint8_t *place =
+		text ? coop_buf_reserve(&link->out, COOP_FILES_FRAME_HEADER + length + size) : NULL;
+
+	if (place) {
+		coop_files_frame_put(place, id, length, size);
+		memcpy(place + COOP_FILES_FRAME_HEADER, text, length);
+		if (size)
+			memcpy(place + COOP_FILES_FRAME_HEADER + length, data, size);
+		coop_buf_commit(&link->out, COOP_FILES_FRAME_HEADER + length + size);
+	}
+	free(text);
+	return place ? 0 : -ENOMEM;
+}
+
+static void on_broken(uv_timer_t *timer)
+{
+	give_up(timer->data, &overloaded, "out of memory");
+}
+
+/* Gives up in the loop's next turn: whoever is told of it may be the one who has just asked for something. */
+static void break_down(struct files_link *link)
+{
+	(void)uv_timer_start(&link->timer, on_broken, 0, 0);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct files_link *link = timer->data;
+	bool owes = false;
+
+	if (!link->talks) {
+		if (++link->idle_ticks >= IDLE_TICKS)
+			abandon(link);
+		return;
+	}
+	link->idle_ticks = 0;
+	for (const struct coop_files_talk *talk = link->talks; talk; talk = talk->next)
+		owes = owes || talk->unanswered;
+	if (owes && !link->heard && link->pulsed) {
+		give_up(link, &(struct coop_http_refusal){504, "timeout"},
+			"the file helper does not answer");
+		return;
+	}
+	link->pulsed = owes && !link->heard;
+	link->heard = false;
+	if (!link->pulsed)
+		return;
+	json_t *request = json_pack("{s:s,s:s}", "op", "stat", "path", "/");
+	(void)queue(link, PULSE_ID, request, NULL, 0);
+	json_decref(request);
+	flush(link);
+}
+
+static void tell(struct files_link *link, const struct coop_files_frame *frame, const json_t *json)
+{
+	struct coop_files_talk *talk = coop_map_get(&link->by_id, frame->id);
+	const json_t *error = json_object_get(json, "error");
+	const json_t *message = json_object_get(json, "message");
+
+	if (!talk)
+		return;
+	if (talk->unanswered)
+		talk->unanswered--;
+	if (error) {
+		const struct coop_http_refusal refusal = coop_files_refusal_of(
+			json_is_string(error) ? json_string_value(error) : "");
+		unlink_talk(talk);
+		talk->handler.failed(talk->handler.context, &refusal,
+				     json_is_string(message) ? json_string_value(message)
+							     : "no reason was given");
+		return;
+	}
+	talk->ended = (talk->last && !talk->unanswered) ||
+		      json_is_true(json_object_get(json, "whole")) ||
+		      json_is_true(json_object_get(json, "over"));
+	const struct coop_files_answer answer = {.json = json,
+						 .text = frame->json,
+						 .text_size = frame->json_size,
+						 .data = frame->data,
+						 .size = frame->size};
+	talk->handler.answer(talk->handler.context, &answer);
+}
+
+/* What comes from a sandbox is not to be trusted: frames that are none end the link. */
+static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
+{
+	struct files_link *link = user;
+	struct coop_files_frame frame;
+	size_t used;
+	int found = coop_buf_append(&link->in, chunk->data, chunk->size);
+
+	(void)request;
+	link->heard = true;
+	while (found >= 0 && link->follow &&
+	       (found = coop_files_frame_parse(coop_buf_front(&link->in), coop_buf_size(&link->in),
+					       &frame, &used)) > 0) {
+		json_t *json = json_loadb(frame.json, frame.json_size, 0, NULL);
+		if (json_is_object(json))
+			tell(link, &frame, json);
+		else
+			found = -EPROTO;
+		json_decref(json);
+		if (link->follow)
+			coop_buf_consume(&link->in, used);
+	}
+	if (found < 0)
+		give_up(link, &overloaded, "the file helper speaks nonsense");
+}
+
+/* Bytes were lost: nothing that follows can be understood. */
+static void on_event(void *user, uint64_t request, const char *json)
+{
+	json_t *event = json_loads(json, 0, NULL);
+	const char *name = json_string_value(json_object_get(event, "event"));
+	const bool gap = name && strcmp(name, "gap") == 0;
+
+	(void)request;
+	json_decref(event);
+	if (gap)
+		give_up(user, &overloaded, "the file helper's answers were lost");
+}
+
+static void on_end(void *user, uint64_t request, int status, const char *json,
+		   const struct coop_error *error)
+{
+	struct files_link *link = user;
+
+	(void)request;
+	(void)status;
+	(void)json;
+	(void)error;
+	link->follow = NULL;
+	give_up(link, &overloaded, "the file helper has ended");
+}
+
+static void on_written(void *user, uint64_t request, int status, const char *json,
+		       const struct coop_error *error)
+{
+	struct files_link *link = user;
+	json_t *result = status < 0 ? NULL : json_loads(json, 0, NULL);
+	bool success = json_is_true(json_object_get(result, "success"));
+
+	(void)request;
+	(void)error;
+	json_decref(result);
+	link->write = NULL;
+	if (success)
+		flush(link);
+	else
+		give_up(link, &overloaded, "the file helper takes nothing");
+}
+
+/* One write at a time keeps their order. */
+static void flush(struct files_link *link)
+{
+	const struct coop_handler handler = {.done = on_written, .user = link};
+	size_t size = coop_buf_size(&link->out);
+
+	if (!link->id[0] || !link->follow || link->write || !size)
+		return;
+	if (size > COOP_WRITE_STDIN_MAX)
+		size = COOP_WRITE_STDIN_MAX;
+	link->write = coop_user_call(
+		link->user, "write_stdin",
+		json_pack("{s:s,s:i}", "id", link->id, "timeout_ms", WRITE_TIMEOUT_MS),
+		coop_buf_front(&link->out), size, &handler);
+	if (link->write)
+		coop_buf_consume(&link->out, size);
+	else
+		break_down(link);
+}
+
+static void follow(struct files_link *link)
+{
+	const struct coop_handler handler = {
+		.data = on_data, .event = on_event, .done = on_end, .user = link};
+
+	link->follow = coop_user_call(
+		link->user, "follow",
+		json_pack("{s:s,s:[s],s:b}", "id", link->id, "streams", "stdout", "drain", 1), NULL,
+		0, &handler);
+	if (link->follow)
+		flush(link);
+	else
+		break_down(link);
+}
+
+static void on_spawned(void *user, uint64_t request, int status, const char *json,
+		       const struct coop_error *error)
+{
+	struct files_link *link = user;
+	json_t *result = status < 0 ? NULL : json_loads(json, 0, NULL);
+	const char *id =
+		json_string_value(json_object_get(json_object_get(result, "process"), "id"));
+
+	(void)request;
+	link->spawn = NULL;
+	if (id && strlen(id) < sizeof link->id) {
+		memcpy(link->id, id, strlen(id) + 1);
+		json_decref(result);
+		follow(link);
+		return;
+	}
+	json_decref(result);
+	if (error) {
+		const struct coop_http_refusal refusal = coop_refusal_of(error);
+		give_up(link, &refusal, error->message);
+	} else {
+		give_up(link, &overloaded, "out of memory");
+	}
+}
+
+static int start(struct files_link *link)
+{
+	const struct coop_gateway_options *options = &link->gateway->options;
+	const struct coop_handler handler = {.done = on_spawned, .user = link};
+	json_t *sandbox = json_object();
+	char alias[64];
+
+	/* Each has a name of its own: one agent may have several tokens, and gateways. */
+	(void)snprintf(alias, sizeof alias, "#files-%" PRIx64 "-%" PRIxPTR, uv_hrtime(),
+		       (uintptr_t)link);
+	if (options->profile)
+		(void)json_object_set_new(sandbox, "profile", json_string(options->profile));
+	if (options->workspace && coop_user_is_own(link->user))
+		(void)json_object_set_new(sandbox, "workspace", json_string(options->workspace));
+	json_t *args = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "helper", "files", "stdin", "pipe",
+				 "overflow", "backpressure", "lease", "ephemeral", "alias", alias,
+				 "sandbox", sandbox);
+	link->spawn = args ? coop_user_call(link->user, "spawn", args, NULL, 0, &handler) : NULL;
+	if (!link->spawn)
+		return -ENOMEM;
+	link->heard = true;
+	(void)uv_timer_start(&link->timer, on_tick, TICK_MS, TICK_MS);
+	return 0;
+}
+
+int coop_files_send(struct coop_files_talk *talk, json_t *request, const void *data, size_t size)
+{
+	struct files_link *link = talk->link;
+	const char *op = json_string_value(json_object_get(request, "op"));
+	int r = 0;
+
+	if (link && !request)
+		r = -ENOMEM;
+	else if (link)
+		r = queue(link, talk->id, request, data, size);
+	if (link && r == 0) {
+		talk->unanswered++;
+		talk->last = strcmp(op, "commit") == 0 || strcmp(op, "stat") == 0 ||
+			     strcmp(op, "mkdir") == 0 || strcmp(op, "move") == 0 ||
+			     strcmp(op, "remove") == 0;
+		flush(link);
+	}
+	json_decref(request);
+	return r;
+}
+
+static struct coop_files_talk *add_talk(struct files_link *link,
+					const struct coop_files_handler *handler)
+{
+	struct coop_files_talk *talk = coop_mem_zalloc(sizeof *talk);
+
+	if (!talk)
+		return NULL;
+	do
+		link->last_id++;
+	while (link->last_id <= PULSE_ID || coop_map_get(&link->by_id, link->last_id));
+	if (coop_map_put(&link->by_id, link->last_id, talk) < 0) {
+		free(talk);
+		return NULL;
+	}
+	talk->id = link->last_id;
+	talk->handler = *handler;
+	talk->link = link;
+	talk->next = link->talks;
+	talk->before = &link->talks;
+	if (talk->next)
+		talk->next->before = &talk->next;
+	link->talks = talk;
+	link->talk_count++;
+	link->idle_ticks = 0;
+	return talk;
+}
+
+struct coop_files_talk *coop_files_open(struct coop_http_exchange *exchange, json_t *request,
+					const struct coop_files_handler *handler)
+{
+	struct files_link *link = link_of(exchange);
+	struct coop_files_talk *talk = NULL;
+
+	if (link &&
+	    (link->talk_count >= TALKS_MAX || coop_buf_size(&link->out) > COOP_FILES_QUEUE_MAX)) {
+		coop_http_refuse(exchange, 503, "sandbox_overloaded",
+				 "too many requests for files at a time");
+	} else {
+		if (link && request && (link->spawn || link->id[0] || start(link) == 0))
+			talk = add_talk(link, handler);
+		if (talk && coop_files_send(talk, json_incref(request), NULL, 0) < 0) {
+			coop_files_close(talk);
+			talk = NULL;
+		}
+		if (!talk)
+			coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
+	}
+	json_decref(request);
+	return talk;
+}
+
+bool coop_files_full(const struct coop_files_talk *talk)
+{
+	return talk->link && coop_buf_size(&talk->link->out) > COOP_FILES_QUEUE_HIGH;
+}
+
+void coop_files_close(struct coop_files_talk *talk)
+{
+	if (!talk)
+		return;
+	struct files_link *link = talk->link;
+	if (link && !talk->ended) {
+		json_t *request = json_pack("{s:s}", "op", "close");
+		/* Without memory for that it stays open over there, until the helper goes. */
+		(void)queue(link, talk->id, request, NULL, 0);
+		json_decref(request);
+	}
+	if (link) {
+		unlink_talk(talk);
+		flush(link);
+	}
+	free(talk);
+}

@@ -1,0 +1,23 @@
+#include "doors/http/own/health.h"
+
+#include <stdio.h>
+
+#include "doors/http/main/gateway.h"
+
+static void tell(struct coop_http_exchange *exchange)
+{
+	const struct coop_gateway *gateway = exchange->gateway;
+	const char *status = gateway->stopping      ? "stopping"
+			     : gateway->keeper_gone ? "keeper_unreachable"
+						    : "ok";
+	char json[64];
+
+	int size = snprintf(json, sizeof json, "{\"status\":\"%s\"}", status);
+	coop_http_answer_json(exchange, gateway->stopping || gateway->keeper_gone ? 503 : 200, json,
+			      (size_t)size);
+}
+
+const struct coop_http_route coop_routes_health[] = {
+	{"GET", "/healthz", COOP_ROUTE_OPEN, COOP_BODY_NONE, 0, tell},
+	{0},
+};

@@ -1,0 +1,328 @@
+#include "doors/http/runtime/feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "doors/http/main/gateway.h"
+#include "doors/http/net/ws.h"
+#include "doors/http/runtime/feed_private.h"
+
+/* The keeper may be restarted: that long it is looked for. Clients come back by themselves after that. */
+#define RETRY_FIRST_MS 100u
+#define RETRY_MOST_MS 2000u
+#define RETRY_TOTAL_MS 15000u
+
+static uint64_t hash_of(const char *id)
+{
+	uint64_t hash = 1469598103934665603ull;
+
+	for (; *id; id++)
+		hash = (hash ^ (uint8_t)*id) * 1099511628211ull;
+	return hash ? hash : 1;
+}
+
+static void on_feeds_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+/* The user is gone, and with it all that could have had a feed. */
+static void free_feeds(void *value)
+{
+	struct coop_feeds *feeds = value;
+
+	coop_map_clear(&feeds->by_id);
+	uv_close((uv_handle_t *)&feeds->timer, on_feeds_closed);
+}
+
+static struct coop_feeds *feeds_of(struct coop_gateway *gateway, struct coop_user *user)
+{
+	struct coop_feeds *feeds = coop_user_get(user, COOP_USER_FEEDS);
+
+	if (feeds)
+		return feeds;
+	feeds = coop_mem_zalloc(sizeof *feeds);
+	if (!feeds)
+		return NULL;
+	feeds->gateway = gateway;
+	(void)uv_timer_init(gateway->loop, &feeds->timer);
+	feeds->timer.data = feeds;
+	coop_user_set(user, COOP_USER_FEEDS, feeds, free_feeds);
+	return feeds;
+}
+
+/* `,"pid":"…","data":"` with the name as JSON has it. */
+static char *make_middle(const char *name)
+{
+	struct coop_buf text = {0};
+	struct coop_jsonw w = {.out = &text, .comma = true};
+
+	coop_jsonw_string(&w, "pid", name);
+	if (w.failed || coop_buf_append(&text, ",\"data\":\"", sizeof ",\"data\":\"") < 0) {
+		coop_buf_clear(&text);
+		return NULL;
+	}
+	return (char *)text.data;
+}
+
+static int put_in_map(struct coop_feed *feed)
+{
+	uint64_t hash = hash_of(feed->id);
+
+	feed->same_hash = coop_map_get(&feed->feeds->by_id, hash);
+	return coop_map_put(&feed->feeds->by_id, hash, feed);
+}
+
+static void take_out_of_map(struct coop_feed *feed)
+{
+	struct coop_map *map = &feed->feeds->by_id;
+	uint64_t hash = hash_of(feed->id);
+	struct coop_feed *at = coop_map_get(map, hash);
+
+	if (at != feed) {
+		while (at && at->same_hash != feed)
+			at = at->same_hash;
+		if (at)
+			at->same_hash = feed->same_hash;
+	} else if (!feed->same_hash) {
+		(void)coop_map_remove(map, hash);
+	} else {
+		(void)coop_map_put(map, hash, feed->same_hash); /* the slot is there */
+	}
+}
+
+static void free_feed(struct coop_feed *feed)
+{
+	coop_feed_window_clear(&feed->window);
+	coop_buf_clear(&feed->exit);
+	free(feed->id);
+	free(feed->name);
+	free(feed->middle);
+	free(feed);
+}
+
+static struct coop_feed *make_feed(struct coop_feeds *feeds, struct coop_user *user,
+				   const struct coop_process_view *view)
+{
+	struct coop_feed *feed = coop_mem_zalloc(sizeof *feed);
+
+	if (!feed)
+		return NULL;
+	feed->feeds = feeds;
+	feed->id = coop_mem_strdup(view->id);
+	feed->name = coop_mem_strdup(view->name);
+	feed->middle = make_middle(view->name);
+	if (!feed->id || !feed->name || !feed->middle || put_in_map(feed) < 0) {
+		free_feed(feed);
+		return NULL;
+	}
+	coop_feed_window_init(&feed->window, feed->middle, 0, 0);
+	feed->user = coop_user_ref(user);
+	(void)uv_timer_init(feeds->gateway->loop, &feed->retry);
+	feed->retry.data = feed;
+	feeds->gateway->counts.feeds++;
+	return feed;
+}
+
+struct coop_feed *coop_feed_get(struct coop_gateway *gateway, struct coop_user *user,
+				const struct coop_process_view *view)
+{
+	struct coop_feeds *feeds = feeds_of(gateway, user);
+
+	if (!feeds)
+		return NULL;
+	struct coop_feed *feed = coop_map_get(&feeds->by_id, hash_of(view->id));
+	while (feed && strcmp(feed->id, view->id) != 0)
+		feed = feed->same_hash;
+	if (!feed)
+		feed = make_feed(feeds, user, view);
+	return feed ? coop_feed_ref(feed) : NULL;
+}
+
+struct coop_feed *coop_feed_ref(struct coop_feed *feed)
+{
+	feed->refs++;
+	return feed;
+}
+
+static void on_feed_closed(uv_handle_t *handle)
+{
+	free_feed(handle->data);
+}
+
+static void forget_dirty(struct coop_feed *feed)
+{
+	struct coop_feed **at = &feed->feeds->dirty;
+
+	while (*at && *at != feed)
+		at = &(*at)->next_dirty;
+	if (*at)
+		*at = feed->next_dirty;
+	feed->dirty = false;
+}
+
+void coop_feed_unref(struct coop_feed *feed)
+{
+	if (!feed || --feed->refs)
+		return;
+	coop_user_drop(COOP_TAKE_PTR(feed->follow));
+	forget_dirty(feed);
+	take_out_of_map(feed);
+	feed->feeds->gateway->counts.feeds--;
+	struct coop_user *user = COOP_TAKE_PTR(feed->user);
+	uv_close((uv_handle_t *)&feed->retry, on_feed_closed);
+	coop_user_unref(user); /* may take the feeds with it */
+}
+
+const char *coop_feed_id(const struct coop_feed *feed)
+{
+	return feed->id;
+}
+
+const char *coop_feed_name(const struct coop_feed *feed)
+{
+	return feed->name;
+}
+
+bool coop_feed_ended(const struct coop_feed *feed)
+{
+	return coop_buf_size(&feed->exit) > 0;
+}
+
+/* Those that read by themselves need nothing of it. */
+void coop_feed_tidy(struct coop_feed *feed)
+{
+	uint64_t least = feed->window.next;
+
+	for (const struct coop_feed_reader *reader = feed->readers; reader; reader = reader->next) {
+		if (!reader->behind && !reader->over && reader->cursor < least)
+			least = reader->cursor;
+	}
+	coop_feed_window_trim(&feed->window, COOP_FEED_WINDOW);
+	coop_feed_window_passed(&feed->window, least);
+}
+
+static void pump(struct coop_feed *feed)
+{
+	struct coop_feed_reader *next;
+
+	(void)coop_feed_ref(feed);
+	feed->busy++;
+	for (struct coop_feed_reader *reader = feed->readers; reader; reader = reader->next)
+		coop_feed_reader_pump(reader);
+	feed->busy--;
+	coop_feed_tidy(feed);
+	for (struct coop_feed_reader *reader = feed->busy ? NULL : feed->readers; reader;
+	     reader = next) {
+		next = reader->next;
+		if (reader->gone)
+			coop_feed_reader_free(reader);
+	}
+	coop_feed_unref(feed);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct coop_feeds *feeds = timer->data;
+	struct coop_feed *feed;
+
+	while ((feed = feeds->dirty)) {
+		struct coop_user *user = coop_user_ref(feed->user); /* keeps the feeds */
+		feeds->dirty = feed->next_dirty;
+		feed->dirty = false;
+		pump(feed);
+		bool more = feeds->dirty != NULL;
+		coop_user_unref(user);
+		if (!more)
+			return;
+	}
+}
+
+void coop_feed_touch(struct coop_feed *feed)
+{
+	struct coop_feeds *feeds = feed->feeds;
+
+	if (feed->dirty)
+		return;
+	feed->dirty = true;
+	feed->next_dirty = feeds->dirty;
+	feeds->dirty = feed;
+	/* Many small events come in one piece from the keeper: they leave together. */
+	(void)uv_timer_start(&feeds->timer, on_timer, 0, 0);
+}
+
+void coop_feed_dismiss(struct coop_feed *feed, unsigned code, const char *reason)
+{
+	feed->busy++;
+	for (struct coop_feed_reader *reader = feed->readers; reader; reader = reader->next) {
+		if (!reader->gone && !reader->over) {
+			reader->over = true;
+			coop_ws_close(reader->ws, code, reason);
+		}
+	}
+	feed->busy--;
+	coop_feed_touch(feed); /* frees those that are gone */
+}
+
+bool coop_feed_turn_take(struct coop_feed *feed, struct coop_feed_turn *turn)
+{
+	struct coop_feed_turn **at = &feed->turns;
+
+	for (; *at; at = &(*at)->next) {
+		if (*at == turn)
+			return *at == feed->turns;
+	}
+	turn->next = NULL;
+	*at = turn;
+	return *at == feed->turns;
+}
+
+void coop_feed_turn_end(struct coop_feed *feed, struct coop_feed_turn *turn)
+{
+	struct coop_feed_turn **at = &feed->turns;
+	bool first = feed->turns == turn;
+
+	while (*at && *at != turn)
+		at = &(*at)->next;
+	if (*at)
+		*at = turn->next;
+	if (first && feed->turns)
+		feed->turns->go(feed->turns);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+	struct coop_feed *feed = timer->data;
+
+	if (feed->following && !feed->follow && !coop_feed_ended(feed))
+		coop_feed_follow(feed, feed->window.next, feed->window.bytes);
+	coop_feed_touch(feed);
+}
+
+void coop_feed_resume(struct coop_feed *feed)
+{
+	if (!uv_is_active((uv_handle_t *)&feed->retry)) {
+		feed->retry_ms = feed->waited_ms = 0;
+		on_retry(&feed->retry);
+	} else {
+		coop_feed_touch(feed);
+	}
+}
+
+void coop_feed_retry(struct coop_feed *feed)
+{
+	if (!feed->readers || uv_is_active((uv_handle_t *)&feed->retry))
+		return;
+	if (feed->waited_ms >= RETRY_TOTAL_MS) {
+		coop_feed_dismiss(feed, COOP_WS_RESTART, "the keeper does not answer");
+		return;
+	}
+	feed->retry_ms = feed->retry_ms ? feed->retry_ms * 2 : RETRY_FIRST_MS;
+	if (feed->retry_ms > RETRY_MOST_MS)
+		feed->retry_ms = RETRY_MOST_MS;
+	feed->waited_ms += feed->retry_ms;
+	(void)uv_timer_start(&feed->retry, on_retry, feed->retry_ms, 0);
+}

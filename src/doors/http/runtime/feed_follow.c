@@ -1,0 +1,163 @@
+/* The one request to the keeper that all readers of a process live from. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "doors/http/net/ws.h"
+#include "doors/http/runtime/feed_private.h"
+
+static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
+{
+	struct coop_feed *feed = user;
+	struct coop_feed_window *window = &feed->window;
+
+	(void)request;
+	if (chunk->cursor < window->next)
+		return;
+	feed->retry_ms = feed->waited_ms = 0;
+	if (chunk->cursor > window->next)
+		coop_feed_window_lose(window, chunk->cursor, COOP_FEED_UNKNOWN);
+	if (coop_feed_window_add(window, chunk) < 0) {
+		/* The keeper still has it: ask again when there may be memory. */
+		coop_user_drop(COOP_TAKE_PTR(feed->follow));
+		coop_feed_retry(feed);
+		return;
+	}
+	if (window->size > 2 * COOP_FEED_WINDOW)
+		coop_feed_window_trim(window, COOP_FEED_WINDOW);
+	coop_feed_touch(feed);
+}
+
+static uint64_t known(const json_t *value)
+{
+	return json_is_integer(value) ? (uint64_t)json_integer_value(value) : COOP_FEED_UNKNOWN;
+}
+
+static void on_event(void *user, uint64_t request, const char *json)
+{
+	struct coop_feed *feed = user;
+
+	(void)request;
+	feed->retry_ms = feed->waited_ms = 0;
+	/* The other event has the whole record with it, which is not worth a look: a quote inside of it would be escaped. */
+	if (!strstr(json, "\"event\":\"gap\""))
+		return;
+	json_t *event = json_loads(json, 0, NULL);
+	json_int_t to = json_integer_value(json_object_get(event, "to_cursor"));
+	if (to > 0)
+		coop_feed_window_lose(&feed->window, (uint64_t)to,
+				      known(json_object_get(event, "bytes_before")));
+	json_decref(event);
+	coop_feed_touch(feed);
+}
+
+/* The exit as all readers get it. Without memory it is tried again. */
+static int write_exit(struct coop_feed *feed, const struct coop_process_view *view, uint64_t cursor)
+{
+	struct coop_jsonw w = {.out = &feed->exit};
+
+	coop_jsonw_begin(&w, NULL);
+	coop_jsonw_string(&w, "type", "exit");
+	coop_jsonw_string(&w, "pid", feed->name);
+	coop_jsonw_uint(&w, "cursor", cursor);
+	coop_process_view_write_end(view, &w);
+	coop_jsonw_end(&w);
+	if (!w.failed)
+		return 0;
+	coop_buf_clear(&feed->exit);
+	return -1;
+}
+
+static void end(struct coop_feed *feed, const char *json)
+{
+	json_t *result = json_loads(json, 0, NULL);
+	struct coop_process_view view;
+	uint64_t cursor = known(json_object_get(result, "cursor"));
+
+	/* A keeper that was killed took the count with it: the next one begins anew, but for readers the exit is the last. */
+	if (cursor < feed->window.next)
+		cursor = feed->window.next;
+	if (!coop_process_view_read(&view, json_object_get(result, "process")) || !view.ended ||
+	    write_exit(feed, &view, cursor) < 0) {
+		coop_feed_retry(feed);
+	} else {
+		coop_feed_window_lose(&feed->window, cursor, COOP_FEED_UNKNOWN);
+		coop_feed_touch(feed);
+	}
+	json_decref(result);
+}
+
+/* The keeper does not know the process any more. Whoever waits for its end must hear of one: a socket that ends without would be opened again
+ * and again. */
+static void end_unknown(struct coop_feed *feed)
+{
+	struct coop_process_view view = {
+		.ended = true,
+		.status = "failed",
+		.exit_code = COOP_VIEW_LOST_CODE,
+		.error = "how it ended is not known: its record is gone",
+	};
+
+	if (write_exit(feed, &view, feed->window.next) < 0)
+		coop_feed_retry(feed);
+	else
+		coop_feed_touch(feed);
+}
+
+/* Its sandbox is gone, and all that ran in it. The keeper does not speak with us any more about either, but that much is certain. */
+static void end_removed(struct coop_feed *feed)
+{
+	struct coop_process_view view = {
+		.ended = true,
+		.status = "killed",
+		.exit_code = -SIGKILL,
+		.error = "killed: its sandbox was removed",
+	};
+
+	if (write_exit(feed, &view, feed->window.next) < 0)
+		coop_feed_dismiss(feed, COOP_WS_POLICY, "its sandbox was removed");
+	else
+		coop_feed_touch(feed);
+}
+
+static void on_done(void *user, uint64_t request, int status, const char *json,
+		    const struct coop_error *error)
+{
+	struct coop_feed *feed = user;
+
+	(void)request;
+	feed->follow = NULL;
+	if (status == 0)
+		end(feed, json);
+	else if (strstr(error->details, "\"agent_removed\""))
+		end_removed(feed);
+	else if (!strcmp(error->code, "permission_denied"))
+		coop_feed_dismiss(feed, COOP_WS_POLICY, "the token is not valid any more");
+	else if (!strcmp(error->code, "no_such_process"))
+		end_unknown(feed);
+	else
+		coop_feed_retry(feed);
+}
+
+void coop_feed_follow(struct coop_feed *feed, uint64_t next, uint64_t bytes)
+{
+	static const struct coop_handler handlers = {
+		.data = on_data, .event = on_event, .done = on_done};
+	struct coop_handler handler = handlers;
+
+	if (!feed->following || feed->window.next != next) {
+		coop_feed_window_clear(&feed->window);
+		coop_feed_window_init(&feed->window, feed->middle, next, bytes);
+		coop_buf_clear(&feed->exit);
+	}
+	feed->following = true;
+	handler.user = feed;
+	feed->follow =
+		coop_user_call(feed->user, "follow",
+			       json_pack("{s:s,s:s,s:I,s:b,s:b}", "id", feed->id, "mode", "events",
+					 "since", (json_int_t)next, "tidy", 1, "notes", 1),
+			       NULL, 0, &handler);
+	if (!feed->follow)
+		coop_feed_retry(feed);
+}

@@ -1,0 +1,176 @@
+#include "doors/http/users/broker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/mem.h"
+#include "doors/http/main/gateway.h"
+
+struct ask {
+	struct ask *next;
+	void (*done)(void *context, int fd);
+	void *context;
+	bool sent;
+};
+
+struct coop_broker {
+	struct coop_gateway *gateway;
+	void (*gone)(struct coop_gateway *gateway);
+	uv_poll_t poll;
+	int fd; /* -1: the parent has left */
+	struct ask *first, **last;
+};
+
+static void answer(struct coop_broker *broker, int fd)
+{
+	struct ask *ask = broker->first;
+
+	broker->first = ask->next;
+	if (!broker->first)
+		broker->last = &broker->first;
+	ask->done(ask->context, fd);
+	free(ask);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+/* Sends what the pair takes; the answers come in the same order. */
+static void send_asks(struct coop_broker *broker)
+{
+	bool full = false;
+
+	for (struct ask *ask = broker->first; ask && !full; ask = ask->next) {
+		if (ask->sent)
+			continue;
+		ask->sent = send(broker->fd, "keeper", 6, MSG_DONTWAIT | MSG_NOSIGNAL) == 6;
+		full = !ask->sent;
+	}
+	(void)uv_poll_start(&broker->poll, full ? UV_READABLE | UV_WRITABLE : UV_READABLE, on_poll);
+}
+
+static void leave(struct coop_broker *broker)
+{
+	if (broker->fd < 0)
+		return;
+	(void)uv_poll_stop(&broker->poll);
+	(void)close(broker->fd);
+	broker->fd = -1;
+	while (broker->first)
+		answer(broker, -EPIPE);
+	broker->gone(broker->gateway);
+}
+
+/* One answer: a byte that is 0 or an errno, and with 0 a descriptor. */
+static bool take_answer(struct coop_broker *broker)
+{
+	unsigned char byte = 0;
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control.room,
+				 .msg_controllen = sizeof control.room};
+	ssize_t n = recvmsg(broker->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd = -EIO;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		leave(broker);
+		return false;
+	}
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(header), sizeof fd);
+	else if (byte)
+		fd = -byte;
+	if (broker->first)
+		answer(broker, fd);
+	else if (fd >= 0)
+		(void)close(fd);
+	return true;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct coop_broker *broker = poll->data;
+
+	(void)status;
+	(void)events;
+	while (broker->fd >= 0 && take_answer(broker))
+		;
+	if (broker->fd >= 0)
+		send_asks(broker);
+}
+
+struct coop_broker *coop_broker_new(struct coop_gateway *gateway, int fd,
+				    void (*gone)(struct coop_gateway *gateway))
+{
+	struct coop_broker *broker = coop_mem_zalloc(sizeof *broker);
+
+	if (!broker)
+		return NULL;
+	broker->gateway = gateway;
+	broker->gone = gone;
+	broker->fd = fd;
+	broker->last = &broker->first;
+	if (uv_poll_init(gateway->loop, &broker->poll, fd) < 0) {
+		free(broker);
+		return NULL;
+	}
+	broker->poll.data = broker;
+	(void)uv_poll_start(&broker->poll, UV_READABLE, on_poll);
+	return broker;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+void coop_broker_close(struct coop_broker *broker)
+{
+	if (!broker)
+		return;
+	uv_close((uv_handle_t *)&broker->poll, on_closed);
+	if (broker->fd >= 0)
+		(void)close(broker->fd);
+	broker->fd = -1;
+	while (broker->first)
+		answer(broker, -EPIPE);
+}
+
+int coop_broker_ask(struct coop_broker *broker, void (*done)(void *context, int fd), void *context)
+{
+	struct ask *ask = coop_mem_zalloc(sizeof *ask);
+
+	if (!ask)
+		return -ENOMEM;
+	if (broker->fd < 0) {
+		free(ask);
+		return -EPIPE;
+	}
+	ask->done = done;
+	ask->context = context;
+	*broker->last = ask;
+	broker->last = &ask->next;
+	send_asks(broker);
+	return 0;
+}
+
+void coop_broker_ready(struct coop_broker *broker, const char *text)
+{
+	char message[512];
+	int n = snprintf(message, sizeof message, "ready %s", text);
+
+	if (broker->fd >= 0 && n > 0)
+		(void)send(broker->fd, message, strlen(message), MSG_NOSIGNAL);
+}

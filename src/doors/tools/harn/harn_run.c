@@ -1,0 +1,114 @@
+#include "doors/tools/harn/harn_run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "doors/tools/core/advice.h"
+#include "doors/tools/core/process_arg.h"
+#include "doors/tools/harn/harn_result.h"
+
+const char *const coop_harn_leases[] = {"ephemeral", "awaited", "persistent", NULL};
+
+const struct coop_field coop_fields_harn_run[] = {
+	IN_STRING("command", 2 << 20, "the shell's line (mode shell)"),
+	HARN_RUN_COMMAND_ROWS,
+	FIELDS_END,
+};
+
+bool coop_tool_is_harn(const json_t *args)
+{
+	return coop_arg(args, "mode") || coop_arg(args, "argv");
+}
+
+static int check(struct coop_tool_call *call)
+{
+	static const char *const others[] = {"args",       "wait",      "timeout_secs",
+					     "open_stdin", "max_bytes", NULL};
+	struct coop_err err = {0};
+	json_t *args = json_copy(call->args);
+
+	if (!args)
+		return coop_tool_no_memory(call);
+	for (int i = 0; others[i]; i++) {
+		if (!coop_arg(args, others[i])) {
+			(void)json_object_del(args, others[i]); /* null is as good as absent */
+			continue;
+		}
+		json_decref(args);
+		return coop_tool_fail(
+			call, "invalid_input", others[i],
+			"%s belongs to the form with command and args, not to the one "
+			"with argv or mode: use argv, timeout_ms and background "
+			"instead, or leave argv and mode out",
+			others[i]);
+	}
+	int r = coop_schema_check(coop_fields_harn_run, args, &err);
+	json_decref(args);
+	if (r == 0)
+		return 0;
+	coop_advice_take(&call->error, &err, call->tool);
+	return -EINVAL;
+}
+
+/* It goes on in the background from now on, and tells its end there. */
+static int send_back(struct coop_tool_call *call, const char *id)
+{
+	int r = coop_tool_keep(call, id);
+
+	if (r < 0)
+		return r;
+	return coop_tool_ask(call, "keep", json_pack("{s:s, s:b}", "id", id, "completion", 1),
+			     NULL);
+}
+
+/* Waits for the end, as long as the caller wants or can. */
+static int watch_end(struct coop_tool_call *call, const json_t *started,
+		     const struct coop_harn_show *show)
+{
+	const char *id = json_string_value(json_object_get(started, "id"));
+	int64_t wanted = coop_arg_int(call->args, "background_after_ms", -1);
+	struct coop_tool_answer answer;
+	int r = coop_harn_wait(call, id, wanted, show, &answer);
+
+	if (r < 0)
+		return r;
+	const json_t *record = json_object_get(answer.json, "process");
+	if (coop_tool_is_over(record))
+		coop_tool_let_go(call);
+	else
+		r = send_back(call, id);
+	if (r == 0)
+		r = coop_harn_answer(call, coop_harn_result(record, &answer, show));
+	const char *status = coop_harn_status(record);
+	const json_t *code = json_object_get(json_object_get(record, "exit"), "code");
+	call->failed = strcmp(status, "running") != 0 &&
+		       (strcmp(status, "completed") != 0 || json_integer_value(code) != 0);
+	coop_tool_answer_clear(&answer);
+	return r;
+}
+
+int coop_tool_harn_run(struct coop_tool_call *call)
+{
+	int r = check(call);
+
+	if (r < 0)
+		return r;
+	bool background = coop_arg_bool(call->args, "background",
+					coop_arg_bool(call->args, "long_running", false));
+	struct coop_harn_plan plan = {
+		.mode = "argv",
+		.lease = background ? "awaited" : "ephemeral",
+		.completion = background,
+	};
+	struct coop_harn_show show = coop_harn_show(call);
+	json_t *record;
+	r = coop_harn_start(call, &plan, &record);
+	if (r < 0)
+		return coop_harn_refused(call, r, record);
+	if (background)
+		r = coop_harn_answer(call, coop_harn_result(record, NULL, &show));
+	else
+		r = watch_end(call, record, &show);
+	json_decref(record);
+	return r;
+}

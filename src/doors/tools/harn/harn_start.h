@@ -1,0 +1,48 @@
+/* How the harn operations start something: arguments that process.spawn, process.exec and run_command have in common. */
+#ifndef COOP_TOOLS_HARN_START_H
+#define COOP_TOOLS_HARN_START_H
+
+#include "doors/tools/core/call.h"
+#include "doors/tools/core/fields.h"
+
+extern const char *const coop_harn_modes[], *const coop_harn_env_modes[], *const coop_harn_kinds[];
+
+/* Rows of all of them; `command` has its own words in each. */
+#define HARN_START_ROWS                                                                         \
+	IN_ENUM("mode", coop_harn_modes, "argv: no shell; shell: command is a shell's line"),   \
+		IN_STRINGS("argv", 131072, "program and arguments"),                            \
+		IN_STRING("cwd", 4096, "where it runs; default: the workspace"),                \
+		{.name = "env", .type = COOP_FIELD_MAP, .max = 256, .doc = "variables to set"}, \
+		IN_ENUM("env_mode", coop_harn_env_modes, "what env is laid over (patch)"),      \
+		IN_STRINGS("env_remove", 256, "variables to take away first"),                  \
+		IN_INT("timeout_ms", 0, TOOL_MS_MAX, "it is killed then; 0 or none: no limit"), \
+		IN_INT("timeout", 0, TOOL_MS_MAX, "the same as timeout_ms"),                    \
+		IN_STRING("sandbox_profile", 128, "worktree, os_hardened or unrestricted")
+
+/* And of those that run a command to its end. */
+#define HARN_RUN_ROWS                                                                             \
+	HARN_START_ROWS, IN_STRING("shell", 4096, "which shell; id or path"),                     \
+		IN_STRING("shell_id", 4096, "the same as shell"),                                 \
+		IN_BOOL("login", "as a login shell"),                                             \
+		IN_BOOL("interactive", "as an interactive shell"),                                \
+		IN_STRING("stdin", COOP_SPAWN_STDIN_MAX, "its whole input"),                      \
+		IN_ENUM("kind", coop_harn_kinds, "pipe (default), or pty: on a terminal"),        \
+	{                                                                                         \
+		.name = "capture", .type = COOP_FIELD_OBJECT, .fields = coop_fields_harn_capture, \
+		.doc = "what the result shows"                                                    \
+	}
+
+extern const struct coop_field coop_fields_harn_capture[];
+
+/* What the operation itself decides. */
+struct coop_harn_plan {
+	const char *mode;  /* where the arguments name none */
+	const char *lease; /* likewise */
+	bool completion;   /* its end is told in the session's queue */
+};
+
+/* Starts what the call's arguments ask for, with its output on disk and its digest. 0 with the record in *ret, the caller's; negative with call->error. -EPERM: policy does not
+ * let it start, and *ret, the caller's too, is what policy says (docs/PROTOCOL.md, section 12). */
+int coop_harn_start(struct coop_tool_call *call, const struct coop_harn_plan *plan, json_t **ret);
+
+#endif

@@ -1,0 +1,140 @@
+#include "keeper/confine/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "keeper/agents/agent.h"
+#include "keeper/confine/confine_private.h"
+#include "keeper/core/keeper.h"
+#include "policy/paths.h"
+#include "sandbox/layout/layout.h"
+#include "sandbox/policy/members.h"
+
+static const struct coop_reach *reach_of(const struct coop_lookable *seen)
+{
+	return (const struct coop_reach *)(const void *)((const char *)seen -
+							 offsetof(struct coop_reach, seen));
+}
+
+static bool may_look(const struct coop_lookable *seen, const char *path)
+{
+	const struct coop_reach *reach = reach_of(seen);
+
+	return coop_grants_may_read(reach->agent, path) &&
+	       !coop_grants_hidden(reach->agent, &reach->homes, path);
+}
+
+static bool any_within(char *const *list, const char *path)
+{
+	for (; list && *list; list++) {
+		if (coop_path_within(*list, path))
+			return true;
+	}
+	return false;
+}
+
+static bool leads(const struct coop_lookable *seen, const char *path)
+{
+	const struct coop_agent *agent = reach_of(seen)->agent;
+
+	if (!path[1] || any_within(coop_agent_workspace(agent), path))
+		return true;
+	for (; agent; agent = agent->parent) {
+		if (agent->settings.sandbox.allow_read)
+			return any_within(agent->settings.sandbox.allow_read, path);
+	}
+	return false;
+}
+
+/* Whether the list has the word, with any of the homes for `~`. */
+static bool says(const struct coop_homes *homes, char *const *list, const char *word)
+{
+	char path[COOP_PATH_SIZE];
+
+	for (; list && *list; list++) {
+		if (!strcmp(*list, word))
+			return true;
+		for (size_t i = 0; i < homes->count; i++) {
+			if (coop_path_expand(*list, homes->list[i], path) == 0 &&
+			    !strcmp(path, word))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The operator's, and those of settings that nobody but the user could give. */
+static bool owners_word(const struct coop_lookable *seen, const char *word)
+{
+	const struct coop_reach *reach = reach_of(seen);
+	const struct coop_agent *agent = reach->agent, *main = agent->keeper->main;
+	const struct coop_profiles *profiles = &agent->keeper->conf.profiles;
+
+	if (says(&reach->homes, profiles->defaults.deny_read, word))
+		return true;
+	for (size_t i = 0; i < profiles->own_count; i++) {
+		if (says(&reach->homes, profiles->own[i].deny_read, word))
+			return true;
+	}
+	while (agent->parent && agent->parent != main)
+		agent = agent->parent;
+	return says(&reach->homes, profiles->ceiling.deny_read, word) ||
+	       says(&reach->homes, main->settings.sandbox.deny_read, word) ||
+	       says(&reach->homes, agent->settings.sandbox.deny_read, word);
+}
+
+/* It could start something that looks for itself. */
+static bool unconfined(const struct coop_agent *agent)
+{
+	const struct coop_agent *main = agent->keeper->main;
+
+	if (coop_policy_widest(&agent->keeper->conf.profiles.ceiling) != COOP_PROFILE_FULL)
+		return false;
+	for (; agent && agent != main; agent = agent->parent) {
+		const struct coop_sandbox_policy *own = &agent->settings.sandbox;
+		if (own->profile != COOP_PROFILE_FULL ||
+		    coop_policy_widest(own) != COOP_PROFILE_FULL)
+			return false;
+	}
+	return true;
+}
+
+const struct coop_lookable *coop_reach_of(const struct coop_agent *agent, struct coop_reach *ret)
+{
+	if (!agent || agent == agent->keeper->main || unconfined(agent))
+		return NULL;
+	ret->seen = (struct coop_lookable){may_look, leads, owners_word};
+	ret->agent = agent;
+	coop_homes_find(NULL, &agent->keeper->conf.env, true, NULL, &ret->homes);
+	ret->homes.memory = &agent->keeper->host.credentials;
+	return &ret->seen;
+}
+
+int coop_reach_open_plain(const char *path, int flags)
+{
+	struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
+			       .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+
+	/* Refused by a filter that knows no such call: at least the last name is no link. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC | flags);
+	return fd >= 0 ? fd : errno == ELOOP ? -EXDEV : -errno;
+}
+
+int coop_reach_open(const struct coop_lookable *seen, const char *path, int flags,
+		    char ret[COOP_PATH_SIZE])
+{
+	*ret = 0;
+	if (!seen) {
+		int fd = open(path, O_PATH | O_CLOEXEC | flags);
+		return fd < 0 ? -errno : fd;
+	}
+	int r = coop_path_walk(seen, path, ret);
+	return r < 0 ? r : coop_reach_open_plain(ret, flags);
+}

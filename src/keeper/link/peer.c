@@ -1,0 +1,42 @@
+#include "keeper/link/peer.h"
+
+#include <unistd.h>
+
+#include "keeper/confine/confine.h"
+#include "keeper/core/keeper.h"
+#include "keeper/process/process.h"
+#include "keeper/tree/orphans.h"
+#include "keeper/tree/tree.h"
+
+#define ANCESTORS_MAX 4096 /* a table that changes while it is read could hold a loop */
+
+/* A child of ours that is no client: of a record, or nobody's any more. */
+static bool confined(const struct coop_keeper *keeper, const struct coop_tree_entry *entry)
+{
+	const struct coop_process *process = coop_registry_by_pid(keeper, entry->pid);
+
+	if (!process) {
+		uint64_t n = coop_orphans_owner(keeper, &keeper->tree, entry);
+		process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL;
+	}
+	return !process || !process->confine ||
+	       process->confine->policy.profile != COOP_PROFILE_FULL;
+}
+
+bool coop_peer_confined(struct coop_keeper *keeper, pid_t pid)
+{
+	pid_t self = getpid();
+	struct coop_tree_entry entry;
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (pid == self)
+			return false;
+		if (coop_tree_read(pid, &entry) < 0)
+			return true;
+		if (entry.parent == self)
+			return confined(keeper, &entry);
+		pid = entry.parent;
+	}
+	/* Who stands below so many that the top is not found has not been looked at. */
+	return pid > 1;
+}

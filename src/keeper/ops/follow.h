@@ -1,0 +1,38 @@
+/* A follower: positions in the streams of one process, served as its connection has room. It holds no bytes. A slow one
+ * finds its place overwritten, is told of the gap, and goes on; it slows nobody. */
+#ifndef COOP_KEEPER_FOLLOW_H
+#define COOP_KEEPER_FOLLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "keeper/process/holder.h"
+
+struct coop_process;
+struct coop_request;
+
+struct coop_follow {
+	struct coop_request *request;
+	struct coop_link in_process, in_conn;
+	bool by_event, until_eof, drain, tidy;
+	bool wanted[5];        /* by stream number; notes are the last */
+	uint64_t position[5];  /* mode bytes */
+	uint64_t cursor;       /* mode events */
+	uint64_t bytes_before; /* of all events before the cursor, if known */
+	bool bytes_known;
+	struct coop_holder holder;       /* at work if it holds the process back */
+	struct coop_follow_fetch *fetch; /* bytes are on their way from the spool */
+};
+
+/* New bytes, an end: followers of the process have something to look at. */
+void coop_follow_wake(struct coop_process *process);
+
+/* Adds frames to the connection's output until about `budget` bytes or until there is nothing more; ends the follow when its end
+ * is reached (then it is gone). Returns whether anything was added. */
+bool coop_follow_fill(struct coop_follow *follow, uint64_t budget);
+
+/* The operation's handler. */
+void coop_op_follow(struct coop_request *request);
+
+#endif

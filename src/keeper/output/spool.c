@@ -1,0 +1,384 @@
+#include "keeper/output/spool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <uv.h>
+
+#include "base/io/log.h"
+#include "base/io/paths.h"
+#include "base/mem.h"
+#include "keeper/core/keeper.h"
+#include "keeper/link/job.h"
+#include "keeper/ops/follow.h"
+#include "keeper/process/process.h"
+#include "keeper/tree/kill.h"
+#include "records/spool_files.h"
+
+struct coop_spool {
+	unsigned refs; /* the process's, and one for each job under way */
+	struct coop_spool_files files;
+	uint64_t bytes; /* on disk or on their way, of all files */
+	uv_work_t removal;
+	struct coop_keeper *keeper;
+};
+
+/* One piece of work for the helper thread. It runs them one after another, so files grow in order of arrival. */
+struct job {
+	uv_work_t work;
+	struct coop_process *process; /* a reference */
+	struct coop_spool *spool;     /* likewise: a record may give it up meanwhile */
+	struct coop_stream *stream;
+	unsigned file; /* that is read */
+	uint64_t position;
+	size_t size;
+	int error;
+	bool writes;
+	coop_spool_got got;
+	void *user;
+	uint8_t bytes[];
+};
+
+static void drop(struct coop_spool *spool)
+{
+	if (--spool->refs)
+		return;
+	coop_spool_files_clear(&spool->files);
+	free(spool);
+}
+
+static void remove_files(uv_work_t *work)
+{
+	const struct coop_spool *spool = work->data;
+
+	coop_spool_files_remove(&spool->files);
+}
+
+static void removed(uv_work_t *work, int status)
+{
+	struct coop_spool *spool = work->data;
+
+	(void)status; /* nothing here is ever cancelled */
+	spool->keeper->disk_jobs--;
+	drop(spool);
+}
+
+void coop_spool_discard(struct coop_spool *spool)
+{
+	if (!spool)
+		return;
+	spool->removal.data = spool;
+	spool->keeper->disk_jobs++;
+	(void)uv_queue_work(&spool->keeper->loop, &spool->removal, remove_files, removed);
+}
+
+int coop_spool_clean(struct coop_keeper *keeper)
+{
+	uint64_t random[2];
+	char dir[4200];
+
+	if (!*keeper->state_dir)
+		return 0;
+	(void)snprintf(dir, sizeof dir, "%s/spool", keeper->state_dir);
+	coop_paths_remove_all(dir);
+	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+		return -EIO;
+	int n = snprintf(keeper->spool_dir, sizeof keeper->spool_dir, "%s/%016llx%016llx", dir,
+			 (unsigned long long)random[0], (unsigned long long)random[1]);
+	return n < 0 || (size_t)n >= sizeof keeper->spool_dir ? -ENAMETOOLONG : 0;
+}
+
+void coop_spool_remove(struct coop_keeper *keeper)
+{
+	if (*keeper->spool_dir)
+		coop_paths_remove_all(keeper->spool_dir);
+	keeper->spool_dir[0] = 0;
+}
+
+/* One without a state folder serves one client alone, and makes its folder when that wants it. */
+static int private_folder(struct coop_keeper *keeper)
+{
+	uint64_t random;
+	char folder[64];
+
+	if (*keeper->spool_dir)
+		return 0;
+	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+		return -EIO;
+	(void)snprintf(folder, sizeof folder, "/tmp/coop-private-%016llx",
+		       (unsigned long long)random);
+	int r = coop_paths_make_dir(folder);
+	if (r == 0)
+		(void)snprintf(keeper->spool_dir, sizeof keeper->spool_dir, "%s", folder);
+	return r;
+}
+
+/* Names the files that the process needs. */
+static int name_files(const struct coop_process *process, struct coop_spool *spool)
+{
+	unsigned streams = process->stream_count == 2 ? 1 : 0;
+
+	for (int i = 0; i < process->stream_count; i++)
+		streams |= 1u << process->streams[i].number;
+	int r = private_folder(spool->keeper);
+	return r < 0 ? r : coop_spool_files_name(&spool->files, spool->keeper->spool_dir, streams);
+}
+
+/* The files of a process that is to be started. */
+struct making {
+	struct coop_job job;
+	struct coop_spool *spool;
+	coop_spool_made made;
+};
+
+static void make(struct coop_job *job)
+{
+	const struct making *making = (struct making *)job;
+
+	job->result = coop_spool_files_make(&making->spool->files, job->keeper->spool_dir);
+}
+
+static void cannot(struct coop_err *err, int error)
+{
+	(void)coop_err_set(err, COOP_SPAWN_FAILED,
+			   "the spool files cannot be made in the state folder: %s",
+			   strerror(-error));
+	coop_err_detail(err, "step", "spool");
+	coop_err_detail(err, "errno", coop_err_errno_name(-error));
+}
+
+static void made(struct coop_job *job)
+{
+	struct making *making = (struct making *)job;
+	struct coop_request *request = coop_job_release(job);
+	struct coop_spool *spool = making->spool;
+
+	if (job->result < 0) {
+		cannot(&job->err, job->result);
+		drop(spool);
+		spool = NULL;
+	}
+	if (request)
+		making->made(request, spool, &job->err);
+	else
+		coop_spool_discard(spool);
+	free(making);
+}
+
+int coop_spool_make(const struct coop_process *process, struct coop_request *request,
+		    coop_spool_made then, struct coop_err *err)
+{
+	struct coop_keeper *keeper = process->keeper;
+	struct making *making = coop_mem_zalloc(sizeof *making);
+	struct coop_spool *spool = coop_mem_zalloc(sizeof *spool);
+	int r = -ENOMEM;
+
+	if (making && spool) {
+		*spool = (struct coop_spool){.refs = 1, .keeper = keeper};
+		r = name_files(process, spool);
+	}
+	if (r < 0) {
+		free(making);
+		free(spool);
+		cannot(err, r);
+		return r;
+	}
+	making->spool = spool;
+	making->made = then;
+	making->job.request = request;
+	making->job.run = make;
+	making->job.done = made;
+	coop_job_begin(keeper, &making->job);
+	return 0;
+}
+
+const char *coop_spool_path(const struct coop_process *process, unsigned stream)
+{
+	if (!process->spool)
+		return NULL;
+	if (stream == 0 && process->stream_count == 1)
+		stream = process->streams[0].number;
+	return process->spool->files.paths[stream];
+}
+
+bool coop_spool_pending(const struct coop_stream *stream)
+{
+	return stream->overflow == COOP_OVERFLOW_SPOOL && stream->spooled < stream->fed;
+}
+
+static void work(uv_work_t *request)
+{
+	struct job *job = request->data;
+	char *const *paths = job->spool->files.paths;
+
+	if (!job->writes) {
+		job->size = coop_spool_files_read(paths[job->file], job->position, job->bytes,
+						  job->size);
+		return;
+	}
+	job->error = coop_spool_files_append(paths[job->stream->number], job->bytes, job->size);
+	if (job->error == 0 && paths[0])
+		job->error = coop_spool_files_append(paths[0], job->bytes, job->size);
+}
+
+static void stop_spool(struct coop_stream *stream, int error)
+{
+	struct coop_process *process = stream->process;
+
+	if (stream->spool_stopped)
+		return;
+	stream->spool_stopped = true;
+	/* The files of a keeper that leaves are gone already. */
+	if (error && !process->keeper->finished)
+		coop_log(COOP_LOG_WARN, "spool stopped id=%s stream=%s error=%s", process->id,
+			 coop_stream_name(stream->number), coop_err_errno_name(error));
+	if (process->quota_kills && coop_process_live(process)) {
+		struct coop_kill_order order = {
+			.cause = COOP_CAUSE_OUTPUT_QUOTA,
+			.evidence = {.limit = "spool_stream_bytes",
+				     .value = process->keeper->conf.settings.spool_stream_bytes},
+		};
+		(void)coop_kill_begin(
+			process, &order); /* without memory it goes on: the ring stays bounded */
+	}
+}
+
+static void wrote(struct job *job)
+{
+	struct coop_stream *stream = job->stream;
+
+	stream->spool_jobs--;
+	if (job->error == 0 && stream->spooled == job->position)
+		stream->spooled += job->size;
+	else
+		stop_spool(stream, -job->error);
+	/* After a fault what was fed is not going to be on disk: it holds nothing up any more. */
+	if (stream->spool_stopped && job->error)
+		stream->fed = stream->spooled;
+	coop_stream_resume(stream);
+	coop_follow_wake(job->process);
+}
+
+static void after_work(uv_work_t *request, int status)
+{
+	struct job *job = request->data;
+
+	(void)status; /* nothing here is ever cancelled */
+	if (job->writes)
+		wrote(job);
+	else
+		job->got(job->user, job->bytes, job->size);
+	job->process->keeper->disk_jobs--;
+	drop(job->spool);
+	coop_process_unref(job->process);
+	free(job);
+}
+
+static struct job *new_job(struct coop_stream *stream, uint64_t position, size_t size)
+{
+	struct job *job = coop_mem_alloc(sizeof *job + size);
+
+	if (!job)
+		return NULL;
+	*job = (struct job){
+		.process = coop_process_ref(stream->process),
+		.spool = stream->process->spool,
+		.stream = stream,
+		.file = stream->number,
+		.position = position,
+		.size = size,
+	};
+	job->work.data = job;
+	job->spool->refs++;
+	return job;
+}
+
+static int queue(struct job *job)
+{
+	job->process->keeper->disk_jobs++;
+	return uv_queue_work(&job->process->keeper->loop, &job->work, work, after_work);
+}
+
+/* How much of the new bytes the bounds still take. */
+static size_t grant(const struct coop_stream *stream, size_t size, unsigned copies)
+{
+	const struct coop_keeper *keeper = stream->process->keeper;
+	uint64_t used = stream->process->agent->principal->spool_bytes;
+	uint64_t own = (uint64_t)keeper->conf.settings.spool_stream_bytes;
+	uint64_t total = (uint64_t)keeper->conf.settings.spool_total_bytes;
+	uint64_t left = own > stream->fed ? own - stream->fed : 0;
+	uint64_t left_of_all = total > used ? (total - used) / copies : 0;
+
+	if (left_of_all < left)
+		left = left_of_all;
+	return left < size ? (size_t)left : size;
+}
+
+void coop_spool_feed(struct coop_stream *stream)
+{
+	struct coop_process *process = stream->process;
+	unsigned copies = process->stream_count == 2 ? 2 : 1;
+	struct iovec views[2];
+
+	if (!process->spool || stream->spool_stopped)
+		return;
+	size_t fresh = (size_t)(stream->ring.end - stream->fed),
+	       size = grant(stream, fresh, copies), at = 0;
+	struct job *job = size ? new_job(stream, stream->fed, size) : NULL;
+	if (!job) {
+		stop_spool(stream, size ? ENOMEM : 0);
+		return;
+	}
+	int count = coop_ring_view(&stream->ring, stream->fed, size, views);
+	for (int i = 0; i < count; at += views[i++].iov_len)
+		memcpy(job->bytes + at, views[i].iov_base, views[i].iov_len);
+	job->writes = true;
+	stream->spool_jobs++;
+	stream->fed += size;
+	process->spool->bytes += size * copies;
+	process->keeper->spool_bytes += size * copies;
+	process->agent->principal->spool_bytes += size * copies;
+	(void)queue(job); /* fails only without a work function */
+	if (size < fresh)
+		stop_spool(stream, 0);
+}
+
+int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got,
+		     void *user)
+{
+	struct job *job = new_job(stream, position, size);
+
+	if (!job)
+		return -ENOMEM;
+	job->got = got;
+	job->user = user;
+	return queue(job);
+}
+
+int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t size,
+			 coop_spool_got got, void *user)
+{
+	struct job *job = new_job(&process->streams[0], position, size);
+
+	if (!job)
+		return -ENOMEM;
+	job->file = 0;
+	job->got = got;
+	job->user = user;
+	return queue(job);
+}
+
+void coop_spool_free(struct coop_process *process)
+{
+	struct coop_spool *spool = process->spool;
+
+	if (!spool)
+		return;
+	/* The disk has the room before anything that comes later is written to it. */
+	process->keeper->spool_bytes -= spool->bytes;
+	process->agent->principal->spool_bytes -= spool->bytes;
+	process->spool = NULL;
+	coop_spool_discard(spool);
+}

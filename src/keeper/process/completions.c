@@ -1,0 +1,101 @@
+#include "keeper/process/completions.h"
+
+#include "keeper/agents/session.h"
+#include "keeper/link/connection.h"
+#include "keeper/link/request.h"
+#include "keeper/process/process.h"
+#include "keeper/process/progress.h"
+
+void coop_completions_init(struct coop_completions *queue)
+{
+	coop_list_init(&queue->ended);
+	coop_list_init(&queue->notes);
+	coop_list_init(&queue->waiters);
+}
+
+bool coop_completions_empty(const struct coop_completions *queue)
+{
+	return coop_list_empty(&queue->ended) && coop_list_empty(&queue->notes);
+}
+
+static void wake_first(struct coop_completions *queue)
+{
+	struct coop_request *request =
+		COOP_LIST_ITEM(queue->waiters.next, struct coop_request, in_process);
+
+	coop_list_remove(&request->in_process);
+	coop_conn_when_room(request->conn, request);
+}
+
+/* Those who have waited longest first, as long as something is left for them. One that finds nothing any more when its client has read
+ * enough waits again. */
+static void wake(struct coop_completions *queue)
+{
+	while (!coop_completions_empty(queue) && !coop_list_empty(&queue->waiters))
+		wake_first(queue);
+}
+
+static void empty_list(struct coop_link *head)
+{
+	while (!coop_list_empty(head))
+		coop_list_remove(head->next);
+}
+
+void coop_completions_close(struct coop_completions *queue)
+{
+	empty_list(&queue->ended);
+	empty_list(&queue->notes);
+	while (!coop_list_empty(&queue->waiters))
+		wake_first(queue);
+}
+
+static struct coop_completions *queue_of(const struct coop_process *process)
+{
+	return coop_session_completions(process->agent, process->session_n);
+}
+
+/* Who cancelled it wants to hear no more of it; who could not start it has heard. */
+static bool is_due(const struct coop_process *process)
+{
+	return process->completion && !process->removed &&
+	       process->end.cause != COOP_CAUSE_CANCELLED &&
+	       process->end.cause != COOP_CAUSE_SPAWN_FAILED;
+}
+
+void coop_completions_ended(struct coop_process *process)
+{
+	struct coop_completions *queue = is_due(process) ? queue_of(process) : NULL;
+
+	if (!queue)
+		return;
+	coop_list_add(&queue->ended, &process->in_completions);
+	wake(queue);
+}
+
+void coop_completions_again(struct coop_process *process)
+{
+	struct coop_completions *queue = is_due(process) ? queue_of(process) : NULL;
+
+	if (!queue || process->in_completions.next)
+		return;
+	coop_list_push(&queue->ended, &process->in_completions);
+	wake(queue);
+}
+
+void coop_completions_note(struct coop_process *process)
+{
+	struct coop_completions *queue = process->removed ? NULL : queue_of(process);
+
+	if (!queue)
+		return;
+	coop_list_remove(&process->progress->in_notes);
+	coop_list_add(&queue->notes, &process->progress->in_notes);
+	wake(queue);
+}
+
+void coop_completions_forget(struct coop_process *process)
+{
+	coop_list_remove(&process->in_completions);
+	if (process->progress)
+		coop_list_remove(&process->progress->in_notes);
+}

@@ -1,0 +1,41 @@
+/* The queue of a session: processes that have ended and whose spawn asked for it to be told, in the order of their ends, and the latest
+ * notes of those that still run (progress.h). Taken by the session's own agent with `completions`, each once.
+ *
+ * It holds nothing of its own, only links in processes, so that it is never longer than what the keeper keeps of them: a record that is
+ * released, or whose receipt is dropped, leaves the queue. It goes with its session. */
+#ifndef COOP_KEEPER_COMPLETIONS_H
+#define COOP_KEEPER_COMPLETIONS_H
+
+#include <stdbool.h>
+
+#include "base/list.h"
+
+struct coop_process;
+struct coop_request;
+
+struct coop_completions {
+	struct coop_link ended;   /* coop_process.in_completions, oldest first */
+	struct coop_link notes;   /* coop_progress.in_notes, likewise */
+	struct coop_link waiters; /* requests, by in_process; their on_room answers */
+};
+
+void coop_completions_init(struct coop_completions *queue);
+
+/* The session has ended, and is not found any more: whoever waits is told so. */
+void coop_completions_close(struct coop_completions *queue);
+
+bool coop_completions_empty(const struct coop_completions *queue);
+
+/* The end of a process has been told: it joins the queue if it is to. */
+void coop_completions_ended(struct coop_process *process);
+/* Who took it out of the queue was never told: it is the first again. */
+void coop_completions_again(struct coop_process *process);
+/* It has a new note: that takes the place of an older one, at the end of the queue. */
+void coop_completions_note(struct coop_process *process);
+/* Its record goes. */
+void coop_completions_forget(struct coop_process *process);
+
+/* The operation's handler. */
+void coop_op_completions(struct coop_request *request);
+
+#endif

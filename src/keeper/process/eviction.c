@@ -1,0 +1,325 @@
+#include "keeper/process/eviction.h"
+
+#include <string.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "keeper/agents/agent.h"
+#include "keeper/core/keeper.h"
+#include "keeper/link/connection.h"
+#include "keeper/process/completions.h"
+#include "keeper/process/process.h"
+#include "keeper/tree/orphans.h"
+
+#define MS 1000000u
+#define TRIM_BATCH 64
+#define TRIM_AFTER_MS 100
+
+/* In a connection's `telling`: an end that the client is being told of. By its number, as the record
+ * may go before the client has taken it. */
+struct telling {
+	uint64_t n;
+	uint64_t at; /* of `sent`, when it is told; UINT64_MAX: its frame is still being written */
+	bool owner, heard;
+	bool given; /* its completion is in the frame */
+};
+
+static int64_t surplus(const struct coop_agent *agent)
+{
+	int64_t over = (int64_t)agent->evictable - coop_agent_max_finished(agent);
+
+	return over > 0 ? over : 0;
+}
+
+/* The keeper knows how many are too many in all, and whose. */
+static void note(struct coop_agent *agent, int64_t before)
+{
+	struct coop_keeper *keeper = agent->keeper;
+	int64_t after = surplus(agent);
+
+	keeper->registry.surplus += after - before;
+	if (after && !agent->in_crowded.next)
+		coop_list_add(&keeper->crowded, &agent->in_crowded);
+	else if (!after)
+		coop_list_remove(&agent->in_crowded);
+}
+
+void coop_eviction_add(struct coop_process *process)
+{
+	struct coop_agent *agent = process->agent;
+	int64_t before = surplus(agent);
+
+	process->keeper->untrimmed = true;
+	if (process->lease == COOP_LEASE_PERSISTENT)
+		return;
+	coop_list_add(process->owner_told ? &agent->told : &agent->untold, &process->in_agent);
+	agent->evictable++;
+	note(agent, before);
+}
+
+void coop_eviction_told(struct coop_process *process)
+{
+	if (!process->in_agent.next)
+		return;
+	coop_list_remove(&process->in_agent);
+	coop_list_add(&process->agent->told, &process->in_agent);
+}
+
+void coop_eviction_remove(struct coop_process *process)
+{
+	struct coop_agent *agent = process->agent;
+	struct coop_principal *principal = agent->principal;
+	int64_t before = surplus(agent);
+
+	if (process->in_receipts.next) {
+		coop_list_remove(&process->in_receipts);
+		principal->receipt_count--;
+	}
+	if (!process->in_agent.next)
+		return;
+	coop_list_remove(&process->in_agent);
+	agent->evictable--;
+	note(agent, before);
+}
+
+void coop_eviction_receipt(struct coop_process *process)
+{
+	struct coop_principal *principal = process->agent->principal;
+
+	coop_list_add(&principal->receipts, &process->in_receipts);
+	principal->receipt_count++;
+	if (principal->receipt_count > process->keeper->conf.settings.max_receipts)
+		process->keeper->registry.receipts_over = true;
+	process->keeper->untrimmed = true;
+}
+
+void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn)
+{
+	process->origin.starter = conn;
+	coop_list_add(&conn->started, &process->origin.in_started);
+}
+
+void coop_eviction_unclaim(struct coop_process *process)
+{
+	if (!process->origin.starter)
+		return;
+	process->origin.starter = NULL;
+	coop_list_remove(&process->origin.in_started);
+	process->keeper->untrimmed = true;
+}
+
+void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn)
+{
+	if (process->told && process->origin.starter == conn)
+		coop_eviction_unclaim(process);
+}
+
+void coop_eviction_forgo(struct coop_conn *conn)
+{
+	while (!coop_list_empty(&conn->started))
+		coop_eviction_unclaim(
+			COOP_LIST_ITEM(conn->started.next, struct coop_process, origin.in_started));
+}
+
+/* When the claim of its starter is over, should that never ask; 0: there is none. */
+static uint64_t claimed_until(const struct coop_process *process)
+{
+	int64_t patience = process->keeper->conf.settings.hold_idle_ms;
+
+	return process->origin.starter ? process->end.ended + (uint64_t)patience * MS : 0;
+}
+
+bool coop_eviction_awaited(const struct coop_process *process, const struct coop_conn *conn)
+{
+	return process->readers ||
+	       (process->origin.starter != conn && claimed_until(process) > coop_clock_now());
+}
+
+uint64_t coop_eviction_kept_until(const struct coop_process *process)
+{
+	uint64_t until = claimed_until(process);
+	bool last = process->origin.starter &&
+		    process->origin.in_started.next == &process->origin.starter->started;
+
+	return last && until > coop_clock_now() ? until : 0;
+}
+
+/* Kept: what a reader is reading or its starter is about to read, what is being killed, and what
+ * still owns living processes. */
+bool coop_eviction_may_go(struct coop_process *process)
+{
+	return process->in_agent.next && !process->readers && !process->kill &&
+	       !coop_eviction_kept_until(process) &&
+	       !coop_orphans_may_be_left(process->keeper, process);
+}
+
+static bool evict_from(struct coop_link *list)
+{
+	COOP_LIST_EACH(list, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_agent);
+		if (!coop_eviction_may_go(process))
+			continue;
+		coop_process_shed(process);
+		return true;
+	}
+	return false;
+}
+
+static bool evict_one(struct coop_agent *agent)
+{
+	return evict_from(&agent->told) || evict_from(&agent->untold);
+}
+
+static void drop_receipt(struct coop_process *process)
+{
+	for (struct coop_agent *agent = process->agent; agent; agent = agent->parent)
+		agent->receipts_dropped++;
+	coop_registry_remove(process);
+}
+
+static void drop_receipts(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->principals, link)
+	{
+		struct coop_principal *principal =
+			COOP_LIST_ITEM(link, struct coop_principal, in_keeper);
+		while (principal->receipt_count > keeper->conf.settings.max_receipts) {
+			drop_receipt(COOP_LIST_ITEM(principal->receipts.next, struct coop_process,
+						    in_receipts));
+		}
+	}
+}
+
+void coop_eviction_trim(struct coop_keeper *keeper)
+{
+	keeper->untrimmed = false;
+	COOP_LIST_EACH(&keeper->crowded, link)
+	{
+		struct coop_agent *agent = COOP_LIST_ITEM(link, struct coop_agent, in_crowded);
+		while (surplus(agent) && evict_one(agent))
+			;
+	}
+	drop_receipts(keeper);
+	keeper->registry.receipts_over = false;
+}
+
+static void on_trim_timer(uv_timer_t *timer)
+{
+	struct coop_keeper *keeper = timer->data;
+
+	keeper->trim_armed = false;
+	coop_eviction_trim(keeper);
+}
+
+void coop_eviction_trim_soon(struct coop_keeper *keeper)
+{
+	const struct coop_registry *registry = &keeper->registry;
+
+	if ((registry->surplus <= 0 && !registry->receipts_over) || keeper->trim_armed ||
+	    !keeper->untrimmed)
+		return;
+	/* Looking who left descendants behind costs the same for one as for many. */
+	if (registry->surplus >= TRIM_BATCH)
+		coop_eviction_trim(keeper);
+	keeper->trim_armed = keeper->untrimmed;
+	if (keeper->trim_armed)
+		(void)uv_timer_start(&keeper->trim_timer, on_trim_timer, TRIM_AFTER_MS, 0);
+}
+
+void coop_eviction_recount(struct coop_keeper *keeper)
+{
+	keeper->registry.surplus = 0;
+	keeper->registry.receipts_over = true; /* perhaps: the limit may be another */
+	keeper->untrimmed = true;
+	/* Removed ones are in no tree any more. */
+	COOP_LIST_EACH(&keeper->crowded, link)
+	{
+		struct coop_agent *agent = COOP_LIST_ITEM(link, struct coop_agent, in_crowded);
+		if (agent->removed)
+			note(agent, 0);
+	}
+	COOP_LIST_EACH(&keeper->principals, link)
+	{
+		struct coop_agent *first =
+			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
+		for (struct coop_agent *agent = NULL;
+		     first && (agent = coop_agent_next(first, agent));)
+			note(agent, 0);
+	}
+}
+
+void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *process, bool heard)
+{
+	const struct telling telling = {
+		.n = process->n,
+		.at = UINT64_MAX,
+		.owner = conn->agent == process->agent && !process->owner_told,
+		.heard = heard && process->origin.starter == conn,
+	};
+
+	/* Without memory for it nobody has been told, and the record stays a while longer. */
+	if (process->told && (telling.owner || telling.heard))
+		(void)coop_buf_append(&conn->telling, &telling, sizeof telling);
+}
+
+void coop_eviction_gives(struct coop_conn *conn, const struct coop_process *process)
+{
+	const struct telling telling = {.n = process->n, .at = UINT64_MAX, .given = true};
+
+	/* Without memory for it the end is lost with the connection. */
+	(void)coop_buf_append(&conn->telling, &telling, sizeof telling);
+}
+
+/* The latest first: each goes before those that are in the queue. */
+void coop_eviction_take_back(struct coop_conn *conn)
+{
+	struct coop_buf *list = &conn->telling;
+	struct telling telling;
+
+	while (coop_buf_size(list)) {
+		list->tail -= sizeof telling;
+		memcpy(&telling, list->data + list->tail, sizeof telling);
+		struct coop_process *process =
+			telling.given ? coop_map_get(&conn->keeper->registry.by_n, telling.n)
+				      : NULL;
+		if (process)
+			coop_completions_again(process);
+	}
+}
+
+void coop_eviction_place(struct coop_conn *conn, uint64_t end)
+{
+	struct coop_buf *list = &conn->telling;
+	struct telling telling;
+	size_t at = list->tail;
+
+	while (at > list->head) {
+		at -= sizeof telling;
+		memcpy(&telling, list->data + at, sizeof telling);
+		if (telling.at != UINT64_MAX)
+			return;
+		telling.at = end;
+		memcpy(list->data + at, &telling, sizeof telling);
+		if (!end)
+			list->tail = at;
+	}
+}
+
+void coop_eviction_taken(struct coop_conn *conn)
+{
+	struct telling telling;
+
+	while (coop_buf_size(&conn->telling)) {
+		memcpy(&telling, coop_buf_front(&conn->telling), sizeof telling);
+		if (telling.at > conn->sent)
+			return;
+		coop_buf_consume(&conn->telling, sizeof telling);
+		struct coop_process *process =
+			coop_map_get(&conn->keeper->registry.by_n, telling.n);
+		if (process && telling.owner)
+			coop_process_owner_told(process);
+		if (process && telling.heard)
+			coop_eviction_heard(process, conn);
+	}
+}

@@ -1,0 +1,47 @@
+/* Events of processes for whoever subscribed (`follow_events`): an agent hears of its own and of those below it.
+ *
+ * A subscriber has no queue of its own: a notice is written into its connection's output if there is room, else counted, and the
+ * number told when there is room again. What had ended before it came is replayed from the registry, piece by piece. */
+#ifndef COOP_KEEPER_NOTICES_H
+#define COOP_KEEPER_NOTICES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "interface/err.h"
+
+struct coop_agent;
+struct coop_conn;
+struct coop_keeper;
+struct coop_process;
+struct coop_request;
+struct coop_stream;
+
+struct coop_subscriber {
+	struct coop_request *request;
+	struct coop_link in_keeper, in_conn;
+	uint64_t lost;
+	uint64_t replayed; /* processes up to this number have been */
+	uint64_t came;     /* ends up to this one were before its time */
+	bool replaying;
+};
+
+void coop_op_follow_events(struct coop_request *request);
+
+/* Something happened to a process: "started", "stopped", "continued", "exited". */
+void coop_notices_tell(struct coop_process *process, const char *event);
+
+/* The first byte of a stream. Told if it is the first of the process. */
+void coop_notices_output(struct coop_process *process, const struct coop_stream *stream);
+
+/* It has a new note (progress.h). */
+void coop_notices_progress(struct coop_process *process);
+
+/* A spawn met a limit. */
+void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err);
+
+/* There may be room in the connection: replays and gaps go on. Returns whether anything was written. */
+bool coop_notices_serve(struct coop_conn *conn);
+
+#endif

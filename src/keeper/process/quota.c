@@ -1,0 +1,223 @@
+#include "keeper/process/quota.h"
+
+#include "keeper/agents/agent.h"
+#include "keeper/core/keeper.h"
+#include "keeper/process/eviction.h"
+#include "keeper/process/process.h"
+#include "keeper/tree/orphans.h"
+
+/* Ended records whose descendants still live count like running ones: those at and below an agent, of a principal, or (both NULL) all.
+ * Looked up only where it can matter. */
+static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *agent,
+			   const struct coop_principal *principal)
+{
+	int64_t count = 0;
+
+	COOP_LIST_EACH(&keeper->registry.unsettled, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_unsettled);
+		if ((!agent || coop_agent_sees(agent, process->agent)) &&
+		    (!principal || process->agent->principal == principal))
+			count += coop_orphans_left(keeper, process, COOP_QUICK);
+	}
+	return count;
+}
+
+static int refuse(struct coop_err *err, enum coop_code code, const char *scope, int64_t limit,
+		  int64_t in_use, const char *what)
+{
+	int r = coop_err_set(err, code, "the limit of %lld %s is reached: %lld in use",
+			     (long long)limit, what, (long long)in_use);
+
+	coop_err_detail(err, "scope", scope);
+	coop_err_detail_int(err, "limit", limit);
+	coop_err_detail_int(err, "in_use", in_use);
+	return r;
+}
+
+static int check_tree(struct coop_agent *agent, struct coop_err *err)
+{
+	unsigned unsettled = agent->keeper->registry.unsettled_count;
+
+	for (struct coop_agent *level = agent; level; level = level->parent) {
+		int64_t limit = coop_agent_max_running(level), in_use = level->live;
+		if (in_use + unsettled >= limit)
+			in_use += left_behind(agent->keeper, level, NULL);
+		if (in_use < limit)
+			continue;
+		if (level == agent)
+			return refuse(err, COOP_REGISTRY_FULL, "agent", limit, in_use,
+				      "running processes of this agent");
+		return refuse(err, COOP_QUOTA, "ancestor", limit, in_use,
+			      "running processes of an agent above, with all below it,");
+	}
+	return 0;
+}
+
+int coop_quota_running(struct coop_agent *agent, struct coop_err *err)
+{
+	struct coop_keeper *keeper = agent->keeper;
+	const struct coop_settings *settings = &keeper->conf.settings;
+	const struct coop_principal *principal = agent->principal;
+	unsigned unsettled = keeper->registry.unsettled_count;
+	int r = check_tree(agent, err);
+
+	if (r < 0)
+		return r;
+	int64_t limit = settings->principal_max_running, in_use = principal->live;
+	if (in_use + unsettled >= limit)
+		in_use += left_behind(keeper, NULL, principal);
+	if (in_use >= limit)
+		return refuse(err, COOP_QUOTA, "principal", limit, in_use,
+			      "running processes of this principal");
+	limit = settings->host_max_running;
+	in_use = keeper->registry.live;
+	if (in_use + unsettled >= limit)
+		in_use += left_behind(keeper, NULL, NULL);
+	if (in_use < limit)
+		return 0;
+	/* How many are whose is nobody's business. */
+	r = coop_err_set(err, COOP_REGISTRY_FULL,
+			 "the host's limit of running processes, %lld, is reached",
+			 (long long)limit);
+	coop_err_detail(err, "scope", "host");
+	coop_err_detail_int(err, "limit", limit);
+	return r;
+}
+
+int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err)
+{
+	int64_t limit = agent->keeper->conf.settings.max_retained;
+	unsigned retained = agent->principal->retained;
+
+	if (!coop_agent_may_persist(agent))
+		return coop_err_set(err, COOP_PERSIST_UNSUPPORTED,
+				    "this agent has no grant for persistent processes");
+	if (retained < limit)
+		return 0;
+	return refuse(err, COOP_REGISTRY_FULL, "retained", limit, retained,
+		      "finished persistent processes (release some)");
+}
+
+/* What finished records at and below `level`, of removed agents too, hold and could give up. */
+static uint64_t could_go(const struct coop_agent *level)
+{
+	uint64_t bytes = 0;
+
+	COOP_LIST_EACH(&level->principal->processes, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+		if (process->buffer_charge && coop_agent_sees(level, process->agent) &&
+		    coop_eviction_may_go(process))
+			bytes += process->buffer_charge;
+	}
+	return bytes;
+}
+
+/* By how much `level` would be over its limit with so many bytes more. */
+static uint64_t excess(const struct coop_agent *level, uint64_t bytes)
+{
+	int64_t limit = coop_agent_max_buffer(level);
+	uint64_t wanted = level->buffer_bytes + bytes;
+
+	return limit < 0 || wanted <= (uint64_t)limit ? 0 : wanted - (uint64_t)limit;
+}
+
+int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err)
+{
+	for (struct coop_agent *level = agent; level; level = level->parent) {
+		uint64_t over = excess(level, bytes);
+		if (!over || over <= could_go(level))
+			continue;
+		int r = refuse(err, COOP_QUOTA, "buffer", coop_agent_max_buffer(level),
+			       (int64_t)level->buffer_bytes, "bytes for output");
+		coop_err_detail_int(err, "needed", (long long)bytes);
+		return r;
+	}
+	return 0;
+}
+
+/* The one that goes first: the agent's own before others', then those that their owner has been told of, then the oldest. */
+static struct coop_process *first_to_go(const struct coop_agent *agent,
+					const struct coop_agent *level)
+{
+	struct coop_process *best = NULL;
+	int best_rank = 4;
+
+	COOP_LIST_EACH(&level->principal->processes, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+		int rank = 2 * (process->agent != agent) + !process->owner_told;
+		if (rank < best_rank && process->buffer_charge &&
+		    coop_agent_sees(level, process->agent) && coop_eviction_may_go(process)) {
+			best = process;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
+{
+	for (struct coop_agent *level = agent; level; level = level->parent) {
+		struct coop_process *process;
+		while (excess(level, bytes) && (process = first_to_go(agent, level)))
+			coop_process_shed(process);
+	}
+}
+
+void coop_quota_charge(struct coop_process *process, uint64_t bytes)
+{
+	for (struct coop_agent *level = process->agent; level; level = level->parent)
+		level->buffer_bytes = level->buffer_bytes - process->buffer_charge + bytes;
+	process->buffer_charge = bytes;
+}
+
+void coop_quota_unread(struct coop_unread *unread, struct coop_agent *agent, uint64_t bytes)
+{
+	if (!bytes || !agent) {
+		agent = NULL;
+		bytes = 0;
+	}
+	if (unread->agent == agent && unread->bytes == bytes)
+		return;
+	struct coop_agent *before = unread->agent;
+	for (struct coop_agent *level = before; level; level = level->parent) {
+		level->buffer_bytes -= unread->bytes;
+		level->unread_bytes -= unread->bytes;
+	}
+	for (struct coop_agent *level = agent; level; level = level->parent) {
+		level->buffer_bytes += bytes;
+		level->unread_bytes += bytes;
+	}
+	unread->bytes = bytes;
+	unread->agent = agent ? coop_agent_ref(agent) : NULL;
+	coop_agent_unref(before);
+}
+
+bool coop_quota_full(const struct coop_agent *agent)
+{
+	for (const struct coop_agent *level = agent; level; level = level->parent) {
+		if (excess(level, 0))
+			return true;
+	}
+	return false;
+}
+
+void coop_quota_count(const struct coop_process *process, int live, int finished)
+{
+	struct coop_registry *registry = &process->keeper->registry;
+
+	for (struct coop_agent *level = process->agent; level; level = level->parent) {
+		level->live += (unsigned)live;
+		level->finished += (unsigned)finished;
+	}
+	process->agent->principal->live += (unsigned)live;
+	registry->live += (unsigned)live;
+	registry->finished_count += (unsigned)finished;
+	if (process->lease == COOP_LEASE_PERSISTENT)
+		process->agent->principal->retained += (unsigned)finished;
+}

@@ -1,0 +1,270 @@
+#include "keeper/start/parks.h"
+
+#include <stdlib.h>
+
+#include "base/io/log.h"
+#include "base/mem.h"
+#include "keeper/agents/agent.h"
+#include "keeper/confine/confine.h"
+#include "keeper/confine/groups.h"
+#include "keeper/core/keeper.h"
+#include "keeper/process/process.h"
+#include "keeper/start/launcher.h"
+#include "keeper/start/launcher_start.h"
+
+#define PARKS_MAX 64u /* each is a process and a few descriptors */
+#define IDLE_MS 60000u
+#define WARM_MS 50u
+#define LEAVE_MS 200u /* one that is not wanted any more is asked again whether it is done */
+
+_Static_assert(COOP_LAUNCHER_DOORS_MAX > COOP_CG_COUNT, "a launcher enters each hierarchy");
+
+struct coop_park {
+	struct coop_link in_all;
+	struct coop_agent *agent; /* no reference: NULL once that is removed */
+	struct coop_launcher *launcher;
+	uint64_t used_at;
+};
+
+/* Its launcher leaves, with the sandboxes that it has prepared. Only one that nobody waits for. */
+static void retire(struct coop_keeper *keeper, struct coop_park *park)
+{
+	coop_slots_drop_launcher(keeper, park->launcher);
+	coop_launcher_retire(park->launcher);
+	coop_list_remove(&park->in_all);
+	keeper->parks.count--;
+	free(park);
+}
+
+/* The user's own comes back in no time, as does one that was used a moment ago. */
+static bool wanted(const struct coop_keeper *keeper, const struct coop_park *park, uint64_t now)
+{
+	return park->agent && (park->agent == keeper->main || now - park->used_at < IDLE_MS);
+}
+
+static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_class class);
+
+/* It is the user's own agent's, who does not wait. */
+static struct coop_park *make_ahead(struct coop_keeper *keeper, struct coop_launcher_class class)
+{
+	struct coop_park *park = make(keeper->main, class);
+
+	if (park)
+		coop_launcher_warm(park->launcher);
+	return park;
+}
+
+static void warm(struct coop_keeper *keeper)
+{
+	keeper->parks.cold = false;
+	if (coop_groups_shared(keeper->main))
+		(void)make_ahead(keeper, keeper->parks.usual);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct coop_keeper *keeper = timer->data;
+	uint64_t now = uv_now(&keeper->loop), next = 0;
+
+	if (keeper->parks.cold)
+		warm(keeper);
+	COOP_LIST_EACH(&keeper->parks.all, link)
+	{
+		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
+		if (park->agent && park->agent == keeper->main)
+			continue;
+		if (wanted(keeper, park, now))
+			next = next ? next : IDLE_MS;
+		else if (coop_launcher_unused(park->launcher))
+			retire(keeper, park);
+		else
+			next = LEAVE_MS;
+	}
+	if (next)
+		(void)uv_timer_start(timer, on_timer, next, 0);
+}
+
+static void look_in(struct coop_keeper *keeper, uint64_t ms)
+{
+	uv_timer_t *timer = &keeper->parks.timer;
+
+	if (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > ms)
+		(void)uv_timer_start(timer, on_timer, ms, 0);
+}
+
+void coop_parks_init(struct coop_keeper *keeper)
+{
+	coop_list_init(&keeper->parks.all);
+	(void)uv_timer_init(&keeper->loop, &keeper->parks.timer);
+	keeper->parks.timer.data = keeper;
+}
+
+static bool same_kind(const struct coop_launcher_class *a, const struct coop_launcher_class *b)
+{
+	return a->kind == b->kind && a->other_ids == b->other_ids && a->uid == b->uid &&
+	       a->gid == b->gid;
+}
+
+static struct coop_park *find(const struct coop_agent *agent,
+			      const struct coop_launcher_class *class)
+{
+	COOP_LIST_EACH(&agent->keeper->parks.all, link)
+	{
+		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
+		if (park->agent == agent && same_kind(&park->launcher->class, class))
+			return park;
+	}
+	return NULL;
+}
+
+/* The one that was not used for longest gives way. */
+static bool make_room(struct coop_keeper *keeper)
+{
+	if (keeper->parks.count < PARKS_MAX)
+		return true;
+	COOP_LIST_EACH(&keeper->parks.all, link)
+	{
+		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
+		if (!coop_launcher_unused(park->launcher))
+			continue;
+		retire(keeper, park);
+		return true;
+	}
+	return false;
+}
+
+static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_class class)
+{
+	struct coop_keeper *keeper = agent->keeper;
+	struct coop_park *park = NULL;
+	struct coop_launcher *launcher = NULL;
+
+	if (!coop_groups_rest(agent) || !make_room(keeper))
+		return NULL;
+	class.cell = ++keeper->groups.last_cell;
+	class.stays = true;
+	park = coop_mem_zalloc(sizeof *park);
+	launcher = park ? coop_launcher_get(keeper, &class) : NULL;
+	int count = launcher ? coop_cgroup_park(&keeper->groups.host, &agent->rest, launcher->doors)
+			     : -1;
+	if (count <= 0 || coop_launcher_raise_fds(launcher->doors, count) < 0) {
+		if (launcher)
+			coop_launcher_retire(launcher);
+		free(park);
+		return NULL;
+	}
+	launcher->door_count = count;
+	park->launcher = launcher;
+	park->agent = agent;
+	coop_list_add(&keeper->parks.all, &park->in_all);
+	keeper->parks.count++;
+	look_in(keeper, IDLE_MS);
+	return park;
+}
+
+/* One that could not enter its group starts nothing, for whatever reason: better without the share than not at all. */
+static bool refused(struct coop_keeper *keeper, struct coop_park *park)
+{
+	const struct coop_launcher *launcher = park->launcher;
+
+	if ((!launcher->refusal.error && !launcher->useless) || launcher->pid || launcher->waits)
+		return false;
+	coop_log(COOP_LOG_WARN, "agents' shares are not held: no launcher in their groups error=%s",
+		 coop_err_errno_name(launcher->refusal.error));
+	keeper->parks.off = true;
+	if (coop_launcher_unused(launcher))
+		retire(keeper, park);
+	return true;
+}
+
+void coop_parks_enter(struct coop_agent *agent, struct coop_confine *confine)
+{
+	struct coop_keeper *keeper = agent->keeper;
+	bool own = agent == keeper->main;
+
+	if (keeper->parks.off || confine->policy.profile == COOP_PROFILE_FULL ||
+	    (own && keeper->parks.cold) || !coop_groups_shared(agent))
+		return;
+	struct coop_park *park = find(agent, &confine->launcher);
+	if (!park)
+		park = own ? make_ahead(keeper, confine->launcher) : make(agent, confine->launcher);
+	if (!park || refused(keeper, park))
+		return;
+	if (own && !park->launcher->ready) {
+		coop_launcher_warm(park->launcher); /* should the last have died */
+		return;
+	}
+	park->used_at = uv_now(&keeper->loop);
+	coop_list_remove(&park->in_all);
+	coop_list_add(&keeper->parks.all, &park->in_all);
+	confine->launcher.cell = park->launcher->class.cell;
+	confine->parked = confine->shared = true;
+}
+
+void coop_parks_warm(struct coop_keeper *keeper, const struct coop_launcher_class *class)
+{
+	keeper->parks.cold = true;
+	keeper->parks.usual = *class;
+	look_in(keeper, WARM_MS);
+}
+
+void coop_parks_drop(struct coop_agent *agent)
+{
+	struct coop_keeper *keeper = agent->keeper;
+
+	COOP_LIST_EACH(&keeper->parks.all, link)
+	{
+		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
+		if (park->agent != agent)
+			continue;
+		park->agent = NULL;
+		if (coop_launcher_unused(park->launcher))
+			retire(keeper, park);
+		else
+			look_in(keeper, LEAVE_MS);
+	}
+}
+
+void coop_parks_free(struct coop_keeper *keeper)
+{
+	(void)uv_timer_stop(&keeper->parks.timer);
+	while (keeper->parks.all.next && !coop_list_empty(&keeper->parks.all)) {
+		struct coop_park *park =
+			COOP_LIST_ITEM(keeper->parks.all.next, struct coop_park, in_all);
+		coop_list_remove(&park->in_all);
+		free(park);
+	}
+}
+
+void coop_parks_write(const struct coop_process *process, struct coop_jsonw *w, const char *name)
+{
+	const struct coop_keeper *keeper = process->keeper;
+	const struct coop_confine *confine = process->confine;
+	struct coop_sandbox_limits limits;
+
+	/* What others have set for it is in its own limits. */
+	coop_groups_shares(process->agent, &limits);
+	coop_jsonw_begin(w, name);
+	const struct {
+		const char *name;
+		int64_t limit;
+		enum coop_controller controller;
+	} rows[] = {{"memory_bytes", limits.memory_bytes, COOP_CG_MEMORY},
+		    {"max_pids", limits.max_pids, COOP_CG_PIDS}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		bool held = confine->shared && keeper->groups.host.version[rows[i].controller];
+		if (!rows[i].limit) {
+			coop_jsonw_null(w, rows[i].name);
+			continue;
+		}
+		coop_jsonw_begin(w, rows[i].name);
+		coop_jsonw_int(w, "limit", rows[i].limit);
+		coop_jsonw_string(w, "state", held ? "enforced" : "none");
+		coop_jsonw_string(
+			w, "mechanism",
+			held ? coop_cgroup_mechanism(&keeper->groups.host, rows[i].controller)
+			     : NULL);
+		coop_jsonw_end(w);
+	}
+	coop_jsonw_end(w);
+}

@@ -1,0 +1,42 @@
+#include "keeper/tree/foreground.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+
+#include "keeper/core/keeper.h"
+#include "keeper/process/process.h"
+#include "keeper/tree/tree.h"
+
+struct group {
+	pid_t id;
+	int number;
+	bool reached;
+};
+
+static void signal_member(void *user, const struct coop_tree_entry *entry)
+{
+	struct group *group = user;
+
+	if (entry->group == group->id && coop_tree_signal(entry, group->number) == 0)
+		group->reached = true;
+}
+
+bool coop_foreground_signal(struct coop_process *process, int number, pid_t *ret_group)
+{
+	struct group group = {.number = number};
+
+	*ret_group = 0;
+	if (process->input.fd < 0 || ioctl(process->input.fd, TIOCGPGRP, &group.id) < 0 ||
+	    group.id <= 1)
+		return false;
+	*ret_group = group.id;
+	/* The signals of a terminal's keys are sent by the kernel itself, to all of the group at once. */
+	if ((number == SIGINT || number == SIGQUIT || number == SIGTSTP) &&
+	    ioctl(process->input.fd, TIOCSIG, number) == 0)
+		return true;
+	/* The group may be gone and its number a stranger's: only members of the tree are reached, each by itself. */
+	if (coop_tree_look(process->keeper) < 0)
+		return false;
+	coop_tree_each(process->keeper, process, signal_member, &group);
+	return group.reached;
+}

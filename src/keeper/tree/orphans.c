@@ -1,0 +1,258 @@
+#include "keeper/tree/orphans.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "keeper/confine/confine.h"
+#include "keeper/core/keeper.h"
+#include "keeper/process/process.h"
+#include "sandbox/plan/plan.h"
+
+#define SWEEP_AGE_NS 100000000u
+#define SWEEP_SHORT_NS 2000000u  /* for a count that somebody wants to see */
+#define SWEEP_LONG_NS 100000000u /* before something is declared to be over */
+
+/* The record whose leader has, or had, that pid as its session or group. The number is not given out anew while one of them
+ * lives; once none does, it says nothing any more. */
+static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_tree_entry *entry)
+{
+	const pid_t numbers[] = {entry->session, entry->group};
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct coop_process *process =
+			numbers[i] > 0
+				? coop_map_get(&keeper->registry.by_session, (uint64_t)numbers[i])
+				: NULL;
+		/* A dead one, not reaped yet, still holds its numbers, however little else is left. */
+		if (process && (!process->childless || entry->dead))
+			return process->n;
+	}
+	return 0;
+}
+
+/* The limit as /proc shows it to everybody: a program that has gained rights may not be asked otherwise. */
+static uint64_t read_mark(pid_t pid)
+{
+	char text[4096];
+	const char *at = coop_tree_read_file(pid, "limits", text, sizeof text) > 0
+				 ? strstr(text, "Max file locks")
+				 : NULL;
+
+	return at ? strtoull(at + strcspn(at, "0123456789\n"), NULL, 10) : 0;
+}
+
+uint64_t coop_orphans_mark(pid_t pid)
+{
+	struct rlimit limit;
+
+	if (prlimit(pid, RLIMIT_LOCKS, NULL, &limit) == 0)
+		return limit.rlim_cur;
+	return errno == EPERM ? read_mark(pid) : 0;
+}
+
+bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid)
+{
+	return coop_orphans_mark(pid) == keeper->mark;
+}
+
+/* Every process carries the number of its record in a limit that the kernel hands on to whatever it starts, and obeys nowhere. */
+static uint64_t by_mark(const struct coop_keeper *keeper, pid_t pid)
+{
+	uint64_t n = coop_orphans_mark(pid) ^ keeper->mark;
+
+	return n <= COOP_MARK_NUMBER && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
+}
+
+uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
+			    const struct coop_tree_entry *entry)
+{
+	const struct coop_tree_entry *seen = coop_tree_find(last, entry->pid);
+	uint64_t n = by_mark(keeper, entry->pid);
+
+	if (n)
+		return n;
+	if (seen && seen->start_time == entry->start_time && seen->owner &&
+	    coop_map_get(&keeper->registry.by_n, seen->owner))
+		return seen->owner;
+	return by_session(keeper, entry);
+}
+
+/* One pass over the keeper's children that are neither leaders nor the launcher. */
+struct pass {
+	struct coop_keeper *keeper;
+	coop_orphans_call call;
+	void *user;
+	int count;
+	int dead; /* so many at the front of the list are dead, and stay so: the next pass need not look at them */
+};
+
+static void meet(struct pass *pass, const struct pass *last, pid_t pid)
+{
+	struct coop_tree_entry entry;
+
+	if (pass->count++ < last->dead) {
+		pass->dead++;
+		return;
+	}
+	if (coop_tree_read(pid, &entry) < 0 || entry.dead) {
+		pass->dead += pass->dead == pass->count - 1;
+		return;
+	}
+	/* Still in our own session: a child that is being started, and no orphan of anybody. */
+	if (entry.session == getsid(0)) {
+		pass->count--;
+		return;
+	}
+	entry.owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, &entry);
+	pass->call(pass->user, &entry);
+}
+
+/* 0, or -errno where the kernel does not list children. The list is read at every exit, so its file stays open. */
+static int make_pass(struct pass *pass, const struct pass *last)
+{
+	struct coop_tree *tree = &pass->keeper->tree;
+	char path[64], text[4097];
+	size_t kept = 0;
+	off_t offset = 0;
+	bool more = false;
+	ssize_t n;
+
+	if (tree->children_fd <= 0) {
+		(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+		tree->children_fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (tree->children_fd < 0)
+		return -errno;
+	do {
+		size_t room = sizeof text - 1 - kept;
+		char *at = text, *space;
+		n = pread(tree->children_fd, text + kept, room, offset);
+		if (n <= 0)
+			break;
+		offset += n;
+		/* The kernel gives whole numbers only: a piece that is short by more than one is the last. */
+		more = (size_t)n + 16 > room;
+		text[kept + (size_t)n] = 0;
+		while ((space = strchr(at, ' '))) {
+			pid_t pid = (pid_t)strtol(at, NULL, 10);
+			if (!coop_launcher_by_pid(pass->keeper, pid) &&
+			    !coop_slots_has(pass->keeper, pid) &&
+			    !coop_registry_by_pid(pass->keeper, pid))
+				meet(pass, last, pid);
+			at = space + 1;
+		}
+		kept = strlen(at);
+		memmove(text, at, kept);
+	} while (more);
+	return 0;
+}
+
+/* Nobody is reaped meanwhile, so the list only grows. Whoever it names may fork and die before it is looked at; its child then
+ * comes to the list's end, once its parent is a zombie. So nobody was missed when a second list is as long as the first. */
+int coop_orphans_each(struct coop_keeper *keeper, uint64_t limit_ns, coop_orphans_call call,
+		      void *user)
+{
+	uint64_t began = coop_clock_now();
+	struct pass last = {.count = -1};
+
+	do {
+		struct pass pass = {.keeper = keeper, .call = call, .user = user};
+		int r = make_pass(&pass, &last);
+		if (r < 0)
+			return r;
+		if (pass.count == 0 || pass.count == last.count)
+			return 0;
+		last = pass;
+	} while (coop_clock_now() - began < limit_ns);
+	return 1;
+}
+
+static void note_owner(void *user, const struct coop_tree_entry *entry)
+{
+	struct coop_tree *tree = user;
+
+	/* Without memory for it the sweep does not count as complete. */
+	if (entry->owner && coop_map_put(&tree->orphaned, entry->owner, tree) < 0)
+		tree->swept_whole = false;
+}
+
+/* Notes which records have orphans, for all of them at once. */
+static void sweep(struct coop_keeper *keeper, uint64_t limit_ns)
+{
+	struct coop_tree *tree = &keeper->tree;
+
+	coop_map_clear(&tree->orphaned);
+	tree->swept = coop_clock_now();
+	tree->swept_whole = true;
+	int r = coop_orphans_each(keeper, limit_ns, note_owner, tree);
+	if (r == 1)
+		tree->swept_whole = false;
+	if (r >= 0)
+		return;
+	if (coop_tree_look(keeper) < 0) {
+		tree->swept_whole = false;
+		return;
+	}
+	for (size_t i = 0; i < tree->count; i++) {
+		if (tree->entries[i].parent == getpid() && !tree->entries[i].dead)
+			note_owner(tree, &tree->entries[i]);
+	}
+}
+
+bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
+		       enum coop_care care)
+{
+	const struct coop_tree *tree = &keeper->tree;
+	uint64_t age = coop_clock_now() - tree->swept;
+
+	if (process->pid == 0 || process->childless)
+		return false;
+	/* The first process of a namespace stays as long as somebody is left in it. */
+	if (coop_process_boxed(process))
+		return !process->root_gone;
+	/* Only what lived when the leader died can be left of it, and the topmost of that are children of ours now. So a sweep
+	 * after the end that found none settles it for ever; one that found some is good for a while. */
+	if (tree->swept <= process->end.ended || age > SWEEP_AGE_NS ||
+	    (care == COOP_THOROUGH && !tree->swept_whole))
+		sweep(keeper, care == COOP_THOROUGH ? SWEEP_LONG_NS : SWEEP_SHORT_NS);
+	if (coop_map_get(&tree->orphaned, process->n))
+		return true;
+	process->childless = tree->swept_whole;
+	if (process->childless) {
+		coop_confine_over(process);
+		coop_registry_settled(process);
+	}
+	return false;
+}
+
+void coop_orphans_recount(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->registry.all, link)
+	{
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		if (process->told)
+			(void)coop_orphans_left(keeper, process, COOP_QUICK);
+	}
+}
+
+bool coop_orphans_may_be_left(struct coop_keeper *keeper, struct coop_process *process)
+{
+	return coop_orphans_left(keeper, process, COOP_QUICK) ||
+	       (process->pid && !process->childless);
+}
+
+uint64_t coop_orphans_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
+{
+	struct coop_tree_entry entry;
+
+	return coop_tree_read(pid, &entry) < 0 ? 0
+					       : coop_orphans_owner(keeper, &keeper->tree, &entry);
+}

@@ -1,0 +1,179 @@
+#include "keeper/tree/reap.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io/log.h"
+#include "keeper/core/keeper.h"
+#include "keeper/process/process.h"
+#include "keeper/process/stats.h"
+#include "keeper/process/wire.h"
+#include "keeper/start/spawn.h"
+#include "keeper/start/spawn_slot.h"
+#include "keeper/tree/kill.h"
+#include "keeper/tree/orphans.h"
+
+/* Takes one report of that child away. Returns whether the child is gone for good. */
+static bool consume(pid_t pid, int *ret_code, int *ret_status, struct rusage *ret_usage)
+{
+	siginfo_t info = {0};
+
+	/* The C library's waitid gives no resource usage; the kernel's does. */
+	if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG,
+		    ret_usage) < 0 ||
+	    info.si_pid != pid)
+		return false;
+	*ret_code = info.si_code;
+	*ret_status = info.si_status;
+	return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+	       info.si_code == CLD_DUMPED;
+}
+
+static int wait_status(int code, int status)
+{
+	if (code == CLD_EXITED)
+		return (status & 0xff) << 8;
+	return (status & 0x7f) | (code == CLD_DUMPED ? 0x80 : 0);
+}
+
+/* The first process is gone, and with it all. If it could not tell how the program ended, that was killed together with it. */
+static void namespace_gone(struct coop_process *process, int status, const struct rusage *usage)
+{
+	if (process->wire)
+		coop_wire_drain(process->wire);
+	if (!process->reaped)
+		coop_process_program_ended(process, WIFSIGNALED(status) ? status : SIGKILL, usage,
+					   true);
+}
+
+static void leader_reported(struct coop_process *process)
+{
+	int code = 0, status = 0;
+	struct rusage usage = {0};
+	bool gone = consume(process->root_pid, &code, &status, &usage), boxed;
+
+	boxed = coop_process_boxed(process);
+	if (!gone) {
+		/* The program's own stops are told over the wire. */
+		if (boxed && code == CLD_STOPPED && process->spawn)
+			coop_spawn_stands(process->spawn);
+		if (boxed)
+			return;
+		if (code == CLD_STOPPED)
+			coop_process_event(process, COOP_EVENT_STOPPED);
+		else if (code == CLD_CONTINUED)
+			coop_process_event(process, COOP_EVENT_CONTINUED);
+		return;
+	}
+	coop_registry_clear_pid(process);
+	(void)coop_process_ref(process);
+	/* The end is recorded after the start. */
+	if (process->spawn)
+		coop_spawn_root_gone(process->spawn, wait_status(code, status), &usage);
+	if (!process->spawn && boxed)
+		namespace_gone(process, wait_status(code, status), &usage);
+	else if (!process->spawn && !process->reaped)
+		coop_process_ended(process, wait_status(code, status), &usage);
+	if (!process->spawn)
+		coop_process_root_gone(process);
+	coop_process_unref(process);
+}
+
+static void launcher_reported(struct coop_launcher *launcher)
+{
+	int code, status;
+	struct rusage usage;
+
+	if (launcher->pid && consume(launcher->pid, &code, &status, &usage))
+		coop_launcher_died(launcher);
+}
+
+static void launchers_reported(struct coop_keeper *keeper)
+{
+	COOP_LIST_EACH(&keeper->launchers.all, link)
+	{
+		launcher_reported(COOP_LIST_ITEM(link, struct coop_launcher, in_all));
+	}
+}
+
+static void slot_reported(struct coop_keeper *keeper, pid_t pid)
+{
+	int code = 0, status;
+	struct rusage usage;
+
+	if (consume(pid, &code, &status, &usage))
+		coop_slots_died(keeper, pid);
+	else if (code == CLD_STOPPED)
+		coop_slots_stopped(keeper, pid);
+}
+
+static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
+{
+	/* Whose it was must be asked before it is reaped: afterwards nobody knows. */
+	uint64_t n = coop_orphans_owner_of_dead(keeper, pid);
+	struct coop_process *process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL;
+	struct rusage usage = {0};
+	int code, status;
+
+	if (!consume(pid, &code, &status, &usage))
+		return;
+	keeper->untrimmed = true;
+	keeper->tree.swept = 0; /* whoever was said to have orphans may have none any more */
+	if (!process)
+		return;
+	process->usage.reaped_cpu_ns += coop_stats_cpu_ns(&usage);
+	keeper->recount = keeper->recount || process->told;
+	coop_kill_look_again(process);
+}
+
+/* A dead child that nobody knows is an orphan, or a process whose spawn has not been answered yet. It stays unreaped, hence its
+ * pid unused, until every spawn that was on its way when it was met has been answered. */
+static bool must_wait(struct coop_keeper *keeper, pid_t pid)
+{
+	if (keeper->reap_pid != pid) {
+		keeper->reap_pid = pid;
+		keeper->reap_blocked = keeper->launchers.sequence;
+	}
+	if (coop_launchers_answered(keeper) < keeper->reap_blocked)
+		return true;
+	keeper->reap_pid = 0;
+	return false;
+}
+
+void coop_reap_leader(struct coop_keeper *keeper, pid_t pid)
+{
+	struct coop_process *process = coop_registry_by_pid(keeper, pid);
+
+	if (process)
+		leader_reported(process);
+}
+
+void coop_reap(struct coop_keeper *keeper)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) <
+			    0 ||
+		    info.si_pid == 0)
+			return;
+		pid_t pid = info.si_pid;
+		struct coop_process *process = coop_registry_by_pid(keeper, pid);
+		if (process) {
+			leader_reported(process);
+		} else if (coop_launcher_by_pid(keeper, pid)) {
+			launcher_reported(coop_launcher_by_pid(keeper, pid));
+		} else if (coop_slots_has(keeper, pid)) {
+			slot_reported(keeper, pid);
+		} else if (must_wait(keeper, pid)) {
+			/* What it waits for may never come: the launcher may be dead, behind it in the kernel's list. */
+			launchers_reported(keeper);
+			return;
+		} else {
+			orphan_reported(keeper, pid);
+		}
+	}
+}

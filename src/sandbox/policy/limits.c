@@ -1,0 +1,259 @@
+#include "sandbox/policy/limits.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum unit { COUNT, BYTES, CORES };
+
+/* In the order of their protections. Cores are kept in thousandths. */
+static const struct row {
+	size_t offset;
+	enum unit unit;
+	int64_t min, max;
+} rows[COOP_LIMIT_COUNT] = {
+	{offsetof(struct coop_sandbox_limits, memory_bytes), BYTES, 1 << 20, 1LL << 50},
+	{offsetof(struct coop_sandbox_limits, cpu_quota_millis), CORES, 1, 4096 * 1000},
+	{offsetof(struct coop_sandbox_limits, max_pids), COUNT, 1, 1 << 22},
+	{offsetof(struct coop_sandbox_limits, max_cpu_secs), COUNT, 1, 1000000000},
+	{offsetof(struct coop_sandbox_limits, max_open_files), COUNT, 4, 1 << 20},
+	{offsetof(struct coop_sandbox_limits, max_file_bytes), BYTES, 1, 1LL << 50},
+	{offsetof(struct coop_sandbox_limits, tmp_bytes), BYTES, 4096, 1LL << 50},
+};
+
+#define INTEGER(field, least, most, text)                                                     \
+	{                                                                                     \
+		.name = field, .type = COOP_FIELD_INT, .min = least, .max = most, .doc = text \
+	}
+
+const struct coop_field coop_limits_fields[] = {
+	INTEGER("memory_bytes", 1 << 20, 1LL << 50, "memory of the process with all below it"),
+	{.name = "cpu_quota",
+	 .type = COOP_FIELD_NUMBER,
+	 .doc = "share of the processors, in cores: 0.5 is half of one; 0.001 to 4096"},
+	INTEGER("max_pids", 1, 1 << 22, "processes and threads at a time"),
+	INTEGER("max_cpu_secs", 1, 1000000000, "processor time of one process"),
+	INTEGER("max_open_files", 4, 1 << 20, "open files of one process"),
+	INTEGER("max_file_bytes", 1, 1LL << 50, "size of a file that is written"),
+	INTEGER("tmp_bytes", 4096, 1LL << 50, "size of the private /tmp"),
+	{.name = NULL},
+};
+
+static const char *name_of(size_t i)
+{
+	return coop_protection_name(coop_limit_protection(i));
+}
+
+static int64_t *at(struct coop_sandbox_limits *limits, size_t i)
+{
+	return (int64_t *)(void *)((char *)limits + rows[i].offset);
+}
+
+int64_t coop_limit_get(const struct coop_sandbox_limits *limits, size_t i)
+{
+	return *(const int64_t *)(const void *)((const char *)limits + rows[i].offset);
+}
+
+void coop_limit_put(struct coop_sandbox_limits *limits, size_t i, int64_t value)
+{
+	*at(limits, i) = value;
+}
+
+/* COOP_LIMIT_COUNT: there is none of that name. */
+static size_t find(const char *name)
+{
+	size_t i = 0;
+
+	while (i < COOP_LIMIT_COUNT && strcmp(name_of(i), name) != 0)
+		i++;
+	return i;
+}
+
+void coop_limit_text(size_t i, int64_t value, char *ret_text, size_t size)
+{
+	int64_t whole = value / 1000, rest = value % 1000;
+	int digits = 3;
+
+	if (rows[i].unit != CORES || !rest) {
+		(void)snprintf(ret_text, size, "%lld",
+			       (long long)(rows[i].unit == CORES ? whole : value));
+		return;
+	}
+	for (; rest % 10 == 0; rest /= 10)
+		digits--;
+	(void)snprintf(ret_text, size, "%lld.%0*lld", (long long)whole, digits, (long long)rest);
+}
+
+static int out_of_range(size_t i, const char *field, struct coop_err *err)
+{
+	char least[32], most[32];
+
+	coop_limit_text(i, rows[i].min, least, sizeof least);
+	coop_limit_text(i, rows[i].max, most, sizeof most);
+	return coop_err_field(err, COOP_INVALID_INPUT, field, "%s must be %s between %s and %s",
+			      field, rows[i].unit == CORES ? "a number" : "an integer", least,
+			      most);
+}
+
+static int64_t thousandths(double cores)
+{
+	/* Compared first: what is out of range may not fit the integer. */
+	return cores >= 0.0005 && cores <= 4097 ? (int64_t)(cores * 1000 + 0.5) : 0;
+}
+
+static int take(struct coop_sandbox_limits *limits, const char *name, const json_t *value,
+		uint32_t *asked, struct coop_err *err)
+{
+	char field[96];
+	size_t i = find(name);
+	int64_t number = 0;
+
+	(void)snprintf(field, sizeof field, "limits.%.64s", name);
+	if (i == COOP_LIMIT_COUNT)
+		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is not known", field);
+	if (json_is_null(value))
+		return 0;
+	if (rows[i].unit == CORES && json_is_number(value))
+		number = thousandths(json_number_value(value));
+	else if (json_is_integer(value))
+		number = json_integer_value(value);
+	if (number < rows[i].min || number > rows[i].max)
+		return out_of_range(i, field, err);
+	*at(limits, i) = number;
+	*asked |= COOP_PROTECT_BIT(coop_limit_protection(i));
+	return 0;
+}
+
+int coop_limits_read(const json_t *json, struct coop_sandbox_limits *limits, uint32_t *ret_asked,
+		     struct coop_err *err)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(json))
+		return coop_err_field(err, COOP_INVALID_INPUT, "limits",
+				      "limits must be an object");
+	/* jansson's iteration takes no const; nothing is changed. */
+	json_object_foreach((json_t *)(uintptr_t)json, name, value)
+	{
+		int r = take(limits, name, value, ret_asked, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Digits, and with BYTES a letter behind them. -1: something else. */
+static int64_t parse_integer(const char *text, enum unit unit)
+{
+	static const char letters[] = "KMGT";
+	char *end;
+	int64_t value;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	long long number = strtoll(text, &end, 10);
+	if (errno)
+		return -1;
+	if (!*end)
+		return number;
+	for (size_t i = 0; unit == BYTES && letters[i]; i++) {
+		char letter[] = {letters[i], 0};
+		if (!strcasecmp(end, letter) &&
+		    !__builtin_mul_overflow(number, 1LL << 10 * (i + 1), &value))
+			return value;
+	}
+	return -1;
+}
+
+/* Whole and up to three decimals, as thousandths. Not strtod, which looks at the locale. */
+static int64_t parse_cores(const char *text)
+{
+	size_t whole = strspn(text, "0123456789"), rest = 0;
+	int64_t value = 0;
+
+	if (text[whole] == '.')
+		rest = strspn(text + whole + 1, "0123456789");
+	if (!whole || whole > 4 || rest > 3 || text[whole + (rest ? rest + 1 : 0)])
+		return -1;
+	for (size_t i = 0; i < whole; i++)
+		value = value * 10 + (text[i] - '0');
+	for (size_t i = 0; i < 3; i++)
+		value = value * 10 + (i < rest ? text[whole + 1 + i] - '0' : 0);
+	return value;
+}
+
+bool coop_limits_known(const char *name)
+{
+	return find(name) < COOP_LIMIT_COUNT;
+}
+
+int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const char *key,
+		    const char *value, struct coop_err *err)
+{
+	size_t i = find(name);
+	int64_t number =
+		rows[i].unit == CORES ? parse_cores(value) : parse_integer(value, rows[i].unit);
+
+	if (number < rows[i].min || number > rows[i].max)
+		return out_of_range(i, key, err);
+	if (*at(limits, i))
+		return coop_err_field(err, COOP_INVALID_INPUT, key, "%s: said twice", key);
+	*at(limits, i) = number;
+	return 0;
+}
+
+uint32_t coop_limits_bits(const struct coop_sandbox_limits *limits)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < COOP_LIMIT_COUNT; i++)
+		bits |= coop_limit_get(limits, i) ? COOP_PROTECT_BIT(coop_limit_protection(i)) : 0;
+	return bits;
+}
+
+void coop_sandbox_limits_keep(struct coop_sandbox_limits *limits, uint32_t bits)
+{
+	for (size_t i = 0; i < COOP_LIMIT_COUNT; i++) {
+		if (!(bits & COOP_PROTECT_BIT(coop_limit_protection(i))))
+			*at(limits, i) = 0;
+	}
+}
+
+static void write_one(const struct coop_sandbox_limits *limits, size_t i, struct coop_jsonw *w)
+{
+	char text[32];
+
+	coop_limit_text(i, coop_limit_get(limits, i), text, sizeof text);
+	coop_jsonw_raw(w, name_of(i), text);
+}
+
+void coop_sandbox_limits_write_members(const struct coop_sandbox_limits *limits,
+				       struct coop_jsonw *w)
+{
+	for (size_t i = 0; i < COOP_LIMIT_COUNT; i++) {
+		if (coop_limit_get(limits, i))
+			write_one(limits, i, w);
+		else
+			coop_jsonw_null(w, name_of(i));
+	}
+}
+
+void coop_sandbox_limits_write(const struct coop_sandbox_limits *limits, struct coop_jsonw *w,
+			       const char *name)
+{
+	if (!coop_limits_bits(limits)) {
+		coop_jsonw_null(w, name);
+		return;
+	}
+	coop_jsonw_begin(w, name);
+	for (size_t i = 0; i < COOP_LIMIT_COUNT; i++) {
+		if (coop_limit_get(limits, i))
+			write_one(limits, i, w);
+	}
+	coop_jsonw_end(w);
+}
