@@ -89,8 +89,8 @@ int coop_open(const struct coop_options *options, struct coop **ret, struct coop
 int coop_open_private(const struct coop_options *options, struct coop **ret,
 		      struct coop_error *error);
 
-/* A connection over a socket that somebody else has connected to a keeper; it is the connection's from
- * now on. Nothing is waited for and no token is looked at: who acts as an agent submits the
+/* A connection over a socket that somebody else has connected to a keeper; it is the connection's
+ * from now on. Nothing is waited for and no token is looked at: who acts as an agent submits the
  * operation login first. */
 int coop_open_fd(int fd, struct coop **ret, struct coop_error *error);
 
@@ -114,9 +114,9 @@ bool coop_inherits(const struct coop *coop, const char *name);
 struct coop_reply; /* result and bytes of one operation */
 
 /* Carries out one operation and waits for its answer. `args` is a JSON object as text, or NULL.
- * `data`, `size` are the request's bytes (files, stdin). On success *ret is the caller's, to be ended
- * with coop_reply_free(). Events of a follow are dropped; use coop_submit() for those. Callbacks
- * of other open requests may run meanwhile. */
+ * `data`, `size` are the request's bytes (files, stdin). On success *ret is the caller's, to be
+ * ended with coop_reply_free(). Events of a follow are dropped; use coop_submit() for those.
+ * Callbacks of other open requests may run meanwhile. */
 int coop_call(struct coop *coop, const char *op, const char *args, const void *data, size_t size,
 	      struct coop_reply **ret, struct coop_error *error);
 
@@ -285,8 +285,8 @@ struct coop_end {
 	char state[16]; /* "running", "stopped", "exited", "signaled", … */
 	int exit_code;  /* -1: it returned none */
 	int signal;     /* what killed it; 0: nothing did */
-	char cause
-		[32]; /* "self_exit", "killed_by_request", "timed_out", "oom", …; "" while it lives */
+	/* "self_exit", "killed_by_request", "timed_out", "oom", …; "" while it lives */
+	char cause[32];
 };
 
 /* Waits for the end for up to timeout_ms (-1: without limit). Returns 1 when it has ended, 0

@@ -6,7 +6,8 @@
 
 #include "base/mem.h"
 
-/* An emptied buffer larger than this gives its memory back: thousands of connections may have been busy once. */
+/* An emptied buffer larger than this gives its memory back: thousands of connections may have been
+ * busy once. */
 #define KEEP_CAPACITY 16384u
 /* A smaller one that is almost empty is filled again soon: moving its bytes would cost more than
  * it gives back. */

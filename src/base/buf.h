@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open, so that it can be embedded; zero-initialise it. `data + head` is the first unconsumed byte. */
+/* Open, so that it can be embedded; zero-initialise it. `data + head` is the first unconsumed
+ * byte. */
 struct coop_buf {
 	uint8_t *data;
 	size_t head, tail, capacity;
@@ -24,7 +25,8 @@ static inline uint8_t *coop_buf_front(const struct coop_buf *buf)
 	return buf->data ? buf->data + buf->head : NULL;
 }
 
-/* Makes room for `size` more bytes. Returns where they go (then call coop_buf_commit), or NULL without memory. */
+/* Makes room for `size` more bytes. Returns where they go (then call coop_buf_commit), or NULL
+ * without memory. */
 uint8_t *coop_buf_reserve(struct coop_buf *buf, size_t size);
 void coop_buf_commit(struct coop_buf *buf, size_t size);
 

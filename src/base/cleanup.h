@@ -1,4 +1,5 @@
-/* Owned locals: freed or closed when they leave scope, unless handed over with COOP_TAKE_PTR / COOP_TAKE_FD. */
+/* Owned locals: freed or closed when they leave scope, unless handed over with COOP_TAKE_PTR /
+ * COOP_TAKE_FD. */
 #ifndef COOP_BASE_CLEANUP_H
 #define COOP_BASE_CLEANUP_H
 

@@ -75,7 +75,8 @@ void *coop_map_remove(struct coop_map *map, uint64_t key)
 		return NULL;
 	void *value = slot->value;
 	size_t hole = (size_t)(slot - map->slots), mask = map->capacity - 1;
-	/* Close the hole: move back every follower that may stand there, so that no search stops early. */
+	/* Close the hole: move back every follower that may stand there, so that no search stops
+	 * early. */
 	for (size_t i = (hole + 1) & mask; map->slots[i].key; i = (i + 1) & mask) {
 		size_t wanted = home(map, map->slots[i].key);
 		if (((i - wanted) & mask) >= ((i - hole) & mask)) {

@@ -1,7 +1,8 @@
 /* Allocation with failure injection, so that tests can see every out-of-memory path of the keeper.
  *
- * COOP_FAULT=alloc:N lets the N-th allocation fail, COOP_FAULT=alloc:N:M that one and every M-th after it. Without the
- * variable these are malloc, calloc, realloc. Memory from here goes back with free(). */
+ * COOP_FAULT=alloc:N lets the N-th allocation fail, COOP_FAULT=alloc:N:M that one and every M-th
+ * after it. Without the variable these are malloc, calloc, realloc. Memory from here goes back with
+ * free(). */
 #ifndef COOP_BASE_MEM_H
 #define COOP_BASE_MEM_H
 

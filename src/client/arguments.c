@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/text/utf8.h"
+#include "coop.h"
 
 void coop_arguments_begin(struct coop_arguments *arguments)
 {

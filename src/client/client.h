@@ -19,7 +19,7 @@
 
 /* An open request. Ids are chosen such that `id & (slots - 1)` is the slot, so that there are no
  * collisions. */
-struct coop_slot {
+struct coop_reply_slot {
 	uint64_t id; /* 0: free */
 	struct coop_handler handler;
 };
@@ -37,7 +37,7 @@ struct coop {
 	char keeper_version[32];
 	json_t *inherit; /* names and patterns of the hello; NULL: none */
 	struct coop_buf in, out;
-	struct coop_slot *slots; /* `slot_count` is a power of two */
+	struct coop_reply_slot *slots; /* `slot_count` is a power of two */
 	size_t slot_count, open_count;
 	uint64_t next_id;
 };
@@ -77,8 +77,8 @@ int coop_client_start(const char *path, const struct coop_options *options,
 void coop_client_flush(struct coop *coop);
 
 /* The slot of an open request, or NULL. Valid until the next submit. */
-struct coop_slot *coop_client_find(const struct coop *coop, uint64_t request);
+struct coop_reply_slot *coop_client_find(const struct coop *coop, uint64_t request);
 /* Removes an open request and returns its handler. */
-struct coop_handler coop_client_take(struct coop *coop, struct coop_slot *slot);
+struct coop_handler coop_client_take(struct coop *coop, struct coop_reply_slot *slot);
 
 #endif

@@ -7,11 +7,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io/paths.h"
 #include "base/mem.h"
+#include "client/child.h"
 #include "client/client.h"
+#include "coop.h"
 
 #define ATTEMPTS 3
 

@@ -9,8 +9,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/buf.h"
 #include "client/client.h"
 #include "client/scan.h"
+#include "coop.h"
 #include "interface/frame.h"
 
 #define READ_SIZE 65536u
@@ -74,7 +76,8 @@ static uint64_t parse_id(const struct coop_scan_member *member)
 	return id;
 }
 
-static void answer(struct coop *coop, struct coop_slot *slot, struct coop_scan_member *members)
+static void answer(struct coop *coop, struct coop_reply_slot *slot,
+		   struct coop_scan_member *members)
 {
 	uint64_t request = slot->id;
 	struct coop_handler handler = coop_client_take(coop, slot);
@@ -93,7 +96,7 @@ static void answer(struct coop *coop, struct coop_slot *slot, struct coop_scan_m
 	handler.done(handler.user, request, -EREMOTEIO, NULL, &error);
 }
 
-static void tell_event(const struct coop_slot *slot, char *text, size_t size)
+static void tell_event(const struct coop_reply_slot *slot, char *text, size_t size)
 {
 	struct coop_handler handler = slot->handler;
 	char saved = text[size];
@@ -128,7 +131,7 @@ static int handle_json(struct coop *coop, char *text, size_t size)
 		end_connection(coop, &error);
 		return -EPIPE;
 	}
-	struct coop_slot *slot = coop_client_find(coop, parse_id(&members[ID]));
+	struct coop_reply_slot *slot = coop_client_find(coop, parse_id(&members[ID]));
 	/* Not open: answered already, or an event that crossed a cancel. */
 	if (slot && members[EVENT].value)
 		tell_event(slot, text, size);
@@ -139,7 +142,7 @@ static int handle_json(struct coop *coop, char *text, size_t size)
 
 static void handle_data(const struct coop *coop, const struct coop_frame *frame)
 {
-	const struct coop_slot *slot = coop_client_find(coop, frame->request);
+	const struct coop_reply_slot *slot = coop_client_find(coop, frame->request);
 	struct coop_chunk chunk = {
 		.stream = (enum coop_stream)frame->stream,
 		.offset = frame->offset,

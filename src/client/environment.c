@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text/glob.h"
 #include "client/client.h"
+#include "coop.h"
 
 #define TOKEN_VARIABLE "COOP_TOKEN"
 

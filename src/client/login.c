@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/arguments.h"
+#include "client/client.h"
 
 static int check(const char *token, struct coop_error *error)
 {

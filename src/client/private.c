@@ -8,8 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/io/paths.h"
+#include "client/child.h"
 #include "client/client.h"
 #include "client/locate.h"
+#include "coop.h"
 
 static int start(const char *program, int fd, int errors, struct coop_child *ret)
 {

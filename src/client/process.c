@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/jsonw.h"
 #include "client/arguments.h"
+#include "client/client.h"
+#include "coop.h"
 
 #define READ_MAX (4u << 20)
 

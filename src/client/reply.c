@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "client/client.h"
+#include "coop.h"
 
 #define STREAM_COUNT 5
 
@@ -72,7 +73,7 @@ static int wait_for(struct call *call, uint64_t request)
 		int r = coop_run(call->coop, -1, call->error);
 		if (r < 0 && !call->done) {
 			/* `call` is about to go, so nothing may point at it. */
-			struct coop_slot *slot = coop_client_find(call->coop, request);
+			struct coop_reply_slot *slot = coop_client_find(call->coop, request);
 			if (slot)
 				slot->handler = (struct coop_handler){0};
 			return r;

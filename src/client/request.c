@@ -7,10 +7,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json/jsonclamp.h"
 #include "base/mem.h"
 #include "client/client.h"
+#include "coop.h"
 #include "interface/frame.h"
 
 #define FIRST_SLOTS 16u
@@ -27,19 +29,19 @@ struct message {
 	size_t data_size;
 };
 
-struct coop_slot *coop_client_find(const struct coop *coop, uint64_t request)
+struct coop_reply_slot *coop_client_find(const struct coop *coop, uint64_t request)
 {
 	if (!coop->slot_count || !request)
 		return NULL;
-	struct coop_slot *slot = &coop->slots[request & (coop->slot_count - 1)];
+	struct coop_reply_slot *slot = &coop->slots[request & (coop->slot_count - 1)];
 	return slot->id == request ? slot : NULL;
 }
 
-struct coop_handler coop_client_take(struct coop *coop, struct coop_slot *slot)
+struct coop_handler coop_client_take(struct coop *coop, struct coop_reply_slot *slot)
 {
 	struct coop_handler handler = slot->handler;
 
-	*slot = (struct coop_slot){0};
+	*slot = (struct coop_reply_slot){0};
 	coop->open_count--;
 	return handler;
 }
@@ -52,7 +54,7 @@ static int make_room(struct coop *coop)
 
 	if (coop->slot_count && coop->open_count < coop->slot_count / 2)
 		return 0;
-	struct coop_slot *slots = coop_mem_zalloc(count * sizeof *slots);
+	struct coop_reply_slot *slots = coop_mem_zalloc(count * sizeof *slots);
 	if (!slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < coop->slot_count; i++) {
@@ -65,7 +67,7 @@ static int make_room(struct coop *coop)
 	return 0;
 }
 
-static struct coop_slot *next_slot(struct coop *coop)
+static struct coop_reply_slot *next_slot(struct coop *coop)
 {
 	while (coop->slots[coop->next_id & (coop->slot_count - 1)].id)
 		coop->next_id++;
@@ -77,8 +79,8 @@ static bool is_object(const char *text, size_t size)
 	json_error_t fault;
 	json_t *value = json_loadb(text, size, JSON_ALLOW_NUL, &fault);
 
-	/* Which number is too large, the keeper says by its name. All of the text must be one object all the same: what stands
-	 * behind one would become members of the request. */
+	/* Which number is too large, the keeper says by its name. All of the text must be one
+	 * object all the same: what stands behind one would become members of the request. */
 	if (!value && json_error_code(&fault) == json_error_numeric_overflow) {
 		COOP_AUTO_FREE char *copy = coop_mem_alloc(size);
 		if (copy) {
@@ -208,7 +210,7 @@ COOP_PUBLIC int coop_submit(struct coop *coop, const char *op, const char *args,
 	r = make_room(coop);
 	if (r < 0)
 		return coop_client_fail(error, r, "internal", "out of memory");
-	struct coop_slot *slot = next_slot(coop);
+	struct coop_reply_slot *slot = next_slot(coop);
 	message.id = coop->next_id;
 	r = compose(&message, op, error);
 	if (r < 0)
@@ -218,7 +220,7 @@ COOP_PUBLIC int coop_submit(struct coop *coop, const char *op, const char *args,
 		return coop_client_fail(error, r, "internal", "%s",
 					r == -EAGAIN ? "too many requests wait to be sent"
 						     : "out of memory");
-	*slot = (struct coop_slot){.id = message.id};
+	*slot = (struct coop_reply_slot){.id = message.id};
 	if (handler)
 		slot->handler = *handler;
 	coop->open_count++;

@@ -4,10 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io/paths.h"
+#include "base/json/jsonw.h"
 #include "client/arguments.h"
+#include "client/client.h"
 #include "client/spawn_sandbox.h"
+#include "coop.h"
 
 #define FIELD_SIZE 160
 

@@ -3,6 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+#include "base/json/jsonw.h"
+#include "client/client.h"
+
 /* A member of `sandbox`: its name there, which errors call "sandbox.NAME". */
 static int put_text(struct coop_arguments *arguments, const char *name, const char *text,
 		    struct coop_error *error)

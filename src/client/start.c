@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/io/claim.h"
 #include "base/io/paths.h"
+#include "client/child.h"
 #include "client/client.h"
 #include "client/locate.h"
 

@@ -137,8 +137,8 @@ static bool clear_up(void)
 
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
-	/* What does not die in that time cannot be killed (it is stuck in the kernel, or has gained rights): the locks must not be
-	 * held for it for ever. */
+	/* What does not die in that time cannot be killed (it is stuck in the kernel, or has gained
+	 * rights): the locks must not be held for it for ever. */
 	for (int rounds = 0; rows && rounds < ROUNDS_MAX; rounds++) {
 		pid_t pid;
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
@@ -233,7 +233,8 @@ static void await_death(const struct coop_tree_entry *entry, uint64_t deadline)
 /* Kills processes that carry one of the marks and began after it, and all below them, until none is
  * left: their guard was killed along with their keeper. This process and its parent are spared:
  * such a process may have started them. Of other users' processes only root ends any. Blocks for a
- * few seconds at most. Returns how many were killed; *ret_left is how many are left all the same. */
+ * few seconds at most. Returns how many were killed; *ret_left is how many are left all the
+ * same. */
 static size_t end_marked(const struct mark *marks, size_t count, size_t *ret_left)
 {
 	const struct marks wanted = {.list = marks, .count = count};

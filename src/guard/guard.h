@@ -1,5 +1,6 @@
-/* The guard: the keeper's parent. It waits for the keeper to end and then kills what the keeper left behind: processes without a PID
- * namespace, which fall to it because it is a child subreaper. */
+/* The guard: the keeper's parent. It waits for the keeper to end and then kills what the keeper
+ * left behind: processes without a PID namespace, which fall to it because it is a child
+ * subreaper. */
 #ifndef COOP_GUARD_GUARD_H
 #define COOP_GUARD_GUARD_H
 
@@ -8,8 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Becomes the guard and forks. In the child it returns 0: that is the keeper, which gets SIGTERM should the guard die. In the
- * guard it returns the keeper's pid, to be given to coop_guard_watch(). -errno on failure. */
+/* Becomes the guard and forks. In the child it returns 0: that is the keeper, which gets SIGTERM
+ * should the guard die. In the guard it returns the keeper's pid, to be given to
+ * coop_guard_watch(). -errno on failure. */
 pid_t coop_guard_fork(void);
 
 /* Waits for the keeper, passing SIGTERM on, then kills until nothing is left; if that is certain,

@@ -1,4 +1,5 @@
-/* What went wrong: a stable code, a sentence for people, details for programs. One slot, given by the caller. */
+/* What went wrong: a stable code, a sentence for people, details for programs. One slot, given by
+ * the caller. */
 #ifndef COOP_INTERFACE_ERR_H
 #define COOP_INTERFACE_ERR_H
 
@@ -35,7 +36,8 @@ struct coop_err {
 /* The code's name on the wire: "invalid_input". */
 const char *coop_err_name(enum coop_code code);
 
-/* Fills the slot and returns a negative errno that fits the code, so that a function can `return coop_err_set(…)`. */
+/* Fills the slot and returns a negative errno that fits the code, so that a function can `return
+ * coop_err_set(…)`. */
 int coop_err_set(struct coop_err *err, enum coop_code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -1,4 +1,5 @@
-/* Rows of result tables: there always; there, or null; sometimes there; an object or list of objects with a table of its own. */
+/* Rows of result tables: there always; there, or null; sometimes there; an object or list of
+ * objects with a table of its own. */
 #ifndef COOP_INTERFACE_FIELD_ROWS_H
 #define COOP_INTERFACE_FIELD_ROWS_H
 

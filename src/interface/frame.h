@@ -25,13 +25,15 @@ struct coop_frame {
 	uint64_t request, offset, cursor;
 };
 
-/* Looks for one frame at the start of `bytes`. Returns 1 with *ret and *ret_used (bytes of the frame) filled; 0 if
- * more bytes are needed; -EMSGSIZE (over a limit) or -EPROTO (not a frame), with *ret_why a sentence that lives for ever. A
- * fault shows from the header alone, before the payload has arrived. */
+/* Looks for one frame at the start of `bytes`. Returns 1 with *ret and *ret_used (bytes of the
+ * frame) filled; 0 if more bytes are needed; -EMSGSIZE (over a limit) or -EPROTO (not a frame),
+ * with *ret_why a sentence that lives for ever. A fault shows from the header alone, before the
+ * payload has arrived. */
 int coop_frame_parse(const uint8_t *bytes, size_t size, struct coop_frame *ret, size_t *ret_used,
 		     const char **ret_why);
 
-/* The size of the payload that the header at the start of `bytes` announces; 0 while it is not there. */
+/* The size of the payload that the header at the start of `bytes` announces; 0 while it is not
+ * there. */
 size_t coop_frame_announced(const uint8_t *bytes, size_t size);
 
 /* Writes the header of a JSON frame of `size` bytes. */

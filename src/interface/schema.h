@@ -39,8 +39,9 @@ struct coop_field {
 	const char *doc;
 };
 
-/* Checks `args` (NULL: no arguments) against the table: required, type, range, and nothing unknown. 0, or the error filled with
- * the field's name. A value's content is never repeated in the message, as it may be secret. */
+/* Checks `args` (NULL: no arguments) against the table: required, type, range, and nothing unknown.
+ * 0, or the error filled with the field's name. A value's content is never repeated in the message,
+ * as it may be secret. */
 int coop_schema_check(const struct coop_field *fields, const json_t *args, struct coop_err *err);
 
 /* "string", "integer", …; NULL for what is a string or an integer. */

@@ -52,8 +52,8 @@ int coop_enter_identity(const struct coop_enter *enter, char **argv)
 	    syscall(SYS_setresgid, enter->gid, enter->gid, enter->gid) < 0 ||
 	    syscall(SYS_setresuid, enter->uid, enter->uid, enter->uid) < 0)
 		return -errno;
-	/* A change of ids makes a process one that nobody may look into, not even itself: its children could not write their own maps of
-	 * ids. To be executed anew takes that away. */
+	/* A change of ids makes a process one that nobody may look into, not even itself: its
+	 * children could not write their own maps of ids. To be executed anew takes that away. */
 	argv[2] = argv[3] = unchanged;
 	argv[4] = none;
 	(void)syscall(SYS_execveat, COOP_LAUNCHER_FD_IMAGE, "", argv, envp, AT_EMPTY_PATH);

@@ -17,10 +17,12 @@ struct coop_enter {
 /* Reads the arguments. 0 or -EINVAL. */
 int coop_enter_parse(char *const *argv, struct coop_enter *ret);
 
-/* Enters the groups; changes to the other ids, if any, by which it is executed anew, and then does not return. 0 or -errno. */
+/* Enters the groups; changes to the other ids, if any, by which it is executed anew, and then does
+ * not return. 0 or -errno. */
 int coop_enter_identity(const struct coop_enter *enter, char **argv);
 
-/* Makes or joins the user namespace. The kinds with a network of their own leave the host's. 0 or -errno. */
+/* Makes or joins the user namespace. The kinds with a network of their own leave the host's. 0 or
+ * -errno. */
 int coop_enter_namespaces(const struct coop_enter *enter);
 
 #endif

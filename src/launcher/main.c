@@ -1,7 +1,9 @@
-/* The launcher: takes plans from the keeper and clones, so that the keeper, which may be large, never forks.
+/* The launcher: takes plans from the keeper and clones, so that the keeper, which may be large,
+ * never forks.
  *
- * The children are the keeper's own (CLONE_PARENT): it gets their SIGCHLD, reaps them, and their death signal follows it. The
- * launcher holds no secrets and nothing that matters; killed, it takes nothing with it and is started again. */
+ * The children are the keeper's own (CLONE_PARENT): it gets their SIGCHLD, reaps them, and their
+ * death signal follows it. The launcher holds no secrets and nothing that matters; killed, it takes
+ * nothing with it and is started again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -21,6 +23,8 @@
 #include "launcher/network.h"
 #include "launcher/probe.h"
 #include "sandbox/child/apply.h"
+#include "sandbox/child/namespaces.h"
+#include "sandbox/layout/body.h"
 
 static struct coop_filters filters;
 static struct coop_user_counts counts; /* of each sandbox */
@@ -29,8 +33,9 @@ static struct coop_user_counts counts; /* of each sandbox */
 static void reset_signals(void)
 {
 	sigset_t none;
-	/* All zero is SIG_DFL. The kernel's own call, as the C library keeps two signals from its callers, and an ignored one
-	 * would be inherited. It fails for KILL and STOP, which have no disposition. */
+	/* All zero is SIG_DFL. The kernel's own call, as the C library keeps two signals from its
+	 * callers, and an ignored one would be inherited. It fails for KILL and STOP, which have no
+	 * disposition. */
 	static const unsigned long standard[8];
 
 	for (int number = 1; number < NSIG; number++)
@@ -68,7 +73,8 @@ static int load_filters(void)
 
 static long clone_child(const struct coop_plan *plan, const char *body, const int *fds)
 {
-	/* exit_signal must be 0 with CLONE_PARENT; the child inherits the launcher's own, SIGCHLD. */
+	/* exit_signal must be 0 with CLONE_PARENT; the child inherits the launcher's own,
+	 * SIGCHLD. */
 	struct clone_args args = {.flags = (uint64_t)CLONE_PARENT | plan->namespaces};
 
 	if (plan->flags & COOP_PLAN_CGROUP_FD) {
@@ -76,7 +82,8 @@ static long clone_child(const struct coop_plan *plan, const char *body, const in
 		args.cgroup = (unsigned)fds[COOP_PLAN_FD_CGROUP];
 	}
 	long pid = syscall(SYS_clone3, &args, sizeof args);
-	/* Filters of containers do not know it, as what it is asked for stands in memory. The older call cannot clone into a group. */
+	/* Filters of containers do not know it, as what it is asked for stands in memory. The older
+	 * call cannot clone into a group. */
 	if (pid < 0 && (errno == ENOSYS || errno == EPERM) && !(plan->flags & COOP_PLAN_CGROUP_FD))
 		pid = syscall(SYS_clone, args.flags, NULL, NULL, NULL, NULL);
 	if (pid == 0) {
@@ -112,7 +119,8 @@ static void carry_out(const struct coop_plan *plan, const char *body, const int 
 	coop_network_leave();
 }
 
-/* Says how the start went, and hands over the user namespace, which the next launcher is to join. */
+/* Says how the start went, and hands over the user namespace, which the next launcher is to
+ * join. */
 static void hello(enum coop_launcher_kind kind, int error, enum coop_plan_step step)
 {
 	struct coop_plan_reply answer = {.error = error, .step = (uint32_t)step};
@@ -127,7 +135,8 @@ static void hello(enum coop_launcher_kind kind, int error, enum coop_plan_step s
 		_exit(1);
 }
 
-/* One sandbox must not use up what all of its user share: programs need an instance or two, and many watches. */
+/* One sandbox must not use up what all of its user share: programs need an instance or two, and
+ * many watches. */
 static void share_counts(void)
 {
 	coop_namespaces_counts(&counts);
@@ -145,7 +154,8 @@ static void prepare(char **argv)
 	r = coop_enter_identity(&enter, argv);
 	if (r < 0)
 		hello(enter.kind, -r, COOP_STEP_IDENTITY);
-	/* Should it fail, end of file on the socket ends us too. After the change of ids, which clears it. */
+	/* Should it fail, end of file on the socket ends us too. After the change of ids, which
+	 * clears it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	r = load_filters();
 	if (r < 0)

@@ -9,7 +9,8 @@
 
 #define OWN_NET "/proc/self/ns/net"
 
-/* Made for plans that the keeper had sent before it could know of the first one's: never more than it lets wait. */
+/* Made for plans that the keeper had sent before it could know of the first one's: never more than
+ * it lets wait. */
 #define MADE_MAX 64
 
 static int idle = -1;

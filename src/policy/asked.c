@@ -1,7 +1,9 @@
 /* What others want to know of the runs of a line. */
 #include <string.h>
 
+#include "policy/programs.h"
 #include "policy/runs.h"
+#include "policy/words.h"
 
 const struct coop_word *coop_runs_text(const struct coop_runs *runs, const struct coop_run *run)
 {

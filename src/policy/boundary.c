@@ -1,7 +1,10 @@
 /* Paths that lead out of the workspace: label outside_workspace. */
 #include <string.h>
 
+#include "policy/paths.h"
+#include "policy/programs.h"
 #include "policy/risk.h"
+#include "policy/runs.h"
 
 static bool exempt(const char *path)
 {
@@ -22,8 +25,8 @@ static bool outside(const struct coop_scene *scene, uint32_t command, const char
 	return true;
 }
 
-/* A word without a slash names something in the working directory, if anything; where that is has been judged by who
- * chose it. */
+/* A word without a slash names something in the working directory, if anything; where that is has
+ * been judged by who chose it. */
 static void check(const struct coop_scene *scene, const struct coop_run *run,
 		  const struct coop_word *word)
 {
@@ -31,7 +34,8 @@ static void check(const struct coop_scene *scene, const struct coop_run *run,
 
 	if (!text || exempt(text) || (!strchr(text, '/') && strcmp(text, "..") != 0))
 		return;
-	/* A path that begins with what is computed may lead anywhere; it is not held against anyone. */
+	/* A path that begins with what is computed may lead anywhere; it is not held against
+	 * anyone. */
 	if (word->flags & COOP_WORD_COMPUTED && (*text == '$' || *text == '~'))
 		return;
 	const char *at = strstr(text, "=@");

@@ -1,6 +1,6 @@
 #include "policy/catalogue.h"
 
-const struct coop_program coop_catalogue_groups[COOP_GROUP_COUNT] = {
+const struct coop_known_program coop_catalogue_groups[COOP_GROUP_COUNT] = {
 	[COOP_GROUP_ENV] = {.traits = COOP_TRAIT_WRAPPER,
 			    .kind = COOP_KIND_ENV,
 			    .shorts = "uCS",

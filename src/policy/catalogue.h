@@ -104,7 +104,7 @@ enum coop_group {
 	COOP_GROUP_COUNT,
 };
 
-extern const struct coop_program coop_catalogue_groups[COOP_GROUP_COUNT];
+extern const struct coop_known_program coop_catalogue_groups[COOP_GROUP_COUNT];
 
 struct coop_catalogue_name {
 	const char *name;

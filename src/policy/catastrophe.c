@@ -1,9 +1,13 @@
-/* What no policy can allow. The list is short on purpose: each entry ruins the machine or all of the user's files. */
+/* What no policy can allow. The list is short on purpose: each entry ruins the machine or all of
+ * the user's files. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/programs.h"
 #include "policy/risk.h"
+#include "policy/runs.h"
 #include "policy/target.h"
+#include "policy/words.h"
 
 static void check_vital(const struct coop_scene *scene, const struct coop_run *run,
 			const struct coop_word *word, const char *what, bool root_only)

@@ -2,7 +2,11 @@
 #include <string.h>
 
 #include "base/text/glob.h"
+#include "policy/paths.h"
+#include "policy/programs.h"
 #include "policy/risk.h"
+#include "policy/runs.h"
+#include "policy/words.h"
 
 static const char *const names[] = {
 	".env",          ".netrc",      "_netrc",           ".npmrc",       ".pypirc",

@@ -3,13 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/jsonw.h"
 #include "base/text/glob.h"
 #include "policy/match.h"
 #include "policy/policy.h"
 #include "policy/risk.h"
 #include "policy/rules.h"
+#include "policy/runs.h"
 
-/* Steps that all patterns of all levels may take together: some milliseconds. A plain text is found much faster. */
+/* Steps that all patterns of all levels may take together: some milliseconds. A plain text is found
+ * much faster. */
 #define PATTERN_BUDGET ((size_t)8 * 1024 * 1024)
 #define PLAIN_SPEED 16u
 
@@ -25,7 +28,8 @@ struct judge {
 	bool no_memory;
 };
 
-/* The place for a decision, the strictest first and the earlier of equals; NULL where it would come after the last place. */
+/* The place for a decision, the strictest first and the earlier of equals; NULL where it would come
+ * after the last place. */
 static struct coop_decision *insert(struct coop_verdict *verdict, enum coop_action action)
 {
 	size_t at = verdict->count;
@@ -158,8 +162,8 @@ static void judge_patterns(struct judge *judge)
 	}
 }
 
-/* The shell's own: a builtin, or a function that the line itself makes. A program of that name is not hidden by the
- * function: the line may never come to making it. */
+/* The shell's own: a builtin, or a function that the line itself makes. A program of that name is
+ * not hidden by the function: the line may never come to making it. */
 static bool of_shell(struct judge *judge, struct coop_match *match)
 {
 	const struct coop_words *words = &judge->runs.words;

@@ -1,8 +1,12 @@
 /* Removal of what should stay: label destructive. */
 #include <string.h>
 
+#include "policy/paths.h"
+#include "policy/programs.h"
 #include "policy/risk.h"
+#include "policy/runs.h"
 #include "policy/target.h"
+#include "policy/words.h"
 
 static void add(const struct coop_scene *scene, const struct coop_run *run, const char *what,
 		const struct coop_word *word)
@@ -107,7 +111,8 @@ static bool find_removes(const struct coop_word *words, size_t count)
 /* What a path costs that is looked at. */
 #define PART_STEPS 16u
 
-/* A text that is fed to who removes: each part of it is a path. printf writes its newlines as \n. */
+/* A text that is fed to who removes: each part of it is a path. printf writes its newlines as
+ * \n. */
 static void check_text(const struct coop_scene *scene, const struct coop_run *run,
 		       const struct coop_word *word, bool whole)
 {

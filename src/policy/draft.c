@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "policy/words.h"
+
 /* Not zeroed as a whole: most words have no braces. */
-void coop_draft_init(struct coop_lexer *lexer, struct coop_draft *draft, uint32_t id)
+void coop_draft_init(struct coop_lexer *lexer, struct coop_policy_draft *draft, uint32_t id)
 {
 	draft->start = lexer->out->scratch_count;
 	draft->id = id;
@@ -13,7 +15,7 @@ void coop_draft_init(struct coop_lexer *lexer, struct coop_draft *draft, uint32_
 	draft->part_count = 0;
 }
 
-void coop_draft_unsure(struct coop_lexer *lexer, struct coop_draft *draft)
+void coop_draft_unsure(struct coop_lexer *lexer, struct coop_policy_draft *draft)
 {
 	draft->flags |= COOP_WORD_COMPUTED;
 	if (!draft->unsure)
@@ -21,25 +23,25 @@ void coop_draft_unsure(struct coop_lexer *lexer, struct coop_draft *draft)
 	draft->unsure = true;
 }
 
-void coop_draft_sure(struct coop_lexer *lexer, struct coop_draft *draft)
+void coop_draft_sure(struct coop_lexer *lexer, struct coop_policy_draft *draft)
 {
 	draft->tail = lexer->out->scratch_count;
 }
 
-void coop_draft_put(struct coop_lexer *lexer, struct coop_draft *draft, char byte)
+void coop_draft_put(struct coop_lexer *lexer, struct coop_policy_draft *draft, char byte)
 {
 	coop_words_add_scratch(lexer->out, &byte, 1);
 	draft->begun = true;
 }
 
-void coop_draft_bytes(struct coop_lexer *lexer, struct coop_draft *draft, const char *bytes,
+void coop_draft_bytes(struct coop_lexer *lexer, struct coop_policy_draft *draft, const char *bytes,
 		      size_t size)
 {
 	coop_words_add_scratch(lexer->out, bytes, size);
 	draft->begun = true;
 }
 
-void coop_draft_text(struct coop_lexer *lexer, struct coop_draft *draft, const char *text)
+void coop_draft_text(struct coop_lexer *lexer, struct coop_policy_draft *draft, const char *text)
 {
 	if (*text)
 		coop_draft_bytes(lexer, draft, text, strlen(text));
@@ -50,7 +52,7 @@ static uint8_t shortened(size_t size)
 	return size < COOP_WORD_LITERAL ? (uint8_t)size : COOP_WORD_LITERAL - 1;
 }
 
-static void push(struct coop_lexer *lexer, const struct coop_draft *draft, const char *bytes,
+static void push(struct coop_lexer *lexer, const struct coop_policy_draft *draft, const char *bytes,
 		 size_t size)
 {
 	const struct coop_words *out = lexer->out;
@@ -72,7 +74,8 @@ static void push(struct coop_lexer *lexer, const struct coop_draft *draft, const
 								      .tail = tail});
 }
 
-/* Puts a part of the scratch at its end once more. The scratch may move while it grows, so room comes first. */
+/* Puts a part of the scratch at its end once more. The scratch may move while it grows, so room
+ * comes first. */
 static void repeat(struct coop_words *out, size_t from, size_t size)
 {
 	static const char filler[64];
@@ -88,7 +91,7 @@ static void repeat(struct coop_words *out, size_t from, size_t size)
 }
 
 /* a{b,c}d is abd acd. Only one pair of braces of a word is looked at. */
-static void push_parts(struct coop_lexer *lexer, const struct coop_draft *draft)
+static void push_parts(struct coop_lexer *lexer, const struct coop_policy_draft *draft)
 {
 	struct coop_words *out = lexer->out;
 	size_t open = draft->parts[0], close = draft->parts[draft->part_count - 1];
@@ -107,7 +110,7 @@ static void push_parts(struct coop_lexer *lexer, const struct coop_draft *draft)
 	}
 }
 
-void coop_draft_finish(struct coop_lexer *lexer, struct coop_draft *draft)
+void coop_draft_finish(struct coop_lexer *lexer, struct coop_policy_draft *draft)
 {
 	struct coop_words *out = lexer->out;
 
@@ -124,7 +127,7 @@ void coop_draft_finish(struct coop_lexer *lexer, struct coop_draft *draft)
 	draft->braces_closed = false;
 }
 
-void coop_draft_brace(struct coop_lexer *lexer, struct coop_draft *draft, char byte)
+void coop_draft_brace(struct coop_lexer *lexer, struct coop_policy_draft *draft, char byte)
 {
 	size_t offset = lexer->out->scratch_count - draft->start;
 
@@ -142,7 +145,7 @@ void coop_draft_brace(struct coop_lexer *lexer, struct coop_draft *draft, char b
 	}
 }
 
-void coop_draft_value(struct coop_lexer *lexer, struct coop_draft *draft, const char *value,
+void coop_draft_value(struct coop_lexer *lexer, struct coop_policy_draft *draft, const char *value,
 		      bool quoted)
 {
 	for (; *value && !lexer->out->too_long; value++) {

@@ -3,10 +3,12 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "policy/lexer.h"
 #include "policy/parser.h"
+#include "policy/words.h"
 
-static void put_variable(struct coop_lexer *lexer, struct coop_draft *draft, const char *name,
-			 size_t size, bool quoted)
+static void put_variable(struct coop_lexer *lexer, struct coop_policy_draft *draft,
+			 const char *name, size_t size, bool quoted)
 {
 	const struct coop_variable *variable = coop_words_variable(lexer->out, name, size);
 	const char *value = variable ? variable->value : NULL;
@@ -28,11 +30,11 @@ static void put_variable(struct coop_lexer *lexer, struct coop_draft *draft, con
 	coop_draft_sure(lexer, draft);
 }
 
-void coop_expansion_scan(struct coop_lexer *lexer, struct coop_draft *draft, const char *text,
-			 size_t size)
+void coop_expansion_scan(struct coop_lexer *lexer, struct coop_policy_draft *draft,
+			 const char *text, size_t size)
 {
 	struct coop_lexer part = *lexer;
-	struct coop_draft thrown;
+	struct coop_policy_draft thrown;
 
 	if (lexer->depth >= COOP_WORDS_DEPTH_MAX) {
 		lexer->out->too_long = true;
@@ -49,7 +51,8 @@ void coop_expansion_scan(struct coop_lexer *lexer, struct coop_draft *draft, con
 	draft->flags |= thrown.flags & COOP_WORD_SUBSTITUTED;
 }
 
-/* The distance from the place to the bracket that closes the one just before it, quotes minded; the rest if none does. */
+/* The distance from the place to the bracket that closes the one just before it, quotes minded; the
+ * rest if none does. */
 static size_t closing(const struct coop_lexer *lexer, char open, char close)
 {
 	size_t depth = 1, i = lexer->at;
@@ -75,8 +78,9 @@ static size_t closing(const struct coop_lexer *lexer, char open, char close)
 	return size;
 }
 
-/* ${name:-default}: the variable where it is known, else the default, which it may or may not be. */
-static bool put_default(struct coop_lexer *lexer, struct coop_draft *draft, const char *name,
+/* ${name:-default}: the variable where it is known, else the default, which it may or may not
+ * be. */
+static bool put_default(struct coop_lexer *lexer, struct coop_policy_draft *draft, const char *name,
 			size_t name_size, const char *rest, size_t size, bool quoted)
 {
 	size_t skip = *rest == ':';
@@ -100,7 +104,7 @@ static bool put_default(struct coop_lexer *lexer, struct coop_draft *draft, cons
 }
 
 /* ${..}; the place is after the opening brace. */
-static void lex_parameter(struct coop_lexer *lexer, struct coop_draft *draft, bool quoted)
+static void lex_parameter(struct coop_lexer *lexer, struct coop_policy_draft *draft, bool quoted)
 {
 	size_t size = closing(lexer, '{', '}'), name = 0;
 	const char *inside = lexer->text + lexer->at;
@@ -151,9 +155,10 @@ static const char *known_output(struct coop_lexer *lexer, size_t before)
 	return NULL;
 }
 
-/* Commands have been read; `before` says how many there were. What they print stands in for them. */
-static void put_substitution(struct coop_lexer *lexer, struct coop_draft *draft, size_t before,
-			     bool quoted)
+/* Commands have been read; `before` says how many there were. What they print stands in for
+ * them. */
+static void put_substitution(struct coop_lexer *lexer, struct coop_policy_draft *draft,
+			     size_t before, bool quoted)
 {
 	const char *output = known_output(lexer, before);
 
@@ -163,14 +168,15 @@ static void put_substitution(struct coop_lexer *lexer, struct coop_draft *draft,
 	}
 	draft->flags |= COOP_WORD_SUBSTITUTED;
 	coop_draft_unsure(lexer, draft);
-	/* Not the text itself: it has been read, and must not be once more if this word is a text for a shell. */
+	/* Not the text itself: it has been read, and must not be once more if this word is a text
+	 * for a shell. */
 	coop_draft_text(lexer, draft, "$()");
 	coop_draft_sure(lexer, draft);
 }
 
-/* (( .. )); the place is after the first parenthesis. Only where both are closed together is it arithmetic, anything else is
- * a subshell in a subshell. */
-static bool take_arithmetic(struct coop_lexer *lexer, struct coop_draft *draft)
+/* (( .. )); the place is after the first parenthesis. Only where both are closed together is it
+ * arithmetic, anything else is a subshell in a subshell. */
+static bool take_arithmetic(struct coop_lexer *lexer, struct coop_policy_draft *draft)
 {
 	struct coop_lexer second = *lexer;
 
@@ -187,14 +193,14 @@ static bool take_arithmetic(struct coop_lexer *lexer, struct coop_draft *draft)
 
 bool coop_expansion_arithmetic(struct coop_lexer *lexer)
 {
-	struct coop_draft draft;
+	struct coop_policy_draft draft;
 
 	coop_draft_init(lexer, &draft, ++lexer->out->last_id);
 	return take_arithmetic(lexer, &draft);
 }
 
 /* $(( .. )) and $( .. ); the place is after the first parenthesis. */
-static void lex_parenthesis(struct coop_lexer *lexer, struct coop_draft *draft, bool quoted)
+static void lex_parenthesis(struct coop_lexer *lexer, struct coop_policy_draft *draft, bool quoted)
 {
 	size_t before = lexer->out->command_count;
 
@@ -209,7 +215,8 @@ static void lex_parenthesis(struct coop_lexer *lexer, struct coop_draft *draft, 
 }
 
 /* Inside, a backslash takes the meaning from $ ` and \ before anything is read. */
-void coop_expansion_backquote(struct coop_lexer *lexer, struct coop_draft *draft, bool quoted)
+void coop_expansion_backquote(struct coop_lexer *lexer, struct coop_policy_draft *draft,
+			      bool quoted)
 {
 	struct coop_words *out = lexer->out;
 	size_t start = out->scratch_count, before = out->command_count;
@@ -271,7 +278,7 @@ static char lex_escape(struct coop_lexer *lexer)
 	return name ? values[name - names] : c;
 }
 
-static void lex_ansi(struct coop_lexer *lexer, struct coop_draft *draft)
+static void lex_ansi(struct coop_lexer *lexer, struct coop_policy_draft *draft)
 {
 	draft->begun = true;
 	draft->flags |= COOP_WORD_QUOTED;
@@ -287,7 +294,7 @@ static void lex_ansi(struct coop_lexer *lexer, struct coop_draft *draft)
 	}
 }
 
-void coop_expansion_dollar(struct coop_lexer *lexer, struct coop_draft *draft, bool quoted)
+void coop_expansion_dollar(struct coop_lexer *lexer, struct coop_policy_draft *draft, bool quoted)
 {
 	const char *name = lexer->text + lexer->at;
 	char c = coop_lexer_peek(lexer, 0);
@@ -335,7 +342,7 @@ static size_t quoted_size(const struct coop_lexer *lexer, char end)
 	return at - lexer->at;
 }
 
-void coop_expansion_double(struct coop_lexer *lexer, struct coop_draft *draft, char end)
+void coop_expansion_double(struct coop_lexer *lexer, struct coop_policy_draft *draft, char end)
 {
 	draft->begun = true;
 	while (lexer->at < lexer->size && !lexer->out->too_long) {

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "policy/risk.h"
+#include "policy/runs.h"
+#include "policy/words.h"
 
 /* Whether commands that stand in the word, or any below them, fetch. */
 static bool word_fetches(const struct coop_scene *scene, uint32_t command,
@@ -27,7 +29,8 @@ static bool runs_code(const struct coop_run *run)
 				       COOP_TRAIT_SHELL_FILE | COOP_TRAIT_TEXT);
 }
 
-/* Whether the run takes its program from its input, or one that only the run will show (eval "$line"). */
+/* Whether the run takes its program from its input, or one that only the run will show (eval
+ * "$line"). */
 static bool runs_input(const struct coop_runs *runs, const struct coop_run *run)
 {
 	const struct coop_word *words = coop_runs_words(runs, run);
@@ -77,7 +80,8 @@ void coop_fetched_find(const struct coop_scene *scene, const struct coop_run *ru
 		goto out;
 	if (runs_input(runs, run))
 		find_piped(scene, run);
-	/* Which of the words are the program: -c's text, eval's all, a shell's file; and what is fed by < or <<<. */
+	/* Which of the words are the program: -c's text, eval's all, a shell's file; and what is
+	 * fed by < or <<<. */
 	const struct coop_word *text = coop_runs_text(runs, run);
 	if (text)
 		found |= word_fetches(scene, run->command, text);

@@ -3,10 +3,11 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "policy/draft.h"
 #include "policy/expansion.h"
 #include "policy/parser.h"
 
-static void lex_single(struct coop_lexer *lexer, struct coop_draft *draft)
+static void lex_single(struct coop_lexer *lexer, struct coop_policy_draft *draft)
 {
 	const char *text = lexer->text + lexer->at;
 	const char *end = memchr(text, '\'', lexer->size - lexer->at);
@@ -17,7 +18,7 @@ static void lex_single(struct coop_lexer *lexer, struct coop_draft *draft)
 }
 
 /* ~ and ~/..; of ~name only that it is not known. */
-static void lex_tilde(struct coop_lexer *lexer, struct coop_draft *draft)
+static void lex_tilde(struct coop_lexer *lexer, struct coop_policy_draft *draft)
 {
 	char next = coop_lexer_peek(lexer, 0);
 
@@ -34,7 +35,7 @@ static void lex_tilde(struct coop_lexer *lexer, struct coop_draft *draft)
 		coop_draft_sure(lexer, draft);
 }
 
-static void lex_plain(struct coop_lexer *lexer, struct coop_draft *draft, char c)
+static void lex_plain(struct coop_lexer *lexer, struct coop_policy_draft *draft, char c)
 {
 	struct coop_words *out = lexer->out;
 	bool at_start = out->scratch_count == draft->start ||
@@ -53,7 +54,7 @@ static void lex_plain(struct coop_lexer *lexer, struct coop_draft *draft, char c
 }
 
 /* The place is after `c`, which begins a quotation, an expansion, or is an ordinary byte. */
-static void lex_part(struct coop_lexer *lexer, struct coop_draft *draft, char c)
+static void lex_part(struct coop_lexer *lexer, struct coop_policy_draft *draft, char c)
 {
 	switch (c) {
 	case '\\':
@@ -120,7 +121,7 @@ static size_t plain_size(const struct coop_lexer *lexer)
 
 bool coop_lexer_word(struct coop_lexer *lexer, enum coop_role role)
 {
-	struct coop_draft draft;
+	struct coop_policy_draft draft;
 
 	if (ends_word(lexer))
 		return false;
@@ -189,7 +190,7 @@ static struct coop_word *word_with(struct coop_words *words, uint32_t id)
 static void put_body(struct coop_lexer *lexer, const struct coop_lexer_here *here, const char *body,
 		     size_t size)
 {
-	struct coop_draft draft;
+	struct coop_policy_draft draft;
 
 	coop_draft_init(lexer, &draft, here->id);
 	if (!here->plain) {

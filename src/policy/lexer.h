@@ -39,8 +39,8 @@ static inline char coop_lexer_peek(const struct coop_lexer *lexer, size_t ahead)
 /* Blanks, continued lines and comments. */
 void coop_lexer_blanks(struct coop_lexer *lexer);
 
-/* Reads a word in `role`; it becomes pending, or several do (braces and unquoted variables can give more than one), or none.
- * False where no word stands here. */
+/* Reads a word in `role`; it becomes pending, or several do (braces and unquoted variables can give
+ * more than one), or none. False where no word stands here. */
 bool coop_lexer_word(struct coop_lexer *lexer, enum coop_role role);
 
 /* At the end, or where the reading has no room left. */

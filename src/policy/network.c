@@ -2,7 +2,11 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "policy/paths.h"
+#include "policy/programs.h"
 #include "policy/risk.h"
+#include "policy/runs.h"
+#include "policy/words.h"
 
 static void add(const struct coop_scene *scene, const struct coop_run *run, const char *what,
 		const struct coop_word *word)

@@ -1,4 +1,5 @@
-/* Reads a shell's text into simple commands. It never refuses: what makes no sense is read as best it can be. */
+/* Reads a shell's text into simple commands. It never refuses: what makes no sense is read as best
+ * it can be. */
 #ifndef COOP_POLICY_PARSER_H
 #define COOP_POLICY_PARSER_H
 
@@ -17,10 +18,12 @@ struct coop_parser_place {
 void coop_parser_read(struct coop_words *words, const char *text, size_t size,
 		      const struct coop_parser_place *place);
 
-/* For the lexer: commands up to the closing parenthesis, which is taken too. Adds them as standing in the word `word`. */
+/* For the lexer: commands up to the closing parenthesis, which is taken too. Adds them as standing
+ * in the word `word`. */
 void coop_parser_inside(struct coop_lexer *lexer, uint32_t word, enum coop_via via);
 
-/* For simple commands: name() body, with the place at the opening parenthesis. False where that is something else. */
+/* For simple commands: name() body, with the place at the opening parenthesis. False where that is
+ * something else. */
 bool coop_parser_function(struct coop_lexer *lexer, const char *name, uint32_t command);
 
 #endif

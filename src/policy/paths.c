@@ -5,7 +5,8 @@
 
 #include "base/text/glob.h"
 
-/* Appends the parts of `text`; `..` takes the last one away and stops at the root, as the kernel does. */
+/* Appends the parts of `text`; `..` takes the last one away and stops at the root, as the kernel
+ * does. */
 static bool append(struct coop_path *path, size_t *used, const char *text)
 {
 	while (*text) {

@@ -1,14 +1,19 @@
-/* What an agent may run: rules of one level (the operator's, or one agent's), and the verdict of all levels on one command.
+/* What an agent may run: rules of one level (the operator's, or one agent's), and the verdict of
+ * all levels on one command.
  *
- * This is an early filter over words, decided before anything is started; it contains nothing and never says so. The strictest
- * level wins, so adding a level can only narrow. Lines for a shell are read as the shell would, wrappers (env, sudo, xargs, …) and
- * texts for further shells included; programs in other languages, scripts in files and what runs on other machines are not. Nothing
- * here runs a program or keeps state; the file system is looked at only to resolve a program's path, and only where a rule needs it.
+ * This is an early filter over words, decided before anything is started; it contains nothing and
+ * never says so. The strictest level wins, so adding a level can only narrow. Lines for a shell are
+ * read as the shell would, wrappers (env, sudo, xargs, …) and texts for further shells included;
+ * programs in other languages, scripts in files and what runs on other machines are not. Nothing
+ * here runs a program or keeps state; the file system is looked at only to resolve a program's
+ * path, and only where a rule needs it.
  *
- * A command is judged whole or denied ("built-in"). An argv has no limit of its own here: up to 131072 words and 2 MiB are judged
- * without a copy. What a shell reads (mode shell, sh -c, eval) may have 1 MiB of text, 2 MiB with all texts inside it, 16384
- * commands, 131072 words, 256 variables, and 24 things inside each other; the body of a here-document counts as text only. Searches
- * through such a line have a limit of their own, which only lines that were made for it reach. */
+ * A command is judged whole or denied ("built-in"). An argv has no limit of its own here: up to
+ * 131072 words and 2 MiB are judged without a copy. What a shell reads (mode shell, sh -c, eval)
+ * may have 1 MiB of text, 2 MiB with all texts inside it, 16384 commands, 131072 words, 256
+ * variables, and 24 things inside each other; the body of a here-document counts as text only.
+ * Searches through such a line have a limit of their own, which only lines that were made for it
+ * reach. */
 #ifndef COOP_POLICY_POLICY_H
 #define COOP_POLICY_POLICY_H
 
@@ -52,27 +57,33 @@ struct coop_policy; /* the rules of one level */
 struct coop_policy *coop_policy_new(void);
 void coop_policy_free(struct coop_policy *policy); /* NULL is fine */
 
-/* What holds where the operator says nothing else: deny destructive, curl_pipe_shell, credential_file_read, network_exfil. */
+/* What holds where the operator says nothing else: deny destructive, curl_pipe_shell,
+ * credential_file_read, network_exfil. */
 void coop_policy_standard(struct coop_policy *policy);
 
-/* The lists name programs: an entry with a slash is a path and fits the file that it leads to, any other fits a name as typed or
- * of the file found. They hold for argv[0], so a shell line needs its shell in an allow list too, and for every program that the
- * line runs; what a shell does itself (cd, echo, if) needs no entry. A file that . or source reads is a program here, too. A name or
- * text that is computed when it runs is not in an allow list. The deny list has such a name judged by its sure parts: b${x}sh fits
- * bash, /opt/$x/nmap fits nmap, r?m fits rm. A name without any sure part ($x) fits nothing there; who minds that needs an allow list.
+/* The lists name programs: an entry with a slash is a path and fits the file that it leads to, any
+ * other fits a name as typed or of the file found. They hold for argv[0], so a shell line needs its
+ * shell in an allow list too, and for every program that the line runs; what a shell does itself
+ * (cd, echo, if) needs no entry. A file that . or source reads is a program here, too. A name or
+ * text that is computed when it runs is not in an allow list. The deny list has such a name judged
+ * by its sure parts: b${x}sh fits bash, /opt/$x/nmap fits nmap, r?m fits rm. A name without any
+ * sure part ($x) fits nothing there; who minds that needs an allow list.
  *
- * Files are looked up anew in every decision, each program and each entry once: so an entry fits a file that comes later or is
- * replaced. More than 4096 lookups, or more than 1024 programs with a list to judge them by, are too long to be judged.
+ * Files are looked up anew in every decision, each program and each entry once: so an entry fits a
+ * file that comes later or is replaced. More than 4096 lookups, or more than 1024 programs with a
+ * list to judge them by, are too long to be judged.
  *
- * One rule, as coop.conf and `coop agent set` say it. Keys: denied_commands, allowed_commands, deny_patterns (each adds one
- * entry; allowed_commands with an empty value makes the list present and empty), risk.<label> (allow, require_approval, deny), mode (enforce, dry_run,
- * explain_only). `source` is where it stands ("coop.conf:12"), copied, for explanations. At most 256 entries a list, 1024 bytes each. 0, or the error filled
- * with the field named by key. */
+ * One rule, as coop.conf and `coop agent set` say it. Keys: denied_commands, allowed_commands,
+ * deny_patterns (each adds one entry; allowed_commands with an empty value makes the list present
+ * and empty), risk.<label> (allow, require_approval, deny), mode (enforce, dry_run, explain_only).
+ * `source` is where it stands ("coop.conf:12"), copied, for explanations. At most 256 entries a
+ * list, 1024 bytes each. 0, or the error filled with the field named by key. */
 int coop_policy_set(struct coop_policy *policy, const char *key, const char *value,
 		    const char *source, struct coop_err *err);
 
-/* {"denied_commands": [..], "allowed_commands": [..] | absent, "deny_patterns": [..], "risk": {label: action}, "mode": ".."}, every
- * member may be absent or null. Unknown members, wrong types: the error filled, field "policy.…". */
+/* {"denied_commands": [..], "allowed_commands": [..] | absent, "deny_patterns": [..], "risk":
+ * {label: action}, "mode": ".."}, every member may be absent or null. Unknown members, wrong types:
+ * the error filled, field "policy.…". */
 int coop_policy_from_json(const json_t *json, const char *source, struct coop_policy **ret,
 			  struct coop_err *err);
 /* The same shape. */
@@ -80,8 +91,8 @@ void coop_policy_write(const struct coop_policy *policy, struct coop_jsonw *w, c
 
 /* One command, as it would be started. All borrowed. */
 struct coop_policy_command {
-	const char *const *
-		argv; /* NULL-terminated; of mode shell: the shell's own, ["/bin/bash","-c",command] */
+	/* NULL-terminated; of mode shell: the shell's own, ["/bin/bash","-c",command] */
+	const char *const *argv;
 	const char *shell_command; /* mode shell: the command line; NULL otherwise */
 	const char *display;       /* for deny_patterns; NULL: none apply */
 	bool display_cut;          /* there is more of it: a level with deny_patterns denies */
@@ -100,7 +111,8 @@ struct coop_decision {
 	char reason[240]; /* a sentence */
 	char source[96];  /* "coop.conf:12", "agent main/tester", "built-in" */
 	uint32_t labels;  /* bits of enum coop_risk */
-	double confidence; /* 1.0: read from literal words; less where something is computed only when it runs */
+	/* 1.0: read from literal words; less where something is computed only when it runs */
+	double confidence;
 };
 
 #define COOP_DECISIONS_MAX 16u
@@ -109,11 +121,12 @@ struct coop_verdict {
 	enum coop_action action; /* the strictest */
 	uint32_t labels;         /* all that were found, also those that are allowed */
 	size_t count;
-	struct coop_decision decisions
-		[COOP_DECISIONS_MAX]; /* every rule that had something to say; the strictest first */
+	/* every rule that had something to say; the strictest first */
+	struct coop_decision decisions[COOP_DECISIONS_MAX];
 };
 
-/* Judges. levels[0] is the operator's. The built-in list of catastrophic commands comes first and cannot be allowed. 0 or -ENOMEM. */
+/* Judges. levels[0] is the operator's. The built-in list of catastrophic commands comes first and
+ * cannot be allowed. 0 or -ENOMEM. */
 int coop_policy_decide(const struct coop_policy *const *levels, size_t count,
 		       const struct coop_policy_command *command, struct coop_verdict *ret);
 

@@ -5,7 +5,7 @@
 
 #include "policy/catalogue.h"
 
-static const struct coop_program *search(const char *name, size_t size)
+static const struct coop_known_program *search(const char *name, size_t size)
 {
 	const struct coop_catalogue_name *names = coop_catalogue_names;
 	size_t low = 0, high = coop_catalogue_count;
@@ -25,11 +25,11 @@ static const struct coop_program *search(const char *name, size_t size)
 	return NULL;
 }
 
-const struct coop_program *coop_program_find(const char *name)
+const struct coop_known_program *coop_program_find(const char *name)
 {
-	static const struct coop_program unknown;
+	static const struct coop_known_program unknown;
 	size_t size = strlen(name);
-	const struct coop_program *found = search(name, size);
+	const struct coop_known_program *found = search(name, size);
 
 	if (found)
 		return found;
@@ -64,7 +64,8 @@ bool coop_program_listed(const char *list, const char *word)
 	return false;
 }
 
-/* -abc: the first letter that takes a value ends the cluster; the rest of the word, or the next one, is the value. */
+/* -abc: the first letter that takes a value ends the cluster; the rest of the word, or the next
+ * one, is the value. */
 static void read_cluster(struct coop_args *args, const char *text)
 {
 	const char *shorts = args->program->shorts;
@@ -128,8 +129,8 @@ bool coop_args_is(const char *option, char letter, const char *name)
 	return name && size > 3 && !strncmp(option, name, size);
 }
 
-bool coop_args_have(const struct coop_program *program, const struct coop_word *words, size_t count,
-		    char letter, const char *name)
+bool coop_args_have(const struct coop_known_program *program, const struct coop_word *words,
+		    size_t count, char letter, const char *name)
 {
 	struct coop_args args = {.program = program, .words = words, .count = count};
 

@@ -75,7 +75,7 @@ enum coop_kind {
 	COOP_KIND_YARN,
 };
 
-struct coop_program {
+struct coop_known_program {
 	uint32_t traits;
 	enum coop_kind kind;
 	unsigned skip;      /* wrappers: arguments before the command */
@@ -84,8 +84,9 @@ struct coop_program {
 	const char *verbs;  /* " install add ": those that install */
 };
 
-/* By the name without folder, also with a version behind it (python3.11). Never NULL; all zero for one that is not known. */
-const struct coop_program *coop_program_find(const char *name);
+/* By the name without folder, also with a version behind it (python3.11). Never NULL; all zero for
+ * one that is not known. */
+const struct coop_known_program *coop_program_find(const char *name);
 
 /* Whether the table is in the order that finding needs; for tests. */
 bool coop_program_sorted(void);
@@ -93,9 +94,10 @@ bool coop_program_sorted(void);
 /* Whether `list` (" a b ") has the word. */
 bool coop_program_listed(const char *list, const char *word);
 
-/* Steps through arguments and tells options, their values and the rest apart. Zero-initialise, then set the first three. */
+/* Steps through arguments and tells options, their values and the rest apart. Zero-initialise, then
+ * set the first three. */
 struct coop_args {
-	const struct coop_program *program;
+	const struct coop_known_program *program;
 	const struct coop_word *words;
 	size_t count;
 	size_t next;
@@ -115,11 +117,12 @@ static inline bool coop_args_plain(const struct coop_args *args)
 	return !args->option;
 }
 
-/* Whether an option word means --name (also --name=x or cut short), or has the letter in its cluster -abc. 0: no letter. */
+/* Whether an option word means --name (also --name=x or cut short), or has the letter in its
+ * cluster -abc. 0: no letter. */
 bool coop_args_is(const char *option, char letter, const char *name);
 
 /* Whether one of the words is such an option. */
-bool coop_args_have(const struct coop_program *program, const struct coop_word *words, size_t count,
-		    char letter, const char *name);
+bool coop_args_have(const struct coop_known_program *program, const struct coop_word *words,
+		    size_t count, char letter, const char *name);
 
 #endif

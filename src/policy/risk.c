@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "policy/programs.h"
+#include "policy/words.h"
+
 /* Steps of all searches together: some ten milliseconds. */
 #define STEPS_MAX ((size_t)4 * 1024 * 1024)
 
@@ -87,7 +90,7 @@ static size_t verb_of(const struct coop_scene *scene, const struct coop_run *run
 
 static bool forces_push(const struct coop_word *words, size_t count, const struct coop_word **ret)
 {
-	static const struct coop_program push = {
+	static const struct coop_known_program push = {
 		.shorts = "o", .longs = " --push-option --receive-pack --exec --repo "};
 	struct coop_args args = {.program = &push, .words = words, .count = count};
 

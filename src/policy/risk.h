@@ -1,4 +1,5 @@
-/* What a command line would do, as labels: found in its words, never by a search through its text. */
+/* What a command line would do, as labels: found in its words, never by a search through its
+ * text. */
 #ifndef COOP_POLICY_RISK_H
 #define COOP_POLICY_RISK_H
 
@@ -43,7 +44,8 @@ void coop_risk_catastrophe(const struct coop_scene *scene, const char *program, 
 /* A name for messages: the command's program, or "the shell" where only redirections stand. */
 const char *coop_risk_program(const struct coop_scene *scene, uint32_t command);
 
-/* The path that an argument may name: what follows `=`, `@` or a short option's letter, else all of it. NULL: none. */
+/* The path that an argument may name: what follows `=`, `@` or a short option's letter, else all of
+ * it. NULL: none. */
 const char *coop_risk_path(const struct coop_word *word);
 
 /* The finders, one file each. */

@@ -148,7 +148,8 @@ static void read_find(struct coop_runs *runs, const struct coop_run *run, unsign
 	}
 }
 
-/* su USER -c TEXT, and runuser where it has no -u: what stands before is a name. Behind -- the shell's own options come. */
+/* su USER -c TEXT, and runuser where it has no -u: what stands before is a name. Behind -- the
+ * shell's own options come. */
 static void read_su(struct coop_runs *runs, const struct coop_run *run)
 {
 	struct coop_args args = coop_runs_args(runs, run);
@@ -166,7 +167,8 @@ static void read_su(struct coop_runs *runs, const struct coop_run *run)
 	}
 }
 
-/* parallel TEXT ::: VALUES, parallel ::: TEXTS. The words are also read as a program with its arguments. */
+/* parallel TEXT ::: VALUES, parallel ::: TEXTS. The words are also read as a program with its
+ * arguments. */
 static void read_parallel(struct coop_runs *runs, const struct coop_run *run, size_t at)
 {
 	size_t end = run->first + run->count, stop = at;

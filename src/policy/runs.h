@@ -1,4 +1,5 @@
-/* Which programs a command line runs: each simple command's own, and what wrappers, shells and finders run in turn. */
+/* Which programs a command line runs: each simple command's own, and what wrappers, shells and
+ * finders run in turn. */
 #ifndef COOP_POLICY_RUNS_H
 #define COOP_POLICY_RUNS_H
 
@@ -8,7 +9,7 @@
 #define COOP_RUNS_MAX 32768u
 
 struct coop_run {
-	const struct coop_program *program;
+	const struct coop_known_program *program;
 	const char *typed;   /* the program as written */
 	const char *name;    /* without its folder */
 	size_t first, count; /* its arguments, in words */
@@ -17,7 +18,8 @@ struct coop_run {
 	uint8_t head, tail;
 	bool wrapped; /* not the first of its command: found behind a wrapper */
 	bool fed;     /* gets further arguments when it runs (xargs, find -exec) */
-	bool sourced; /* a file that . or source reads: a program for the lists, and nothing is known of it */
+	/* a file that . or source reads: a program for the lists, and nothing is known of it */
+	bool sourced;
 };
 
 /* Zero-initialise the rest with coop_runs_init. */
@@ -67,7 +69,8 @@ const struct coop_word *coop_runs_text(const struct coop_runs *runs, const struc
 /* Whether an interpreter takes its program from standard input. */
 bool coop_runs_from_stdin(const struct coop_runs *runs, const struct coop_run *run);
 
-/* The runs of commands from `command` on; those of one command stand together, in the order of the commands. */
+/* The runs of commands from `command` on; those of one command stand together, in the order of the
+ * commands. */
 size_t coop_runs_from(const struct coop_runs *runs, uint32_t command);
 
 /* Whether one of the commands [first, end), or of the texts in them, fetches something. */

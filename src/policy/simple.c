@@ -4,6 +4,7 @@
 
 #include "policy/parser.h"
 #include "policy/paths.h"
+#include "policy/words.h"
 
 uint32_t coop_simple_begin(struct coop_lexer *lexer)
 {

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "policy/paths.h"
+#include "policy/runs.h"
+
 static const char *const temporary[] = {"/tmp", "/var/tmp", "/dev/shm", NULL};
 
 /* * ? .* and the like: all that a folder holds. */

@@ -1,4 +1,5 @@
-/* A file or folder that a command would remove or change as a whole, and how much of a loss that is. */
+/* A file or folder that a command would remove or change as a whole, and how much of a loss that
+ * is. */
 #ifndef COOP_POLICY_TARGET_H
 #define COOP_POLICY_TARGET_H
 
@@ -9,7 +10,8 @@ struct coop_target {
 	bool glob; /* the path still holds a pattern */
 };
 
-/* From an argument. Of `dir/` + `*` the target is dir. False: it is known only when the command runs. */
+/* From an argument. Of `dir/` + `*` the target is dir. False: it is known only when the command
+ * runs. */
 bool coop_target_make(const struct coop_scene *scene, const struct coop_run *run,
 		      const struct coop_word *word, struct coop_target *ret);
 

@@ -1,8 +1,8 @@
 /* What a command line says: simple commands, each with its words, and how they are tied together.
  *
- * A reading of the text, made without running anything. Quotes and escapes are gone; what only the shell could know at run time is
- * left as written and marked. The parser (policy/parser.h) fills it; everything lies in memory of its own, and small lines
- * need none but the struct itself. */
+ * A reading of the text, made without running anything. Quotes and escapes are gone; what only the
+ * shell could know at run time is left as written and marked. The parser (policy/parser.h) fills
+ * it; everything lies in memory of its own, and small lines need none but the struct itself. */
 #ifndef COOP_POLICY_WORDS_H
 #define COOP_POLICY_WORDS_H
 
@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Beyond these a line is too long to judge, and denied. Words of argv are only pointed to: no text limits hold for them. */
+/* Beyond these a line is too long to judge, and denied. Words of argv are only pointed to: no text
+ * limits hold for them. */
 #define COOP_WORDS_TEXT_MAX ((size_t)1024 * 1024)       /* bytes of one text for a shell */
 #define COOP_WORDS_TOTAL_MAX ((size_t)2 * 1024 * 1024)  /* of it and the texts inside it */
 #define COOP_WORDS_STORED_MAX ((size_t)8 * 1024 * 1024) /* bytes of all words together */
-#define COOP_WORDS_WORK_MAX ((size_t)8 * 1024 * 1024) /* bytes put together and places looked at */
+#define COOP_WORDS_WORK_MAX                                                  \
+	((size_t)8 * 1024 * 1024) /* bytes put together and places looked at \
+				   */
 #define COOP_WORDS_COMMANDS_MAX 16384u
 #define COOP_WORDS_MAX 135168u
 #define COOP_WORDS_DEPTH_MAX 24u /* of things inside each other */
@@ -41,8 +44,8 @@ struct coop_word {
 	const char *text;
 	uint32_t id; /* differs for every word */
 	uint8_t flags, role;
-	/* Of a computed word: how many bytes at its beginning and end are sure. LITERAL: all of them are, the rest of
-	 * what was computed is in words before or after it. */
+	/* Of a computed word: how many bytes at its beginning and end are sure. LITERAL: all of
+	 * them are, the rest of what was computed is in words before or after it. */
 	uint8_t head, tail;
 };
 
@@ -63,8 +66,8 @@ struct coop_simple {
 	uint32_t parent; /* index of the command that it stands in, or COOP_SIMPLE_NONE */
 	uint32_t word;   /* id of the parent's word that it stands in; 0: none */
 	uint32_t pipe;   /* the innermost that brings it input, or COOP_SIMPLE_NONE */
-	uint32_t
-		fetching; /* how many commands before this one fetch something, or have a text in them that does */
+	/* how many commands before this one fetch something, or have a text in them that does */
+	uint32_t fetching;
 	uint8_t via;
 	bool shell; /* read by a shell, where some names are its own */
 	bool background;
@@ -97,7 +100,8 @@ struct coop_words {
 	const char *home;
 	bool too_long, no_memory; /* the reading is not whole */
 
-	/* For the parser. Words of commands that are not finished, and bytes of words that are not. */
+	/* For the parser. Words of commands that are not finished, and bytes of words that are
+	 * not. */
 	struct coop_word *pending;
 	char *scratch;
 	size_t pending_count, scratch_count, total, stored, work;
@@ -124,12 +128,13 @@ void coop_words_charge(struct coop_words *words, size_t steps);
 /* A copy that lives as long as the reading; NULL without memory (then no_memory is set). */
 char *coop_words_text(struct coop_words *words, const char *text, size_t size);
 
-/* A list that begins in `space`, with room for one more, perhaps elsewhere; NULL at the limit or without memory, with the reason
- * noted. */
+/* A list that begins in `space`, with room for one more, perhaps elsewhere; NULL at the limit or
+ * without memory, with the reason noted. */
 void *coop_words_room(struct coop_words *words, void *items, const void *space, size_t size,
 		      size_t count, size_t *capacity, size_t max);
 
-/* Where there is no room, nothing is added, and the reason noted. A command's index comes back, or COOP_SIMPLE_NONE. */
+/* Where there is no room, nothing is added, and the reason noted. A command's index comes back, or
+ * COOP_SIMPLE_NONE. */
 uint32_t coop_words_add_command(struct coop_words *words);
 void coop_words_add_pipe(struct coop_words *words, struct coop_pipe pipe);
 void coop_words_add_function(struct coop_words *words, struct coop_function function);

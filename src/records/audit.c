@@ -55,7 +55,8 @@ static int name_segment(int dir_fd, uint64_t seq, char ret_name[COOP_AUDIT_NAME]
 	struct coop_audit_segment segment = {.seq = seq};
 	struct stat st;
 
-	/* Nothing that stands there is ever replaced. Only one keeper writes here, so nothing comes in between. */
+	/* Nothing that stands there is ever replaced. Only one keeper writes here, so nothing comes
+	 * in between. */
 	for (coop_audit_segment_name(&segment, ret_name);
 	     fstatat(dir_fd, ret_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	     coop_audit_segment_name(&segment, ret_name))
@@ -83,7 +84,8 @@ static int open_append(int dir_fd, const char *name, int flags, uint64_t *ret_si
 	return COOP_TAKE_FD(fd);
 }
 
-/* The next file is made before the old one loses its name, and whatever fails leaves the old one in use. */
+/* The next file is made before the old one loses its name, and whatever fails leaves the old one in
+ * use. */
 static int rotate(struct coop_audit *audit)
 {
 	char name[COOP_AUDIT_NAME];
@@ -110,7 +112,8 @@ static int rotate(struct coop_audit *audit)
 	return 0;
 }
 
-/* Removes full files beyond `keep`, and learns where the chain begins now. A failure is tried again with the next line. */
+/* Removes full files beyond `keep`, and learns where the chain begins now. A failure is tried again
+ * with the next line. */
 static void prune(struct coop_audit *audit)
 {
 	struct coop_audit_segments *segments;
@@ -363,7 +366,8 @@ void coop_audit_anchor(const struct coop_audit *audit, struct coop_audit_anchor 
 	*ret = audit->anchor;
 }
 
-/* Takes over the chain from the files that are there. A damaged current file gets a segment's name. 0 or -errno. */
+/* Takes over the chain from the files that are there. A damaged current file gets a segment's name.
+ * 0 or -errno. */
 static int take_over(struct coop_audit *audit)
 {
 	struct coop_audit_set set;

@@ -1,10 +1,13 @@
-/* The audit: an append-only file of lines, each a JSON object chained to the one before it by SHA-256.
+/* The audit: an append-only file of lines, each a JSON object chained to the one before it by
+ * SHA-256.
  *
- * A line is {"seq":N,"at":"…",MEMBERS,"prev":"<hex>","hash":"<hex>"}; `hash` is over the line's bytes up to and without `,"hash":`,
- * `prev` is the hash of the line before (64 zeros before the very first). `audit.log` is being written; full ones are renamed to
- * `audit-<seq of their first line, 20 digits>.log` (`….1.log` and so on if that name is taken, which only damage brings about), and the oldest removed when there are more than `keep`. The chain goes on over
- * files. What it cannot show by itself, lines missing at either end, the anchor shows, which the keeper holds in memory and in
- * its database. */
+ * A line is {"seq":N,"at":"…",MEMBERS,"prev":"<hex>","hash":"<hex>"}; `hash` is over the line's
+ * bytes up to and without `,"hash":`, `prev` is the hash of the line before (64 zeros before the
+ * very first). `audit.log` is being written; full ones are renamed to `audit-<seq of their first
+ * line, 20 digits>.log` (`….1.log` and so on if that name is taken, which only damage brings
+ * about), and the oldest removed when there are more than `keep`. The chain goes on over files.
+ * What it cannot show by itself, lines missing at either end, the anchor shows, which the keeper
+ * holds in memory and in its database. */
 #ifndef COOP_RECORDS_AUDIT_H
 #define COOP_RECORDS_AUDIT_H
 
@@ -29,10 +32,11 @@ struct coop_audit_anchor {
 	char last_hash[COOP_HASH_TEXT];
 };
 
-/* Opens `<dir>/audit.log` (0600, never through a link) and goes on where it ends. A last line that is torn or does not verify stays as it is: the
- * file is closed as a segment of its own, the chain goes on from its last good line with a line {"kind":"damage",…} that says so. `max_bytes`, `keep`: when a file
- * is full, and how many full ones stay. 0, or the error filled. Before the loop runs; then
- * the helper thread's, as all that takes a struct coop_audit. */
+/* Opens `<dir>/audit.log` (0600, never through a link) and goes on where it ends. A last line that
+ * is torn or does not verify stays as it is: the file is closed as a segment of its own, the chain
+ * goes on from its last good line with a line {"kind":"damage",…} that says so. `max_bytes`,
+ * `keep`: when a file is full, and how many full ones stay. 0, or the error filled. Before the loop
+ * runs; then the helper thread's, as all that takes a struct coop_audit. */
 int coop_audit_open(const char *dir, uint64_t max_bytes, unsigned keep, struct coop_audit **ret,
 		    struct coop_err *err);
 void coop_audit_close(struct coop_audit *audit); /* NULL is fine */
@@ -40,9 +44,10 @@ void coop_audit_close(struct coop_audit *audit); /* NULL is fine */
 /* Bounds may change while it is open; each change is cheap to tell again. */
 void coop_audit_limit(struct coop_audit *audit, uint64_t max_bytes, unsigned keep);
 
-/* Adds a line; `members` is JSON text of members without braces ("\"kind\":\"spawn\",…"), without newlines. Written with one
- * write(2), not synced. 0 with its number, or -errno (-EMSGSIZE: longer than COOP_AUDIT_LINE_MAX; -EINVAL: a newline): then
- * nothing of it is in the file and the chain is as before. A file that is full but cannot be renamed is written on. */
+/* Adds a line; `members` is JSON text of members without braces ("\"kind\":\"spawn\",…"), without
+ * newlines. Written with one write(2), not synced. 0 with its number, or -errno (-EMSGSIZE: longer
+ * than COOP_AUDIT_LINE_MAX; -EINVAL: a newline): then nothing of it is in the file and the chain is
+ * as before. A file that is full but cannot be renamed is written on. */
 int coop_audit_append(struct coop_audit *audit, int64_t at_ms, const char *members,
 		      uint64_t *ret_seq);
 
@@ -90,8 +95,9 @@ int coop_audit_each(const char *dir, uint64_t from,
 		    int (*line)(void *user, uint64_t seq, const char *bytes, size_t size),
 		    void *user);
 
-/* The last `count` lines in order, over file ends, as JSON objects separated by newlines, at most 4 MiB of them. In place of one
- * that is not JSON stands {"kind":"unreadable","size":N}. Helper thread. 0 or -errno. */
+/* The last `count` lines in order, over file ends, as JSON objects separated by newlines, at most 4
+ * MiB of them. In place of one that is not JSON stands {"kind":"unreadable","size":N}. Helper
+ * thread. 0 or -errno. */
 int coop_audit_tail(const char *dir, uint64_t count, struct coop_buf *out);
 
 #endif

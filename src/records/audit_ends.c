@@ -12,8 +12,8 @@ static int good_line(const struct coop_audit_piece *piece, struct coop_audit_lin
 	return coop_audit_line_true(piece->bytes, ret);
 }
 
-/* The good line of file i that is nearest to its beginning, or to its end; `ret_bad` counts what was passed on the way.
- * 1, 0: there is none, or -errno. */
+/* The good line of file i that is nearest to its beginning, or to its end; `ret_bad` counts what
+ * was passed on the way. 1, 0: there is none, or -errno. */
 static int seek(const struct coop_audit_set *set, size_t i, bool backward,
 		struct coop_audit_line *ret, uint64_t *ret_bad)
 {

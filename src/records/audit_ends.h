@@ -8,7 +8,8 @@
 struct coop_audit_ends {
 	struct coop_audit_line first, last; /* seq 0: there is no good line */
 	uint64_t begins; /* seq of the current file's first good line; 0: it has none */
-	/* What stands behind the last good line: so many lines, the last of them in file `damaged` of the set. */
+	/* What stands behind the last good line: so many lines, the last of them in file `damaged`
+	 * of the set. */
 	uint64_t bad;
 	size_t damaged;
 };

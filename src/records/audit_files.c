@@ -300,7 +300,8 @@ int coop_audit_reader_back(struct coop_audit_reader *reader, struct coop_audit_p
 		if (r <= 0)
 			return r;
 	}
-	/* Only the file's last line can lack its newline: what is held ends where the line behind it begins. */
+	/* Only the file's last line can lack its newline: what is held ends where the line behind
+	 * it begins. */
 	bool whole = reader->bytes[reader->used - 1] == '\n';
 	size_t size = reader->used - whole;
 	for (;;) {

@@ -1,4 +1,5 @@
-/* The audit's files: which there are, in which order, and reading them line by line from either end. Any thread. */
+/* The audit's files: which there are, in which order, and reading them line by line from either
+ * end. Any thread. */
 #ifndef COOP_RECORDS_AUDIT_FILES_H
 #define COOP_RECORDS_AUDIT_FILES_H
 
@@ -9,7 +10,8 @@
 #define COOP_AUDIT_NAME 64u
 #define COOP_AUDIT_CURRENT "audit.log"
 
-/* A full file. `again` counts files that begin with the same number: one that had no good line leaves its number to the next. */
+/* A full file. `again` counts files that begin with the same number: one that had no good line
+ * leaves its number to the next. */
 struct coop_audit_segment {
 	uint64_t seq;
 	unsigned again;
@@ -31,8 +33,9 @@ int coop_audit_segments_read(int dir_fd, struct coop_audit_segments *ret);
 /* Opens the folder for the functions that take dir_fd. An fd or -errno. */
 int coop_audit_dir(const char *dir);
 
-/* All files as of one moment, also while the writer closes one and begins the next: the current one is opened before the others are
- * listed, and what came after it is left out. `current` is negative if there is none. 0 or -errno. */
+/* All files as of one moment, also while the writer closes one and begins the next: the current one
+ * is opened before the others are listed, and what came after it is left out. `current` is negative
+ * if there is none. 0 or -errno. */
 struct coop_audit_set {
 	int dir_fd, current;
 	struct coop_audit_segments segments;
@@ -40,7 +43,8 @@ struct coop_audit_set {
 int coop_audit_set_open(const char *dir, struct coop_audit_set *ret);
 void coop_audit_set_close(struct coop_audit_set *set);
 
-/* Opens the set's i-th file, oldest first; i == segments.count is the current one. An fd or -errno. */
+/* Opens the set's i-th file, oldest first; i == segments.count is the current one. An fd or
+ * -errno. */
 int coop_audit_set_file(const struct coop_audit_set *set, size_t i, char ret_name[COOP_AUDIT_NAME]);
 
 /* A line of a file, without its newline; bytes are the reader's until its next step. */

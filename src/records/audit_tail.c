@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "records/audit.h"
@@ -24,7 +25,8 @@ static bool is_object(const struct coop_audit_piece *piece)
 {
 	if (piece->huge || piece->torn || !piece->size || memchr(piece->bytes, 0, piece->size))
 		return false;
-	/* One whose hash is right was written by a keeper, as JSON. Only others have to be parsed. */
+	/* One whose hash is right was written by a keeper, as JSON. Only others have to be
+	 * parsed. */
 	struct coop_audit_line line;
 	if (coop_audit_line_parse(piece->bytes, piece->size, &line) == 0 &&
 	    coop_audit_line_true(piece->bytes, &line) > 0)

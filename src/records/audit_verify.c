@@ -65,7 +65,8 @@ __attribute__((format(printf, 3, 4))) static void fault(struct walk *walk, uint6
 	va_end(arguments);
 }
 
-/* The first line of all: nothing stands before it, only the anchor knows whether something should. */
+/* The first line of all: nothing stands before it, only the anchor knows whether something
+ * should. */
 static void check_first(struct walk *walk, const struct coop_audit_line *line)
 {
 	const struct coop_audit_anchor *anchor = walk->anchor;

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "records/audit.h"
+#include "records/backlog.h"
 #include "records/store.h"
 
 /* A start without an end, as far as is known. */

@@ -17,8 +17,9 @@
 #define KEY_SIZE 32u
 #define BLOCK_SIZE 64u /* of SHA-256 */
 
-/* SHA-256 that has taken in the key, as HMAC's inner and outer hash begin: each hash starts from copies of these, which
- * saves two of its blocks and, above all, setting up a MAC. They are only read after coop_secret_open. */
+/* SHA-256 that has taken in the key, as HMAC's inner and outer hash begin: each hash starts from
+ * copies of these, which saves two of its blocks and, above all, setting up a MAC. They are only
+ * read after coop_secret_open. */
 struct coop_secret {
 	EVP_MD *md;
 	EVP_MD_CTX *inner, *outer;
@@ -154,7 +155,8 @@ static int write_key(int dir_fd, const char *name, const uint8_t key[KEY_SIZE])
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* 0; -EEXIST: somebody else has made one meanwhile; other -errno. The file appears whole or not at all. */
+/* 0; -EEXIST: somebody else has made one meanwhile; other -errno. The file appears whole or not at
+ * all. */
 static int make_key(int dir_fd, uint8_t ret_key[KEY_SIZE])
 {
 	char name[40] = ".key-";

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/err.h"
+#include "records/store.h"
 #include "records/store_private.h"
 
 #define PROCESS \
@@ -35,7 +37,8 @@ static const char *const texts[SQL_COUNT] = {
 			      "(expires_at <> 0 AND expires_at <= ?1)",
 	[SQL_FORGET_TOKENS] = "DELETE FROM tokens WHERE agent NOT IN (SELECT id FROM agents)",
 	[SQL_COUNT_REMOVED] = "SELECT count(*) FROM agents WHERE removed_at <> 0",
-	/* Those above an agent that is still named stay too: history finds its rows through them. */
+	/* Those above an agent that is still named stay too: history finds its rows through
+	 * them. */
 	[SQL_FORGET_AGENTS] = "DELETE FROM agents WHERE removed_at <> 0 AND id NOT IN ("
 			      "WITH RECURSIVE named(id) AS ("
 			      "SELECT DISTINCT agent FROM processes INDEXED BY processes_scan "
@@ -48,7 +51,8 @@ static const char *const texts[SQL_COUNT] = {
 	[SQL_RELEASE] = "UPDATE processes SET released = 1 WHERE n = ?1",
 	[SQL_EACH_OPEN] = "SELECT " PROCESS " FROM processes WHERE ended_at = 0 ORDER BY n",
 	[SQL_LOSE] = "UPDATE processes SET ended_at = ?1, outcome = ?2 WHERE ended_at = 0",
-	/* For each principal the newest that is too old; then all that are newer. From the index but for the rows given. */
+	/* For each principal the newest that is too old; then all that are newer. From the index
+	   but for the rows given. */
 	[SQL_EACH_RECEIPT] =
 		"WITH whose(who) AS (SELECT DISTINCT principal FROM agents WHERE removed_at = 0), "
 		"cut(who, n) AS MATERIALIZED (SELECT who, ("
@@ -147,8 +151,8 @@ int coop_store_prepare(struct coop_store *store, struct coop_err *err)
 
 void coop_store_bind_text(sqlite3_stmt *statement, int place, const char *text)
 {
-	/* Binding without a copy fails only for places that do not exist, or texts beyond SQLite's limit of a
-	 * gigabyte; then the value is NULL, which the tables refuse. */
+	/* Binding without a copy fails only for places that do not exist, or texts beyond SQLite's
+	 * limit of a gigabyte; then the value is NULL, which the tables refuse. */
 	if (text)
 		(void)sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
 	else

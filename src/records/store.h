@@ -1,8 +1,10 @@
-/* The database: agents, tokens, and one row for each process that was started. SQLite in WAL mode, `<dir>/records.db`.
+/* The database: agents, tokens, and one row for each process that was started. SQLite in WAL mode,
+ * `<dir>/records.db`.
  *
- * Everything here may wait for a disk. coop_store_open and the loaders run before the loop does; all else on the helper thread, one
- * call at a time. Texts given in are read during the call only; rows given to a callback live until it returns. Functions
- * return 0 or a negative errno (-ENOSPC, -EIO, -EROFS, -ENOMEM, -EBADMSG corrupt, …) with the error filled. */
+ * Everything here may wait for a disk. coop_store_open and the loaders run before the loop does;
+ * all else on the helper thread, one call at a time. Texts given in are read during the call only;
+ * rows given to a callback live until it returns. Functions return 0 or a negative errno (-ENOSPC,
+ * -EIO, -EROFS, -ENOMEM, -EBADMSG corrupt, …) with the error filled. */
 #ifndef COOP_RECORDS_STORE_H
 #define COOP_RECORDS_STORE_H
 
@@ -44,14 +46,15 @@ struct coop_store_process {
 	const char *outcome; /* JSON object: how it ended; NULL while it runs */
 };
 
-/* Opens or makes it. A file that is no database, is damaged, or has a newer user_version is refused with a sentence that names the
- * file and says what to do; it is never changed or replaced then. */
+/* Opens or makes it. A file that is no database, is damaged, or has a newer user_version is refused
+ * with a sentence that names the file and says what to do; it is never changed or replaced then. */
 int coop_store_open(const char *dir, struct coop_store **ret, struct coop_err *err);
 void coop_store_close(struct coop_store *store); /* NULL is fine */
 
 /* ---- at start ---- */
 
-/* All agents that are not removed, parents before children. A callback that returns < 0 ends the walk with that. */
+/* All agents that are not removed, parents before children. A callback that returns < 0 ends the
+ * walk with that. */
 int coop_store_each_agent(struct coop_store *store,
 			  int (*row)(void *user, const struct coop_store_agent *agent), void *user,
 			  struct coop_err *err);
@@ -66,8 +69,9 @@ int coop_store_each_open(struct coop_store *store,
 /* Rows without an end belong to a keeper that died: they get this end. */
 int coop_store_lose(struct coop_store *store, int64_t ended_at, const char *outcome,
 		    struct coop_err *err);
-/* The newest `limit` rows of each principal that are not released, oldest first (by n, over all principals). Rows of removed and
- * of unknown agents are left out; whose a row is its agent says. */
+/* The newest `limit` rows of each principal that are not released, oldest first (by n, over all
+ * principals). Rows of removed and of unknown agents are left out; whose a row is its agent
+ * says. */
 int coop_store_each_receipt(struct coop_store *store, uint64_t limit,
 			    int (*row)(void *user, const struct coop_store_process *process),
 			    void *user, struct coop_err *err);
@@ -87,16 +91,19 @@ int coop_store_put_process(struct coop_store *store, const struct coop_store_pro
 int coop_store_end_process(struct coop_store *store, uint64_t n, int64_t ended_at,
 			   const char *outcome, struct coop_err *err);
 int coop_store_release(struct coop_store *store, uint64_t n, struct coop_err *err);
-/* Takes milliseconds: not for each row. Keeps the newest `keep` rows that have ended; then forgets removed agents (and their tokens) that no row names. */
+/* Takes milliseconds: not for each row. Keeps the newest `keep` rows that have ended; then forgets
+ * removed agents (and their tokens) that no row names. */
 int coop_store_prune(struct coop_store *store, uint64_t keep, struct coop_err *err);
 
-/* An id of 0: the next free one. Otherwise that one, which must be new, and larger than the parent's. ret_id may be NULL. */
+/* An id of 0: the next free one. Otherwise that one, which must be new, and larger than the
+ * parent's. ret_id may be NULL. */
 int coop_store_add_agent(struct coop_store *store, const struct coop_store_agent *agent,
 			 int64_t *ret_id, struct coop_err *err);
 /* Here and below: no row of that id is no error. */
 int coop_store_set_agent(struct coop_store *store, int64_t id, const char *settings,
 			 struct coop_err *err);
-/* This one alone; its tokens are revoked with it, and its settings, which may hold secrets, are forgotten. */
+/* This one alone; its tokens are revoked with it, and its settings, which may hold secrets, are
+ * forgotten. */
 int coop_store_remove_agent(struct coop_store *store, int64_t id, int64_t at, struct coop_err *err);
 int coop_store_add_token(struct coop_store *store, const struct coop_store_token *token,
 			 int64_t *ret_id, struct coop_err *err);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/io/log.h"
+#include "records/store.h"
 #include "records/store_private.h"
 
 int coop_store_each_agent(struct coop_store *store,

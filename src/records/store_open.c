@@ -9,6 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "interface/err.h"
+#include "records/store.h"
 #include "records/store_private.h"
 
 #define APPLICATION 0x636f6f70 /* "coop" */
@@ -17,9 +19,10 @@
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
-/* Cheap to write above all: `processes` and `processes_scan`, from which questions are answered without reading the long rows, grow at
- * their ends; an end touches only the row and the small `processes_open`. `agents` is a tree by `parent`; a parent's id is the smaller
- * one, so it cannot go in circles. */
+/* Cheap to write above all: `processes` and `processes_scan`, from which questions are answered
+ * without reading the long rows, grow at their ends; an end touches only the row and the small
+ * `processes_open`. `agents` is a tree by `parent`; a parent's id is the smaller one, so it cannot
+ * go in circles. */
 static const char schema[] =
 	"CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE agents (id INTEGER PRIMARY KEY AUTOINCREMENT, "
@@ -90,8 +93,9 @@ static uint32_t big_endian(const uint8_t *bytes)
 	       bytes[3];
 }
 
-/* Makes the file, so that its mode does not depend on the umask, or looks at its header before SQLite, which writes next to it or
- * into it as soon as it reads. 1: it is a database, 0: it is empty, or -errno. */
+/* Makes the file, so that its mode does not depend on the umask, or looks at its header before
+ * SQLite, which writes next to it or into it as soon as it reads. 1: it is a database, 0: it is
+ * empty, or -errno. */
 static int look(const char *path, struct coop_err *err)
 {
 	uint8_t header[HEADER_SIZE];
@@ -157,8 +161,8 @@ static int ask(struct coop_store *store, const char *text, int64_t *ret_number, 
 	return r;
 }
 
-/* With the write-ahead log taken into account. 1: it is ours and whole, 0: it is empty, made by a keeper that died at once, or
- * -errno. */
+/* With the write-ahead log taken into account. 1: it is ours and whole, 0: it is empty, made by a
+ * keeper that died at once, or -errno. */
 static int check(struct coop_store *store, struct coop_err *err)
 {
 	int64_t application = 0, version = 0, tables = 0, page = 0, ignored;
@@ -175,7 +179,8 @@ static int check(struct coop_store *store, struct coop_err *err)
 	r = check_version(store->path, application, version, err);
 	if (r < 0)
 		return r;
-	/* A file that ends inside a page reads as if zeros followed, which no check of SQLite's finds. */
+	/* A file that ends inside a page reads as if zeros followed, which no check of SQLite's
+	 * finds. */
 	r = ask(store, "PRAGMA page_size", &page, NULL, 0, err);
 	if (r == 0 && (stat(store->path, &st) < 0 || page <= 0 || st.st_size % page))
 		return refuse(store->path, "is damaged: its end is missing", err);

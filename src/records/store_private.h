@@ -44,7 +44,8 @@ struct coop_store {
 	sqlite3_stmt *statements[SQL_COUNT];
 };
 
-/* Fills the error from the connection's last failure with `code`, and returns the errno that fits. */
+/* Fills the error from the connection's last failure with `code`, and returns the errno that
+ * fits. */
 int coop_store_fail(struct coop_store *store, int code, struct coop_err *err);
 
 /* Prepares all of them. 0 or -errno. */
@@ -69,7 +70,8 @@ const char *coop_store_text(sqlite3_stmt *statement, int column);
 int coop_store_ask(struct coop_store *store, enum coop_store_sql which, int64_t *ret,
 		   struct coop_err *err);
 
-/* Several statements that must all happen: a transaction of their own, unless the caller has begun one. */
+/* Several statements that must all happen: a transaction of their own, unless the caller has begun
+ * one. */
 int coop_store_join(struct coop_store *store, bool *ret_own, struct coop_err *err);
 int coop_store_leave(struct coop_store *store, bool own, int status, struct coop_err *err);
 

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "interface/err.h"
+#include "records/store.h"
 #include "records/store_private.h"
 
 /* SQLite's integers have a sign. */

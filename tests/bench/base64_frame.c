@@ -2,9 +2,10 @@
  *
  *     base64_frame floor|coop|plain SIZE TOTAL
  *
- * Frames TOTAL bytes in chunks of SIZE and prints the nanoseconds that it took. `coop` encodes as the gateway does; `plain` without vector
- * instructions; `floor` with a loop of AVX2 that does nothing but its work: nothing is chosen at run time, and the chunk
- * is the beginning of a longer one, so that no end has to be looked after. */
+ * Frames TOTAL bytes in chunks of SIZE and prints the nanoseconds that it took. `coop` encodes as
+ * the gateway does; `plain` without vector instructions; `floor` with a loop of AVX2 that does
+ * nothing but its work: nothing is chosen at run time, and the chunk is the beginning of a longer
+ * one, so that no end has to be looked after. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What the programs of this folder share. They measure; they do not recover: whatever fails ends them with one line. */
+/* What the programs of this folder share. They measure; they do not recover: whatever fails ends
+ * them with one line. */
 #ifndef COOP_BENCH_H
 #define COOP_BENCH_H
 
@@ -28,14 +29,15 @@ void bench_id(const char *json, char ret_id[COOP_ID_SIZE]);
 /* Ends the program unless that wait's answer tells of an exit with code 0. */
 void bench_check_end(const char *json);
 
-/* Ends the program unless the record in that answer says that a sandbox of the default kind is enforced. */
+/* Ends the program unless the record in that answer says that a sandbox of the default kind is
+ * enforced. */
 void bench_check_confined(const char *json);
 
 /* The number behind `"name":` in a JSON text, of its first appearance. */
 uint64_t bench_json_number(const char *json, const char *name);
 
-/* The arguments of a spawn of that argv (ends with NULL) in /; to be freed by the caller. `more` is appended as it is,
- * beginning with a comma, or "". */
+/* The arguments of a spawn of that argv (ends with NULL) in /; to be freed by the caller. `more` is
+ * appended as it is, beginning with a comma, or "". */
 char *bench_spawn_args(char *const *argv, const char *more);
 
 #endif

@@ -1,4 +1,5 @@
-/* Runs the command through the keeper, which captures its output into a ring of 1 MiB, and waits for its end.
+/* Runs the command through the keeper, which captures its output into a ring of 1 MiB, and waits
+ * for its end.
  *
  *     capture_coop EXPECTED_BYTES PROGRAM [ARGUMENT...]
  *

@@ -1,5 +1,5 @@
-/* The floor of a capture: runs the command on a pipe of PIPE_BYTES and reads what it writes into a ring of 1 MiB with
- * blocking reads.
+/* The floor of a capture: runs the command on a pipe of PIPE_BYTES and reads what it writes into a
+ * ring of 1 MiB with blocking reads.
  *
  *     capture_floor PIPE_BYTES EXPECTED_BYTES PROGRAM [ARGUMENT...]
  *

@@ -11,7 +11,8 @@ struct children {
 	int pids[CHILDREN_MAX]; /* in order */
 };
 
-/* Of the process's first thread; a zombie counts. Ends the program if they cannot be had or are too many. */
+/* Of the process's first thread; a zombie counts. Ends the program if they cannot be had or are too
+ * many. */
 void children_read(int pid, struct children *ret);
 
 /* How many are in both. */

@@ -1,16 +1,19 @@
-/* From asking for a process to knowing its end, one at a time, each party in turn, COUNT times over.
+/* From asking for a process to knowing its end, one at a time, each party in turn, COUNT times
+ * over.
  *
  *     door_race COUNT PARTY...
  *
  * A party is a group of words that ends with ";":
  *
  *     exec NAME PROGRAM ;                posix_spawn and waitpid, its output read to the end
- *     keeper NAME SOCKET SPAWN ;         a spawn with those JSON arguments, and a wait, on an open connection of libcoop
- *     ops NAME PORT TOKEN SPAWN ;        the same two operations over an open HTTP connection
- *     start NAME PORT TOKEN START ;      a fresh WebSocket on /runtime/v1/process, that frame, and frames until `exit`
- *     closing NAME PORT ;                a fresh WebSocket on /, read until it closes
+ *     keeper NAME SOCKET SPAWN ;         a spawn with those JSON arguments, and a wait, on an open
+ * connection of libcoop ops NAME PORT TOKEN SPAWN ;        the same two operations over an open
+ * HTTP connection start NAME PORT TOKEN START ;      a fresh WebSocket on /runtime/v1/process, that
+ * frame, and frames until `exit` closing NAME PORT ;                a fresh WebSocket on /, read
+ * until it closes
  *
- * Prints `NAME NS` for each. Each process must end with 0, as far as the server tells. What is fresh is closed outside the time. */
+ * Prints `NAME NS` for each. Each process must end with 0, as far as the server tells. What is
+ * fresh is closed outside the time. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <spawn.h>

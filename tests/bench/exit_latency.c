@@ -1,5 +1,5 @@
-/* Time from a child's last instruction until the one who waits for it knows: through a blocking waitpid (the floor), or
- * through the keeper by a wait that is on its way.
+/* Time from a child's last instruction until the one who waits for it knows: through a blocking
+ * waitpid (the floor), or through the keeper by a wait that is on its way.
  *
  *     exit_latency floor|coop COUNT STAMPER FILE
  *

@@ -1,10 +1,11 @@
-/* The floor of the fan-out: a server with nothing around it. Starts PROGRAM, waits for SUBSCRIBERS WebSockets, and sends to all of them
- * what comes out of its pipe: each read is encoded once, as a frame that looks as coop's do, and goes out with writev(), up to 16
- * frames a call.
+/* The floor of the fan-out: a server with nothing around it. Starts PROGRAM, waits for SUBSCRIBERS
+ * WebSockets, and sends to all of them what comes out of its pipe: each read is encoded once, as a
+ * frame that looks as coop's do, and goes out with writev(), up to 16 frames a call.
  *
  *     fanout_floor SUBSCRIBERS PROGRAM [ARGUMENT...]
  *
- * Prints its port. Ends when the program has and all have been told. While much waits to be sent it does not read. */
+ * Prints its port. Ends when the program has and all have been told. While much waits to be sent it
+ * does not read. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

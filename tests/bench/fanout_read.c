@@ -1,13 +1,16 @@
-/* All subscribers of one process, in one program: attaches them, lets the writer go, and reads until each has been told of the end.
+/* All subscribers of one process, in one program: attaches them, lets the writer go, and reads
+ * until each has been told of the end.
  *
  *     fanout_read PORT TARGET TOKEN SUBSCRIBERS BYTES FIFO UNIT WINDOW lossless|lossy quick|verify
  *
- * Prints `NS FRAMES PAYLOAD WIRE LOST`: nanoseconds from the first permission to write to the last end, and the sums over all
- * subscribers of output frames, bytes of output, bytes of frames, and bytes of output that were told to be lost.
+ * Prints `NS FRAMES PAYLOAD WIRE LOST`: nanoseconds from the first permission to write to the last
+ * end, and the sums over all subscribers of output frames, bytes of output, bytes of frames, and
+ * bytes of output that were told to be lost.
  *
- * The writer may be WINDOW times UNIT bytes ahead of the slowest subscriber. Of each subscriber the event numbers must be dense (but for
- * gaps that are told), and all bytes must have come (with `lossy`: or been told to be lost). `verify` also looks at each byte, which
- * is slow. The text of the frames is not decoded otherwise: its length says how much it is. */
+ * The writer may be WINDOW times UNIT bytes ahead of the slowest subscriber. Of each subscriber the
+ * event numbers must be dense (but for gaps that are told), and all bytes must have come (with
+ * `lossy`: or been told to be lost). `verify` also looks at each byte, which is slow. The text of
+ * the frames is not decoded otherwise: its length says how much it is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,9 +1,11 @@
-/* The process whose output is sent to all: COUNT writes of SIZE bytes to stdout, as fast as they are allowed to be.
+/* The process whose output is sent to all: COUNT writes of SIZE bytes to stdout, as fast as they
+ * are allowed to be.
  *
  *     fanout_writer SIZE COUNT UNIT FIFO apart|together
  *
- * Each byte that comes through the FIFO allows UNIT bytes more; nothing is written before the first. `apart` marks the pipe so that
- * the reader gets each write by itself, as from a process that writes now and then. */
+ * Each byte that comes through the FIFO allows UNIT bytes more; nothing is written before the
+ * first. `apart` marks the pipe so that the reader gets each write by itself, as from a process
+ * that writes now and then. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

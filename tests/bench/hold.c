@@ -1,5 +1,5 @@
-/* Starts up to COUNT processes through the keeper, WIDTH of them at a time, and leaves them running; stops at the first
- * that it refuses.
+/* Starts up to COUNT processes through the keeper, WIDTH of them at a time, and leaves them
+ * running; stops at the first that it refuses.
  *
  *     hold WIDTH COUNT PROGRAM [ARGUMENT...]
  *

@@ -4,8 +4,9 @@
  *
  * A party is a group of words that ends with ";": NAME CALL PROGRAM [ARGUMENT...] ;
  *
- * CALL are the params of a tools/call, as JSON. A go sends AT_ONCE such requests in one write, and is over when so many answers have come.
- * Prints `NAME NS` for each. BEFORE calls are made of each party first, which are not counted: a program that is compiled as it runs gets faster. */
+ * CALL are the params of a tools/call, as JSON. A go sends AT_ONCE such requests in one write, and
+ * is over when so many answers have come. Prints `NAME NS` for each. BEFORE calls are made of each
+ * party first, which are not counted: a program that is compiled as it runs gets faster. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <spawn.h>

@@ -1,9 +1,9 @@
-/* Planted slow-downs: loaded into a keeper (LD_PRELOAD), this does what COOP_PLANT says. A benchmark that does not notice is
- * not to be trusted.
+/* Planted slow-downs: loaded into a keeper (LD_PRELOAD), this does what COOP_PLANT says. A
+ * benchmark that does not notice is not to be trusted.
  *
  *     pipe  refuses to enlarge pipes, as the kernel does to a user who has too many large ones
- *     fork  forks before each request to the launcher and each use of a slot, as a keeper would that did not leave that to them:
- *           the larger the keeper, the slower */
+ *     fork  forks before each request to the launcher and each use of a slot, as a keeper would
+ * that did not leave that to them: the larger the keeper, the slower */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,18 +1,23 @@
-/* One process at a time, each party in turn, COUNT times over: A B C A B C... so that whatever the machine does meets all alike.
+/* One process at a time, each party in turn, COUNT times over: A B C A B C... so that whatever the
+ * machine does meets all alike.
  *
  *     race COUNT PAUSE_US PARTY...
  *
  * A party is a group of words that ends with ";":
  *
- *     exec NAME [VARIABLE=VALUE...] PROGRAM [ARGUMENT...] ;   started with posix_spawn (in PWD, if given), output read, waited for
- *     keeper NAME SOCKET confined|unchecked ARGS ;            a spawn with those JSON arguments, and a wait
+ *     exec NAME [VARIABLE=VALUE...] PROGRAM [ARGUMENT...] ;   started with posix_spawn (in PWD, if
+ * given), output read, waited for keeper NAME SOCKET confined|unchecked ARGS ;            a spawn
+ * with those JSON arguments, and a wait
  *
- * Prints `NAME KNOWN GONE START` for each process, both in nanoseconds from its start. KNOWN: its exit status and all of its output
- * are here (of a keeper: the answer to the wait). GONE: nothing of it is left. For `exec` that is when there is no child any more:
- * orphans come to this program. Of a keeper it is seen from outside, by descriptors of the keeper's children, which tell when one is
- * reaped; 0 if it was not seen. START is what the record says, "-" for exec. The first processes of each party warm it up and are not printed.
+ * Prints `NAME KNOWN GONE START` for each process, both in nanoseconds from its start. KNOWN: its
+ * exit status and all of its output are here (of a keeper: the answer to the wait). GONE: nothing
+ * of it is left. For `exec` that is when there is no child any more: orphans come to this program.
+ * Of a keeper it is seen from outside, by descriptors of the keeper's children, which tell when one
+ * is reaped; 0 if it was not seen. START is what the record says, "-" for exec. The first processes
+ * of each party warm it up and are not printed.
  *
- * Each must exit with 0 without output, and with `confined` the record must say that the sandbox is enforced. */
+ * Each must exit with 0 without output, and with `confined` the record must say that the sandbox is
+ * enforced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -149,7 +154,8 @@ static void watch_add(struct watch *watch, int pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	/* Only what is reaped is of interest, and that is always told. One that is gone by now is not told of. */
+	/* Only what is reaped is of interest, and that is always told. One that is gone by now is
+	 * not told of. */
 	if (fd >= 0)
 		watch->fds[watch->count++] = (struct pollfd){.fd = fd};
 }

@@ -1,10 +1,10 @@
-/* How long the keeper takes to refuse. On stdin one question a line, `KIND OP ARGUMENTS`: a number below 64, an operation, and its
- * arguments as JSON. Each must be refused in the same way.
+/* How long the keeper takes to refuse. On stdin one question a line, `KIND OP ARGUMENTS`: a number
+ * below 64, an operation, and its arguments as JSON. Each must be refused in the same way.
  *
  *     refusals ROUNDS SEED <QUESTIONS
  *
- * Each round asks all of them once, in an order of its own. Prints `KIND NANOSECONDS` for each, in the order they were asked in,
- * and nothing if two refusals differ in their words. */
+ * Each round asks all of them once, in an order of its own. Prints `KIND NANOSECONDS` for each, in
+ * the order they were asked in, and nothing if two refusals differ in their words. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

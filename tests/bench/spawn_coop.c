@@ -1,12 +1,14 @@
-/* Starts COUNT processes through the keeper, WIDTH of them at a time, and has the output and end of each: a spawn and a
- * wait that brings the output.
+/* Starts COUNT processes through the keeper, WIDTH of them at a time, and has the output and end of
+ * each: a spawn and a wait that brings the output.
  *
  *     spawn_coop WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]
  *
- * Prints the nanoseconds it took. Each must exit with 0 and have written exactly OUTPUT_BYTES. All are asked for on one
- * connection, unless the environment has COOP_BENCH_TOKENS: then there is one for each of its words, which is a token, or
- * "-" for none, and the requests in flight are dealt out to them in turn. COOP_BENCH_ARGS are the arguments of the spawn, as JSON,
- * instead of those for PROGRAM; with COOP_BENCH_CONFINED each record must say that the sandbox is enforced. */
+ * Prints the nanoseconds it took. Each must exit with 0 and have written exactly OUTPUT_BYTES. All
+ * are asked for on one connection, unless the environment has COOP_BENCH_TOKENS: then there is one
+ * for each of its words, which is a token, or
+ * "-" for none, and the requests in flight are dealt out to them in turn. COOP_BENCH_ARGS are the
+ * arguments of the spawn, as JSON, instead of those for PROGRAM; with COOP_BENCH_CONFINED each
+ * record must say that the sandbox is enforced. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

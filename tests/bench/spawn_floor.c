@@ -1,4 +1,5 @@
-/* The floor of a spawn: the same work as spawn_coop, done by a bare loop of posix_spawn, two pipes and a pidfd in epoll.
+/* The floor of a spawn: the same work as spawn_coop, done by a bare loop of posix_spawn, two pipes
+ * and a pidfd in epoll.
  *
  *     spawn_floor WIDTH COUNT OUTPUT_BYTES PROGRAM [ARGUMENT...]
  *

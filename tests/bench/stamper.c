@@ -1,5 +1,5 @@
-/* Waits for a few milliseconds, so that whoever waits for its end surely does, puts the time into the shared file and
- * exits.
+/* Waits for a few milliseconds, so that whoever waits for its end surely does, puts the time into
+ * the shared file and exits.
  *
  *     stamper FILE */
 #include <fcntl.h>

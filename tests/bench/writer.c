@@ -1,4 +1,5 @@
-/* Writes BYTES to stdout in pieces of 64 KiB, which hold a pattern that tells them from anything else.
+/* Writes BYTES to stdout in pieces of 64 KiB, which hold a pattern that tells them from anything
+ * else.
  *
  *     writer BYTES */
 #include <unistd.h>

@@ -155,7 +155,8 @@ char *ws_receive(struct link_in *in)
 	char *frame = in->bytes + in->from;
 	if (((unsigned char)frame[0] & OPCODE) == OPCODE_CLOSE)
 		return NULL;
-	/* The text moves to the front over its header, so that its NUL overwrites nothing of the next frame. */
+	/* The text moves to the front over its header, so that its NUL overwrites nothing of the
+	 * next frame. */
 	memmove(frame, frame + header, size);
 	frame[size] = 0;
 	in->from += header + size;

@@ -1,5 +1,5 @@
-/* The client's side of a WebSocket, and of one HTTP connection, as far as the benchmarks need it: cheap, so that the server is what is
- * measured. What a server sends is trusted to be frames. */
+/* The client's side of a WebSocket, and of one HTTP connection, as far as the benchmarks need it:
+ * cheap, so that the server is what is measured. What a server sends is trusted to be frames. */
 #ifndef COOP_BENCH_WS_LINK_H
 #define COOP_BENCH_WS_LINK_H
 
@@ -24,7 +24,8 @@ struct link_in {
 /* At least one byte more; 0 at the end. */
 size_t link_more(struct link_in *in);
 
-/* Asks for a WebSocket and reads the head of the answer, which must be the right one. `token` may be NULL. */
+/* Asks for a WebSocket and reads the head of the answer, which must be the right one. `token` may
+ * be NULL. */
 void ws_open(struct link_in *in, unsigned port, const char *target, const char *token);
 /* One masked text frame, below 64 KiB. */
 void ws_send(int fd, const char *text);
@@ -34,7 +35,8 @@ size_t ws_header(const uint8_t *bytes, size_t size, size_t *ret_size);
 /* Writes the header of an unmasked text frame; returns its size. */
 size_t ws_put_header(uint8_t ret[WS_HEADER_MAX], size_t size);
 
-/* The next frame in `in`, whole, with a NUL behind it; valid until the next call. NULL: the server has closed. */
+/* The next frame in `in`, whole, with a NUL behind it; valid until the next call. NULL: the server
+ * has closed. */
 char *ws_receive(struct link_in *in);
 
 #endif

@@ -1,5 +1,6 @@
-/* attack CASE | all | list [--params FILE] [--direct] [words]: makes one attack, or all that need no start of their own, each in a child,
- * and prints a line of JSON for each. It refuses to run where it cannot see that it is contained. */
+/* attack CASE | all | list [--params FILE] [--direct] [words]: makes one attack, or all that need
+ * no start of their own, each in a child, and prints a line of JSON for each. It refuses to run
+ * where it cannot see that it is contained. */
 #include "attack.h"
 
 #include <errno.h>
@@ -144,7 +145,8 @@ static int read_params(struct attack_context *context, const char *path)
 	return 0;
 }
 
-/* Whether a namespace is another one than the runner's, which it wrote down. What cannot be looked at is not known to be another. */
+/* Whether a namespace is another one than the runner's, which it wrote down. What cannot be looked
+ * at is not known to be another. */
 static bool elsewhere(const struct attack_context *context, const char *kind)
 {
 	char path[64], name[32], target[128];
@@ -168,8 +170,8 @@ static bool in_first_user_namespace(void)
 	return fields != 3 || (inside == 0 && outside == 0 && count == 4294967295ul);
 }
 
-/* Two ways to be contained: a filter with nothing left to gain from exec and no capability; or namespaces of one's own. Never root in the
- * first user namespace. */
+/* Two ways to be contained: a filter with nothing left to gain from exec and no capability; or
+ * namespaces of one's own. Never root in the first user namespace. */
 static const char *why_not_contained(const struct attack_context *context)
 {
 	char seccomp[32] = "", no_new_privs[32] = "", capabilities[64] = "";

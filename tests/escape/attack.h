@@ -1,5 +1,5 @@
-/* Attacks on the sandbox, made from inside. Each is one function that tries one thing and tells what came of it; whether that is right
- * is for expected/ to say, not for the program. */
+/* Attacks on the sandbox, made from inside. Each is one function that tries one thing and tells
+ * what came of it; whether that is right is for expected/ to say, not for the program. */
 #ifndef COOP_ESCAPE_ATTACK_H
 #define COOP_ESCAPE_ATTACK_H
 
@@ -60,7 +60,8 @@ __attribute__((format(printf, 1, 2))) struct attack_outcome attack_looked(const 
 /* From what a system call returned: below 0 it was refused with errno. */
 struct attack_outcome attack_from(long result);
 
-/* Of two tries the one that went further: what was let in, else the first refusal that is not ENOENT. */
+/* Of two tries the one that went further: what was let in, else the first refusal that is not
+ * ENOENT. */
 struct attack_outcome attack_worse(struct attack_outcome first, struct attack_outcome second);
 
 /* A parameter's value; the program ends with a message if the runner has not given it. */

@@ -1,4 +1,5 @@
-/* Files: what lies outside the workspace, what is protected inside it, what is hidden; and what must work. */
+/* Files: what lies outside the workspace, what is protected inside it, what is hidden; and what
+ * must work. */
 #include "attack.h"
 
 #include <dirent.h>
@@ -280,7 +281,8 @@ static struct attack_outcome list_run(const struct attack_context *context)
 	return list("/run");
 }
 
-/* The private /run can be written as far as its mount goes: it is Landlock, behind the mounts, that gives no right to. */
+/* The private /run can be written as far as its mount goes: it is Landlock, behind the mounts, that
+ * gives no right to. */
 static struct attack_outcome create_behind_the_mounts(const struct attack_context *context)
 {
 	(void)context;

@@ -1,5 +1,5 @@
-/* Taking more than is given: space, files, processes, memory, time. Each has a bound of its own, so that a sandbox without the limit
- * does not take the host with it. */
+/* Taking more than is given: space, files, processes, memory, time. Each has a bound of its own, so
+ * that a sandbox without the limit does not take the host with it. */
 #include "attack.h"
 
 #include <errno.h>
@@ -47,7 +47,8 @@ static struct attack_outcome fill_tmp(const struct attack_context *context)
 	return with_count(outcome, done);
 }
 
-/* Asked for in one piece, so that a bound refuses it at once; twice as much, as a home may have more room than /tmp. */
+/* Asked for in one piece, so that a bound refuses it at once; twice as much, as a home may have
+ * more room than /tmp. */
 static struct attack_outcome reserve(const struct attack_context *context, const char *path)
 {
 	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);

@@ -1,4 +1,5 @@
-/* /proc, /sys, devices, and memory that the host shares. Files that steer the kernel are opened only, never written. */
+/* /proc, /sys, devices, and memory that the host shares. Files that steer the kernel are opened
+ * only, never written. */
 #include "attack.h"
 
 #include <dirent.h>
@@ -157,7 +158,8 @@ static struct attack_outcome shield_from_oom(const struct attack_context *contex
 	return fd < 0 ? attack_refused(errno) : attack_from(write(fd, "-1000", 5));
 }
 
-/* Raising it is everybody's right, and so is a name of one's own: only a /proc that is read-only refuses these. */
+/* Raising it is everybody's right, and so is a name of one's own: only a /proc that is read-only
+ * refuses these. */
 static struct attack_outcome write_own_files(const struct attack_context *context)
 {
 	(void)context;

@@ -107,7 +107,8 @@ static struct attack_outcome open_pidfd(const struct attack_context *context)
 	return attack_from(syscall(SYS_pidfd_open, victim(context), 0));
 }
 
-/* Where the host's process is out of sight, the call is tried on the own one: it must be refused all the same. */
+/* Where the host's process is out of sight, the call is tried on the own one: it must be refused
+ * all the same. */
 static struct attack_outcome steal_descriptor(const struct attack_context *context)
 {
 	long pidfd = syscall(SYS_pidfd_open, victim(context), 0);
@@ -171,7 +172,8 @@ static struct attack_outcome keepers_environment(const struct attack_context *co
 	return outcome.kind == ATTACK_OK ? outcome : attack_looked("absent");
 }
 
-/* The keeper's own files: the program of this process, of the first process, and the installed one. */
+/* The keeper's own files: the program of this process, of the first process, and the installed
+ * one. */
 static struct attack_outcome overwrite_self(const struct attack_context *context)
 {
 	(void)context;

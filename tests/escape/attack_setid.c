@@ -1,4 +1,5 @@
-/* Who the process is, and whether it can become or make somebody else: ids, capabilities, set-id files. */
+/* Who the process is, and whether it can become or make somebody else: ids, capabilities, set-id
+ * files. */
 #include "attack.h"
 
 #include <errno.h>
@@ -51,7 +52,8 @@ static struct attack_outcome run_setuid_copy(const struct attack_context *contex
 	return strcmp(text, own) == 0 ? attack_looked("unchanged") : attack_succeeded();
 }
 
-/* All ways to give a file or folder the bits. What must be is EPERM for each; the first that is otherwise is told. */
+/* All ways to give a file or folder the bits. What must be is EPERM for each; the first that is
+ * otherwise is told. */
 static struct attack_outcome change_modes(const struct attack_context *context)
 {
 	static const mode_t modes[] = {04755, 02755, 06755, 04600};

@@ -10,7 +10,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* The controlling terminal; without one the standard input, on which the call must be refused before anybody asks what it is. */
+/* The controlling terminal; without one the standard input, on which the call must be refused
+ * before anybody asks what it is. */
 static int terminal(void)
 {
 	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);

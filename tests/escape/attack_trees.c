@@ -1,4 +1,5 @@
-/* Trees that do not want to end. Each says "ready" and stays, unless it is the main process's part to leave. */
+/* Trees that do not want to end. Each says "ready" and stays, unless it is the main process's part
+ * to leave. */
 #include "attack.h"
 
 #include <errno.h>
@@ -37,7 +38,8 @@ static void daemonize(bool stopped)
 	(void)waitpid(child, NULL, 0);
 }
 
-/* Words COUNT: half of them in sessions of their own, all deaf. With this process there are one more. */
+/* Words COUNT: half of them in sessions of their own, all deaf. With this process there are one
+ * more. */
 static struct attack_outcome hostile_tree(const struct attack_context *context)
 {
 	long count = context->arg_count > 0 ? strtol(context->args[0], NULL, 10) : 40;

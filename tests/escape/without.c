@@ -1,8 +1,10 @@
-/* without [--when FILE] CALL[:ARG=VALUE|:ARG&MASK]=ERRNO… -- PROGRAM [ARG…]: runs a program for which, and for all that it starts, some
- * system calls fail; a host that lacks something, or something that breaks at a chosen moment.
+/* without [--when FILE] CALL[:ARG=VALUE|:ARG&MASK]=ERRNO… -- PROGRAM [ARG…]: runs a program for
+ * which, and for all that it starts, some system calls fail; a host that lacks something, or
+ * something that breaks at a chosen moment.
  *
- * With --when a call fails only while FILE is there and holds two numbers: which rule, from 0, and which call of it, from 1, counted from
- * when FILE was made. The file goes when the call has failed. The program is then a child of this one, which decides. */
+ * With --when a call fails only while FILE is there and holds two numbers: which rule, from 0, and
+ * which call of it, from 1, counted from when FILE was made. The file goes when the call has
+ * failed. The program is then a child of this one, which decides. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -249,7 +251,8 @@ static bool fits(const struct rule *rule, const struct seccomp_data *data)
 	       (rule->test == TEST_EQUAL ? value == rule->value : (value & rule->value) != 0);
 }
 
-/* Only what sets a process up is to fail, not what the process itself does: its program is another one, on disk. */
+/* Only what sets a process up is to fail, not what the process itself does: its program is another
+ * one, on disk. */
 static bool sets_up(uint32_t pid)
 {
 	char path[32], program[4096];

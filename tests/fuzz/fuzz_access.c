@@ -1,5 +1,6 @@
-/* Host, Origin and Authorization as a client may write them: only this gateway's own names pass, whatever stands around them, and a token
- * is a run of printable characters or none. Input: a letter for the kind, then the header's value. */
+/* Host, Origin and Authorization as a client may write them: only this gateway's own names pass,
+ * whatever stands around them, and a token is a run of printable characters or none. Input: a
+ * letter for the kind, then the header's value. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static bool is_port(const char *text, unsigned long *ret)
 	return *ret >= 1 && *ret <= 65535;
 }
 
-/* The same, said plainly: one of the known hosts, in any case of letters, then nothing or a colon and a port. */
+/* The same, said plainly: one of the known hosts, in any case of letters, then nothing or a colon
+ * and a port. */
 static bool is_here(const char *authority)
 {
 	static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]", "coop.example"};

@@ -1,5 +1,5 @@
-/* The audit's readers of outside bytes: a line, a segment's name, an anchor; and a file's lines, which are the same from
- * either end. */
+/* The audit's readers of outside bytes: a line, a segment's name, an anchor; and a file's lines,
+ * which are the same from either end. */
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>

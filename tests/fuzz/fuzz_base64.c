@@ -1,5 +1,5 @@
-/* Base64: whatever text comes in, the decoder stays within its room and takes only what the encoder writes; every way of encoding
- * writes the same, and it is read back. */
+/* Base64: whatever text comes in, the decoder stays within its room and takes only what the encoder
+ * writes; every way of encoding writes the same, and it is read back. */
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* The launcher's check of a plan's body: of what it lets through everything can be read, and nothing lies outside. */
+/* The launcher's check of a plan's body: of what it lets through everything can be read, and
+ * nothing lies outside. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

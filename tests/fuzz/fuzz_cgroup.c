@@ -1,5 +1,6 @@
-/* The kernel's texts about control groups: whatever they say, every place is found or explained, and what was found lies in its mount. The
- * input is a mountinfo, a NUL and a list of own groups. */
+/* The kernel's texts about control groups: whatever they say, every place is found or explained,
+ * and what was found lies in its mount. The input is a mountinfo, a NUL and a list of own
+ * groups. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* coop.conf: any bytes are taken or refused with a line that is there, and what was taken holds together. */
+/* coop.conf: any bytes are taken or refused with a line that is there, and what was taken holds
+ * together. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,8 +22,8 @@ static void check_error(const struct coop_err *err, const char *text, size_t siz
 	assert(n == 1 && line >= 1 && line <= lines);
 }
 
-/* What a request that says nothing gets, and one that names each of the profiles. A limit in `require` that is nowhere set is refused only
- * then, as a request may set it. */
+/* What a request that says nothing gets, and one that names each of the profiles. A limit in
+ * `require` that is nowhere set is refused only then, as a request may set it. */
 static void check_profiles(const struct coop_profiles *profiles)
 {
 	struct coop_sandbox_policy request, merged;

@@ -1,5 +1,6 @@
-/* Events by their numbers: what is cut out of a run of events, and what a window of the latest ones holds, compared with plain
- * lists. The input is a row of steps, two bytes each: what to do, and how much. */
+/* Events by their numbers: what is cut out of a run of events, and what a window of the latest ones
+ * holds, compared with plain lists. The input is a row of steps, two bytes each: what to do, and
+ * how much. */
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>

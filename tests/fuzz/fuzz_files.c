@@ -1,5 +1,5 @@
-/* Frames of coop-files and gzip: both stay inside their input, frames lie one behind the other, and how gzip is cut into pieces changes
- * nothing. */
+/* Frames of coop-files and gzip: both stay inside their input, frames lie one behind the other, and
+ * how gzip is cut into pieces changes nothing. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

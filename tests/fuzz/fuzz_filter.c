@@ -1,5 +1,6 @@
-/* A caller's own list of system calls: any names give a program that the kernel takes and that refuses just these, or an error and
- * nothing. One name per line; a line of two bytes that begins with 1 is the name of that number. */
+/* A caller's own list of system calls: any names give a program that the kernel takes and that
+ * refuses just these, or an error and nothing. One name per line; a line of two bytes that begins
+ * with 1 is the name of that number. */
 #include <assert.h>
 #include <errno.h>
 #include <linux/audit.h>
@@ -27,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 #define FOREIGN AUDIT_ARCH_ARM
 #endif
 
-/* As the kernel checks a filter before it takes it: known instructions, loads within the data and whole, jumps that land inside, and a
- * return at the end, so that no run leaves the program. */
+/* As the kernel checks a filter before it takes it: known instructions, loads within the data and
+ * whole, jumps that land inside, and a return at the end, so that no run leaves the program. */
 static void check_program(const struct sock_filter *code, size_t count)
 {
 	assert(count >= 1 && count <= BPF_MAXINSNS);

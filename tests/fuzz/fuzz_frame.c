@@ -1,5 +1,5 @@
-/* The frame parser: whatever comes in, it stays within the bytes it was given, finds the same frames in pieces as in one
- * run, and what it takes apart can be put together again. */
+/* The frame parser: whatever comes in, it stays within the bytes it was given, finds the same
+ * frames in pieces as in one run, and what it takes apart can be put together again. */
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>
@@ -29,8 +29,8 @@ static void check_round_trip(const struct coop_frame *frame, const uint8_t *byte
 	assert(memcmp(header, bytes, header_size) == 0);
 }
 
-/* Every beginning of a frame asks for more, and of a fault either asks for more or is that fault. The beginnings are
- * copies of exactly their size, so that the sanitizer sees a read past them. */
+/* Every beginning of a frame asks for more, and of a fault either asks for more or is that fault.
+ * The beginnings are copies of exactly their size, so that the sanitizer sees a read past them. */
 static void check_beginnings(const uint8_t *bytes, size_t used, int expected)
 {
 	size_t limit = used < 64 ? used : 64;

@@ -1,5 +1,6 @@
-/* Heads and bodies of requests: what is taken is taken alike however it is cut into packets, a plain reader of the same bytes sees the same
- * lines, the same body and the same end, and nothing is taken whose end two parties could see in two places. */
+/* Heads and bodies of requests: what is taken is taken alike however it is cut into packets, a
+ * plain reader of the same bytes sees the same lines, the same body and the same end, and nothing
+ * is taken whose end two parties could see in two places. */
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
@@ -125,7 +126,8 @@ static struct outcome run(const uint8_t *input, size_t size, unsigned cut)
 	return outcome;
 }
 
-/* The value of a header in the raw head, read plainly: one line each, up to its CR LF. NULL if there is none. */
+/* The value of a header in the raw head, read plainly: one line each, up to its CR LF. NULL if
+ * there is none. */
 static char *plain_header(const char *head, const char *name)
 {
 	size_t length = strlen(name);

@@ -1,5 +1,6 @@
-/* From a policy to operations, with policies made of the input's bytes over a small tree: whatever is asked, the result is a plan that the
- * launcher accepts, and what is denied is covered after everything that could show it. */
+/* From a policy to operations, with policies made of the input's bytes over a small tree: whatever
+ * is asked, the result is a plan that the launcher accepts, and what is denied is covered after
+ * everything that could show it. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

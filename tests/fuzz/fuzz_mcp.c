@@ -1,4 +1,5 @@
-/* Messages of MCP: whatever comes is answered or ignored, every answer is one line of JSON, and nothing is left open. */
+/* Messages of MCP: whatever comes is answered or ignored, every answer is one line of JSON, and
+ * nothing is left open. */
 #include <assert.h>
 #include <errno.h>
 #include <jansson.h>

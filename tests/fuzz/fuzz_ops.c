@@ -1,5 +1,6 @@
-/* The arguments of every operation, through the keeper's own table: the first byte chooses the row, the rest is a frame's
- * `args`. What validation lets through is checked against the row once more, field by field, in the plainest way. */
+/* The arguments of every operation, through the keeper's own table: the first byte chooses the row,
+ * the rest is a frame's `args`. What validation lets through is checked against the row once more,
+ * field by field, in the plainest way. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdint.h>

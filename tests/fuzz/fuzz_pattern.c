@@ -1,4 +1,5 @@
-/* Patterns and what they are looked for in, both from outside: no harm, an end soon, and the same match however the bytes were cut. */
+/* Patterns and what they are looked for in, both from outside: no harm, an end soon, and the same
+ * match however the bytes were cut. */
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>
@@ -10,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
 static int search(const struct coop_pattern *pattern, const uint8_t *bytes, size_t size,
-		  size_t step, struct coop_match *ret)
+		  size_t step, struct coop_pattern_match *ret)
 {
 	struct coop_search *search = coop_search_new(pattern);
 	char reason[256];
@@ -24,7 +25,7 @@ static int search(const struct coop_pattern *pattern, const uint8_t *bytes, size
 		assert(r == 0 || (r == -ERANGE && *reason));
 		if (at + part == size)
 			break;
-		struct coop_match seen;
+		struct coop_pattern_match seen;
 		if (r == 0 && !ret->found)
 			assert(coop_search_peek(search, &seen, reason) <= 0);
 	}
@@ -42,7 +43,7 @@ static int search(const struct coop_pattern *pattern, const uint8_t *bytes, size
 static void compare(const struct coop_pattern *pattern, const uint8_t *bytes, size_t size,
 		    size_t step)
 {
-	struct coop_match whole, parts, found;
+	struct coop_pattern_match whole, parts, found;
 	char reason[256];
 	int r = search(pattern, bytes, size, size + 1, &whole);
 	int part_r = search(pattern, bytes, size, step, &parts);

@@ -1,4 +1,5 @@
-/* The plain text of output: valid UTF-8, each byte from within the stream, the same however the bytes were cut and in bounded room. */
+/* The plain text of output: valid UTF-8, each byte from within the stream, the same however the
+ * bytes were cut and in bounded room. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

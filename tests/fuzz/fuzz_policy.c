@@ -1,5 +1,6 @@
-/* The judgement of any text, as a line for a shell and as words without one: it stays within its limits, says the same twice,
- * a further level only narrows, and what stands before a text cannot be hidden by it. */
+/* The judgement of any text, as a line for a shell and as words without one: it stays within its
+ * limits, says the same twice, a further level only narrows, and what stands before a text cannot
+ * be hidden by it. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Sandbox policies: any JSON is taken or refused by name; what was taken and merged lies within every ceiling, and reads again as it
- * was written. The input is a request with its ceilings beside it: {"sandbox":…,"limits":…,"above":[{"sandbox":…}]}. */
+/* Sandbox policies: any JSON is taken or refused by name; what was taken and merged lies within
+ * every ceiling, and reads again as it was written. The input is a request with its ceilings beside
+ * it: {"sandbox":…,"limits":…,"above":[{"sandbox":…}]}. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ static void check_within(const struct coop_sandbox_policy *merged,
 	struct coop_sandbox_policy asked = *merged;
 	struct coop_err err;
 
-	/* All limits are compared, not only those that were asked for. A workspace that is only read is in allow_read. */
+	/* All limits are compared, not only those that were asked for. A workspace that is only
+	 * read is in allow_read. */
 	asked.limits_asked = UINT32_MAX;
 	asked.allow_read = NULL;
 	assert(coop_sandbox_policy_narrow(&asked, ceiling, COOP_INVALID_INPUT, &err) == 0);

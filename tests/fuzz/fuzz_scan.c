@@ -1,5 +1,5 @@
-/* The scanner that finds members in a JSON text without parsing it: it stays inside the text, and wherever the text is
- * JSON it finds what a parser finds. */
+/* The scanner that finds members in a JSON text without parsing it: it stays inside the text, and
+ * wherever the text is JSON it finds what a parser finds. */
 #include <assert.h>
 #include <errno.h>
 #include <jansson.h>
@@ -39,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 		       (value >= text && members[i].size <= (size_t)(text + size - value)));
 	}
 
-	/* A name written twice is one that the keeper does not send; a NUL behind a number is no JSON, but jansson skips it. */
+	/* A name written twice is one that the keeper does not send; a NUL behind a number is no
+	 * JSON, but jansson skips it. */
 	json_t *object = NULL;
 	if (size && !memchr(text, 0, size))
 		object = json_loadb(text, size, FLAGS | JSON_REJECT_DUPLICATES, NULL);

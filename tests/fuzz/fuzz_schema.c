@@ -1,5 +1,5 @@
-/* The validation of arguments, over a table that has every type of field: arguments it lets through are what the table
- * says, and those it refuses come with a code and the name of a field. */
+/* The validation of arguments, over a table that has every type of field: arguments it lets through
+ * are what the table says, and those it refuses come with a code and the name of a field. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* A terminal fed with anything: no harm, lines of valid text that fit, the same however the bytes were cut. */
+/* A terminal fed with anything: no harm, lines of valid text that fit, the same however the bytes
+ * were cut. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* What a request's target says: every decoded text is what a plain decoder makes of it, every refusal has its reason, and a parameter is
- * found exactly where a plain search finds it. Input: a name of a parameter, a NUL, a target's text. */
+/* What a request's target says: every decoded text is what a plain decoder makes of it, every
+ * refusal has its reason, and a parameter is found exactly where a plain search finds it. Input: a
+ * name of a parameter, a NUL, a target's text. */
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
@@ -73,7 +74,8 @@ static void check_decode(const char *text, size_t size, bool plus)
 	free(own);
 }
 
-/* The first part of a query whose decoded key is the name; its value's raw text, for the caller to free. */
+/* The first part of a query whose decoded key is the name; its value's raw text, for the caller to
+ * free. */
 static char *plain_find(const char *query, const char *name)
 {
 	char *parts = strdup(query), *ret = NULL;
@@ -145,7 +147,8 @@ static void check_query(const char *query, const char *name)
 	free(found);
 }
 
-/* Goes through a query: each step takes a part, and what it gives is what a plain decoder makes of it. */
+/* Goes through a query: each step takes a part, and what it gives is what a plain decoder makes of
+ * it. */
 static void check_next(const char *query)
 {
 	const char *at = query;

@@ -1,4 +1,5 @@
-/* The text view: always valid UTF-8, never half a character, and the same text however the bytes were cut into pieces. */
+/* The text view: always valid UTF-8, never half a character, and the same text however the bytes
+ * were cut into pieces. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static struct coop_text view(const uint8_t *bytes, size_t size, bool more)
 	return text;
 }
 
-/* Reads the bytes as a client would, `step` at a time, beginning each time where the view before stopped. */
+/* Reads the bytes as a client would, `step` at a time, beginning each time where the view before
+ * stopped. */
 static void check_pieces(const uint8_t *bytes, size_t size, size_t step,
 			 const struct coop_text *whole)
 {

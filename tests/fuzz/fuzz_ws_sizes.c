@@ -1,4 +1,5 @@
-/* The lengths that frames announce: the same verdict as a plain reader's, at the same byte, however the bytes are cut. */
+/* The lengths that frames announce: the same verdict as a plain reader's, at the same byte, however
+ * the bytes are cut. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* The `start` message of a client: whatever JSON comes, it becomes arguments of a spawn that have the right form and say what the message
- * said, or a text that names what is wrong. null is the same as absent. */
+/* The `start` message of a client: whatever JSON comes, it becomes arguments of a spawn that have
+ * the right form and say what the message said, or a text that names what is wrong. null is the
+ * same as absent. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
- * Linked into every program of the traced build: notes which basic blocks run, in a file that all processes of one
- * program share. What is stored there survives SIGKILL, and is seen from children that share no heap or may make no
- * system calls any more.
- */
+ * Linked into every program of the traced build: notes which basic blocks run, in a file that all
+ * processes of one program share. What is stored there survives SIGKILL, and is seen from children
+ * that share no heap or may make no system calls any
+ * more. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -21,7 +21,8 @@
 static struct coop_cgroups groups;
 static char keeper_name[64];
 
-/* Where a host must have it all (a virtual machine made for that), the version is demanded: COOP_TEST_CGROUP=2. */
+/* Where a host must have it all (a virtual machine made for that), the version is demanded:
+ * COOP_TEST_CGROUP=2. */
 static inline void check_demand(void)
 {
 	const char *demand = getenv("COOP_TEST_CGROUP");
@@ -59,7 +60,8 @@ make_group(const char *path, const struct coop_sandbox_limits *limits, bool free
 	return group;
 }
 
-/* What cannot be had is refused by name, with the reason that is told at the start. True: so it was. */
+/* What cannot be had is refused by name, with the reason that is told at the start. True: so it
+ * was. */
 static inline bool refused(enum coop_controller controller,
 			   const struct coop_sandbox_limits *limits, const char *field)
 {
@@ -92,7 +94,8 @@ static inline pid_t fork_into(int cgroup)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-/* Starts `run` in the group, in the ways that a launcher has: born into it, or entering by its doors. */
+/* Starts `run` in the group, in the ways that a launcher has: born into it, or entering by its
+ * doors. */
 static inline pid_t start_in(const struct coop_cgroup *group, int (*run)(void))
 {
 	int doors[COOP_CG_COUNT];

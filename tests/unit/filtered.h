@@ -1,4 +1,5 @@
-/* Runs attacks and ordinary work in children under a system call filter. Included after cmocka.h. */
+/* Runs attacks and ordinary work in children under a system call filter. Included after
+ * cmocka.h. */
 #ifndef COOP_TESTS_FILTERED_H
 #define COOP_TESTS_FILTERED_H
 
@@ -17,7 +18,8 @@
 #include "base/buf.h"
 #include "sandbox/filter/filter.h"
 
-/* In a child: leaves the function with the number of the line where something was not as expected. */
+/* In a child: leaves the function with the number of the line where something was not as
+ * expected. */
 #define EXPECT(condition)                                                           \
 	do {                                                                        \
 		if (!(condition)) {                                                 \
@@ -52,7 +54,8 @@ static inline const uint8_t *filtered_find(const struct coop_buf *all, enum coop
 	}
 }
 
-/* The wait status of `work` in a child, in a session of its own and as somebody without rights if `user` says so. */
+/* The wait status of `work` in a child, in a session of its own and as somebody without rights if
+ * `user` says so. */
 static inline int filtered_run(enum coop_filter kind, bool user, int (*work)(void))
 {
 	struct coop_buf all = {0};
@@ -75,7 +78,8 @@ static inline int filtered_run(enum coop_filter kind, bool user, int (*work)(voi
 	return status;
 }
 
-/* The wait status of a shell that runs `script`, started as most programs start others; -1: it could not be. */
+/* The wait status of a shell that runs `script`, started as most programs start others; -1: it
+ * could not be. */
 static inline int filtered_shell(const char *script)
 {
 	char shell[] = "/bin/sh", option[] = "-c";
@@ -88,7 +92,8 @@ static inline int filtered_shell(const char *script)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* As whoever runs the tests and, where that is root, as somebody else too: root sees refusals that are the filter's own. */
+/* As whoever runs the tests and, where that is root, as somebody else too: root sees refusals that
+ * are the filter's own. */
 static inline void filtered_holds(enum coop_filter kind, int (*work)(void))
 {
 	assert_int_equal(filtered_run(kind, false, work), 0);

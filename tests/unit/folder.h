@@ -76,7 +76,8 @@ static inline bool folder_has(const char *name)
 	return access(folder_path(name), F_OK) == 0;
 }
 
-/* Runs `test` as somebody whom permissions hold back, also where the suite runs as root. It says 0 if all was well. */
+/* Runs `test` as somebody whom permissions hold back, also where the suite runs as root. It says 0
+ * if all was well. */
 static inline void folder_as_user(int (*test)(void))
 {
 	int status;

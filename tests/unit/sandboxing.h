@@ -59,7 +59,8 @@ static inline char *text_of_policy(const struct coop_sandbox_policy *policy)
 	coop_sandbox_limits_write(&policy->limits, &w, "limits");
 	coop_jsonw_end(&w);
 	assert_false(w.failed);
-	/* Not strndup(): what is written has no end mark, and sanitizers look for one beyond the size given. */
+	/* Not strndup(): what is written has no end mark, and sanitizers look for one beyond the
+	 * size given. */
 	char *text = calloc(1, coop_buf_size(&out) + 1);
 	assert_non_null(text);
 	memcpy(text, coop_buf_front(&out), coop_buf_size(&out));

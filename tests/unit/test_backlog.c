@@ -225,8 +225,8 @@ static void rows(void **state)
 	coop_backlog_close(backlog);
 }
 
-/* The chain goes on in memory, and in the files when it is carried there; lines that are there already
- * are not written again, and those that do not follow are given up and told. */
+/* The chain goes on in memory, and in the files when it is carried there; lines that are there
+ * already are not written again, and those that do not follow are given up and told. */
 static void chain(void **state)
 {
 	struct coop_backlog *backlog = open_at(NULL);
@@ -254,7 +254,8 @@ static void chain(void **state)
 	assert_good(&anchor);
 	coop_audit_close(audit);
 
-	/* An earlier keeper's lines are there, and some that were carried are not in the files any more. */
+	/* An earlier keeper's lines are there, and some that were carried are not in the files any
+	 * more. */
 	assert_int_equal(unlink(folder_path("audit.log")), 0);
 	audit = open_audit();
 	add_many(audit, 3);

@@ -1,4 +1,5 @@
-/* Base64: what the encoder writes is read back, and nothing else is; every way of encoding writes the same. */
+/* Base64: what the encoder writes is read back, and nothing else is; every way of encoding writes
+ * the same. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +57,8 @@ static void known(void **state)
 
 static void refused(void **state)
 {
-	/* Too short, padding in the wrong place or alone, other alphabets, white space, bits that get lost. */
+	/* Too short, padding in the wrong place or alone, other alphabets, white space, bits that
+	 * get lost. */
 	static const char *const texts[] = {"Z",
 					    "Zg",
 					    "Zg=",

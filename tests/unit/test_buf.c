@@ -1,5 +1,5 @@
-/* The byte buffer: what goes in at the end comes out at the front, whatever the sizes, and without memory nothing
- * changes. */
+/* The byte buffer: what goes in at the end comes out at the front, whatever the sizes, and without
+ * memory nothing changes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +25,8 @@ static void starts_empty(void **state)
 	assert_null(buf.data);
 }
 
-/* The n-th byte is n modulo 251, on both sides; chunk sizes that have nothing to do with each other make every way of
- * moving and growing happen. */
+/* The n-th byte is n modulo 251, on both sides; chunk sizes that have nothing to do with each other
+ * make every way of moving and growing happen. */
 static void keeps_order(void **state)
 {
 	struct coop_buf buf = {0};

@@ -1,4 +1,5 @@
-/* Text of others before it is printed: nothing in it reaches a terminal as an order, and ordinary letters stay. */
+/* Text of others before it is printed: nothing in it reaches a terminal as an order, and ordinary
+ * letters stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Output as JSON lines: text that is never cut inside a character, base64 or U+FFFD for the rest, and not one byte lost. */
+/* Output as JSON lines: text that is never cut inside a character, base64 or U+FFFD for the rest,
+ * and not one byte lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Refusals of the keeper in the words of who typed the command: the option instead of the argument, and a sandbox that cannot be had
- * put together from the parts of the error. */
+/* Refusals of the keeper in the words of who typed the command: the option instead of the argument,
+ * and a sandbox that cannot be had put together from the parts of the error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Files that a command gets from the one who starts it: which placement is meant, how bytes travel, and what is too much. */
+/* Files that a command gets from the one who starts it: which placement is meant, how bytes travel,
+ * and what is too much. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

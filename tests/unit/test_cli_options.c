@@ -1,4 +1,5 @@
-/* The option parser of the command line: every form of an option, what ends the options, and every way to be wrong. */
+/* The option parser of the command line: every form of an option, what ends the options, and every
+ * way to be wrong. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* What people write on the command line: durations, sizes, counts, NAME=VALUE; right ones and wrong ones. */
+/* What people write on the command line: durations, sizes, counts, NAME=VALUE; right ones and wrong
+ * ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Options of the sandbox: every one becomes the member that the keeper knows, paths are made plain, and what is no value is refused. */
+/* Options of the sandbox: every one becomes the member that the keeper knows, paths are made plain,
+ * and what is no value is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

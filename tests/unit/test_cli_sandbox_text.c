@@ -1,4 +1,5 @@
-/* A sandbox and limits in one line for people: what holds, what holds less with the reason, and what was not asked for. */
+/* A sandbox and limits in one line for people: what holds, what holds less with the reason, and
+ * what was not asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Files that hold a token: which line it is, and what is refused, without what was read standing in the error. */
+/* Files that hold a token: which line it is, and what is refused, without what was read standing in
+ * the error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

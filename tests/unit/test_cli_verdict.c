@@ -1,4 +1,5 @@
-/* What is said about a command that policy blocks: the rule, and the way out that fits where the rule stands. */
+/* What is said about a command that policy blocks: the rule, and the way out that fits where the
+ * rule stands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

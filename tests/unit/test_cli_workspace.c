@@ -1,4 +1,5 @@
-/* The folder that a command may change where nobody named one: the one it runs in, but not every folder, and not for every profile. */
+/* The folder that a command may change where nobody named one: the one it runs in, but not every
+ * folder, and not for every profile. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,7 +120,8 @@ static void read_only(void **state)
 	assert_non_null(strstr(said, "the .git of a repository"));
 }
 
-/* A command that was started outside of the workspace that was named runs in it, unless somebody said where. */
+/* A command that was started outside of the workspace that was named runs in it, unless somebody
+ * said where. */
 static void runs_inside(void **state)
 {
 	char wanted[256];

@@ -1,5 +1,5 @@
-/* Tokens on the client's side: where one comes from, what cannot be one, what a refusal becomes; and what of the environment goes
- * on. The keeper is played by the test, on a socketpair. */
+/* Tokens on the client's side: where one comes from, what cannot be one, what a refusal becomes;
+ * and what of the environment goes on. The keeper is played by the test, on a socketpair. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -150,7 +150,8 @@ static void test_refusals(void **state)
 	} rows[] = {
 		{"{\"id\": 1, \"error\": {\"code\": \"permission_denied\", \"message\": \"no\"}}",
 		 -EACCES, "permission_denied"},
-		/* A keeper of an earlier version must not be taken for one that was asked nothing. */
+		/* A keeper of an earlier version must not be taken for one that was asked
+		 * nothing. */
 		{"{\"id\": 1, \"error\": {\"code\": \"invalid_input\", \"message\": \"no op\"}}",
 		 -EREMOTEIO, "invalid_input"},
 		{"{\"id\": 1, \"result\": 7}", -EPROTO, "protocol"},

@@ -1,4 +1,5 @@
-/* How coop_spawn() says what a process is confined to: members that are not set are not sent, and texts arrive as they are. */
+/* How coop_spawn() says what a process is confined to: members that are not set are not sent, and
+ * texts arrive as they are. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

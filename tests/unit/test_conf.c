@@ -1,5 +1,5 @@
-/* coop.conf: what is said holds, and what cannot be understood, would be cut or could be changed by others is refused with its
- * line. */
+/* coop.conf: what is said holds, and what cannot be understood, would be cut or could be changed by
+ * others is refused with its line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -535,7 +535,8 @@ static void paths(void **state)
 	(void)unsetenv("XDG_CONFIG_HOME");
 }
 
-/* The example that is installed holds every setting, with its default, and parses with every commented key in force too. */
+/* The example that is installed holds every setting, with its default, and parses with every
+ * commented key in force too. */
 static void example(void **state)
 {
 	struct coop_conf conf;

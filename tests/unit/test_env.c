@@ -1,4 +1,5 @@
-/* The environment of a command: what the operator's rules let through, what they leave out, what a restricted agent may not set. */
+/* The environment of a command: what the operator's rules let through, what they leave out, what a
+ * restricted agent may not set. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +97,8 @@ static void inherited(void **state)
 	assert_null(rules.inherit.items);
 }
 
-/* The operator's values lie over the standard ones and under a door's; what he denies comes from no door. */
+/* The operator's values lie over the standard ones and under a door's; what he denies comes from no
+ * door. */
 static void base(void **state)
 {
 	struct coop_env_rules rules = {0};

@@ -1,4 +1,5 @@
-/* The gateway's confinement, in children: what it needs works, what it must not do fails or kills it. */
+/* The gateway's confinement, in children: what it needs works, what it must not do fails or kills
+ * it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>

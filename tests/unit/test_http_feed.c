@@ -1,5 +1,6 @@
-/* Feeds against a keeper and clients that behave at random: whoever reads gets each event once, in order, or in exactly one gap with its true size, and
- * then the exit; however slow it is, and whatever becomes of the link. */
+/* Feeds against a keeper and clients that behave at random: whoever reads gets each event once, in
+ * order, or in exactly one gap with its true size, and then the exit; however slow it is, and
+ * whatever becomes of the link. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What /runtime/v1 makes of start messages, of records, and of output that is longer than its budget. */
+/* What /runtime/v1 makes of start messages, of records, and of output that is longer than its
+ * budget. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -227,8 +228,8 @@ static void names(void **state)
 	assert_true(none);
 }
 
-/* All budgets against all ways to cut 12 bytes into events: what comes out is the head and the tail of them, in order, and events that are whole
- * are not cut. */
+/* All budgets against all ways to cut 12 bytes into events: what comes out is the head and the tail
+ * of them, in order, and events that are whole are not cut. */
 static void check_cut(unsigned cuts, size_t head, size_t tail)
 {
 	static const char text[] = "abcdefghijkl";

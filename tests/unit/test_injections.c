@@ -1,4 +1,5 @@
-/* Files that a request gives to its process: the bounds of their sizes and number, and where they are put. */
+/* Files that a request gives to its process: the bounds of their sizes and number, and where they
+ * are put. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The JSON writer: what it writes is read back by a parser of another make, whatever the strings hold. */
+/* The JSON writer: what it writes is read back by a parser of another make, whatever the strings
+ * hold. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +81,8 @@ static void strings(void **state)
 	}
 }
 
-/* Text is looked through in steps: how a character is written does not depend on where it stands. */
+/* Text is looked through in steps: how a character is written does not depend on where it
+ * stands. */
 static void places(void **state)
 {
 	static const struct {

@@ -66,7 +66,7 @@ static void origins(void **state)
 
 static bool has(const char *network, const char *address)
 {
-	struct coop_network parsed;
+	struct coop_address_range parsed;
 	struct coop_address one;
 
 	assert_int_equal(coop_network_parse(network, &parsed), 0);
@@ -93,7 +93,7 @@ static void networks(void **state)
 		"",           "x",          "1.2.3",        "1.2.3.4/33", "10.0.0.1/8",
 		"::1/129",    "1.2.3.4/",   "/8",           "[::1]",      "1.2.3.4:80",
 		"1.2.3.4/ 8", "1.2.3.4/-1", "1.2.3.4/0008", "::1/64",     "01.2.3.4"};
-	struct coop_network parsed;
+	struct coop_address_range parsed;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(coop_network_parse(bad[i], &parsed), -EINVAL);
 }

@@ -1,4 +1,5 @@
-/* What is too long or too deep to be judged is denied: at each bound the last that is judged, and the first that is not. */
+/* What is too long or too deep to be judged is denied: at each bound the last that is judged, and
+ * the first that is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,8 @@ static void decide(const struct coop_policy *level, const char *display, struct 
 	assert_int_equal(coop_policy_decide(&level, level ? 1 : 0, &command, ret), 0);
 }
 
-/* Whether the line is short enough to be judged; if it is not, it is denied, and that is all that is said. */
+/* Whether the line is short enough to be judged; if it is not, it is denied, and that is all that
+ * is said. */
 static bool judged(const struct coop_policy *level)
 {
 	struct coop_verdict verdict;
@@ -151,7 +153,8 @@ static void total_sizes(void **state)
 	static const char head[] = "eval \"eval '", tail[] = "'\"";
 	/* eval puts a blank after each of its words. */
 	const size_t frames = sizeof head - 1 + sizeof tail - 1 + sizeof "eval '' " - 1 + 1;
-	/* The blanks in the middle are read three times: in the line, in its text, and in the text of that. */
+	/* The blanks in the middle are read three times: in the line, in its text, and in the text
+	 * of that. */
 	const size_t middle = (COOP_WORDS_TOTAL_MAX - frames) / 3;
 
 	for (size_t over = 0; over < 2; over++) {
@@ -238,7 +241,8 @@ static void programs(void **state)
 	coop_policy_free(level);
 }
 
-/* The file system is asked so often and no more: once for each program and folder of PATH, and twice for the shell. */
+/* The file system is asked so often and no more: once for each program and folder of PATH, and
+ * twice for the shell. */
 static void lookups(void **state)
 {
 	struct coop_policy *level = policy_of(json_pack("{s:[s]}", "denied_commands", "nmap"));
@@ -263,7 +267,8 @@ static void long_names(void **state)
 
 	folder = "/";
 	for (size_t more = 0; more < 2; more++) {
-		/* The same for both: /…//bin/ls by itself, and ././bin/ls with the folder and a slash. */
+		/* The same for both: /…//bin/ls by itself, and ././bin/ls with the folder and a
+		 * slash. */
 		for (size_t i = 0; i < 2; i++) {
 			size_t size = (i ? most - 2 : most) + more,
 			       begin = size - strlen("/bin/ls");

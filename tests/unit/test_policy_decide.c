@@ -1,4 +1,5 @@
-/* Rules and verdicts: what a level says, how levels add up, how programs are told by name and file. */
+/* Rules and verdicts: what a level says, how levels add up, how programs are told by name and
+ * file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

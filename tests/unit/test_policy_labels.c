@@ -1,4 +1,5 @@
-/* The other labels, the border of the workspace, and everyday commands that must get none of them. */
+/* The other labels, the border of the workspace, and everyday commands that must get none of
+ * them. */
 #include "policy_rows.h"
 
 static const char *const workspace[] = {WORKSPACE, "/srv/data", NULL};

@@ -23,7 +23,8 @@ static void read_line(struct coop_words *words, const char *line)
 			 &(struct coop_parser_place){.cwd = "/w", .parent = COOP_SIMPLE_NONE});
 }
 
-/* "a b|c": words parted by blanks, commands by |. A computed word gets a ?, a redirection its sign. Empty ones are left out. */
+/* "a b|c": words parted by blanks, commands by |. A computed word gets a ?, a redirection its sign.
+ * Empty ones are left out. */
 static void print_words(const struct coop_words *words, char *ret, size_t size)
 {
 	static const char signs[] = " <>=";

@@ -10,7 +10,8 @@
 /* Both ways are looked at, though only one of them is taken where the other works. */
 #include "keeper/ops/port_table.c" // NOLINT(bugprone-suspicious-include)
 
-/* A socket that listens on the address, on a port that is free or (port > 0) on that one; its inode. */
+/* A socket that listens on the address, on a port that is free or (port > 0) on that one; its
+ * inode. */
 static int serve(const char *address, uint16_t *port, uint64_t *ret_inode)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(*port)};

@@ -1,5 +1,6 @@
-/* The ring against the plainest of models: the n-th byte of the stream is a function of n, so every view can be checked
- * wherever it lies. Chunk sizes are chosen to have nothing in common with the ring's. */
+/* The ring against the plainest of models: the n-th byte of the stream is a function of n, so every
+ * view can be checked wherever it lies. Chunk sizes are chosen to have nothing in common with the
+ * ring's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,8 @@ static uint8_t byte_at(uint64_t position)
 	return (uint8_t)(position * 2654435761u >> 13);
 }
 
-/* Writes up to `want` bytes of the stream. Returns what the offer did; *ret_lost counts what fell out. */
+/* Writes up to `want` bytes of the stream. Returns what the offer did; *ret_lost counts what fell
+ * out. */
 static ssize_t feed(struct coop_ring *ring, size_t want, bool overwrite, size_t *ret_lost)
 {
 	struct iovec places[2];

@@ -1,5 +1,5 @@
-/* Control groups of the host that the test runs on: each limit is exceeded, and the kernel's answer seen from both sides. What the host
- * does not give must be refused with a reason. */
+/* Control groups of the host that the test runs on: each limit is exceeded, and the kernel's answer
+ * seen from both sides. What the host does not give must be refused with a reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -329,7 +329,8 @@ static void kills_the_tree(void **state)
 	assert_int_equal(coop_cgroups_count(&groups), 0);
 }
 
-/* What is below counts for those above, and their limit holds for it, also without one of its own. */
+/* What is below counts for those above, and their limit holds for it, also without one of its
+ * own. */
 static void totals_hold_below(void **state)
 {
 	struct coop_sandbox_limits limits = {.memory_bytes = 64 * MIB};

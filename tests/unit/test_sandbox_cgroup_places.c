@@ -1,5 +1,5 @@
-/* Where groups can be: the parsers on texts of hosts of every kind, and on a host with version 2 the places in which a keeper may find
- * itself. */
+/* Where groups can be: the parsers on texts of hosts of every kind, and on a host with version 2
+ * the places in which a keeper may find itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +91,8 @@ static void containers(void **state)
 					  "5:memory:/docker/abc\n", &places),
 			 0);
 	check_place(&places.v1[COOP_CG_MEMORY], NULL, 0);
-	/* A group above the namespace's root: reachable only if the mount begins at the same one. */
+	/* A group above the namespace's root: reachable only if the mount begins at the same
+	 * one. */
 	assert_int_equal(
 		coop_cgroup_find(MOUNT("/c", "/", "cgroup2 none rw"), "0::/../x\n", &places), 0);
 	check_place(&places.unified, NULL, 0);
@@ -157,7 +158,8 @@ static void nonsense(void **state)
 	assert_int_equal(coop_cgfile_number("max\n", NULL), 0);
 }
 
-/* From here on: a group of version 2 with controllers is made, entered by a fork, and looked for groups there. */
+/* From here on: a group of version 2 with controllers is made, entered by a fork, and looked for
+ * groups there. */
 static char place[COOP_CG_PATH_MAX];
 
 static const char *below_place(const char *name)
@@ -344,7 +346,8 @@ static void delegated_to_a_user(void **state)
 	run_in_place(NULL, works_as_user);
 }
 
-/* A launcher without rights, in the place that is its own, clones into the groups of a keeper with all of them. */
+/* A launcher without rights, in the place that is its own, clones into the groups of a keeper with
+ * all of them. */
 static int launch(int door, int cgroup)
 {
 	int status;

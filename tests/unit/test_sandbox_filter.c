@@ -1,5 +1,6 @@
-/* The system call filters, loaded into children: each attack gets the errno or the signal that is promised. Arguments are such that the
- * kernel would refuse them, too, but in another way: nothing happens to the machine where a filter fails. */
+/* The system call filters, loaded into children: each attack gets the errno or the signal that is
+ * promised. Arguments are such that the kernel would refuse them, too, but in another way: nothing
+ * happens to the machine where a filter fails. */
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sched.h>

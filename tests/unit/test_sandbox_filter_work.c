@@ -1,4 +1,5 @@
-/* Under the filters ordinary work goes on; their form is as the header says; a caller's own list is stacked on them. */
+/* Under the filters ordinary work goes on; their form is as the header says; a caller's own list is
+ * stacked on them. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
-/* Placeholders: made once, shared, removed with the last user and only while they are as they were made; a killed keeper's go, too. */
+/* Placeholders: made once, shared, removed with the last user and only while they are as they were
+ * made; a killed keeper's go, too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -130,8 +131,9 @@ static void test_sockets_share_an_inode(void **state)
 	coop_ghosts_free(ghosts);
 }
 
-/* With a state folder on the same file system one inode serves all folders; in a stranger's it is one of its own, given to him. What
- * somebody put where that inode's name belongs is no reason to fail. */
+/* With a state folder on the same file system one inode serves all folders; in a stranger's it is
+ * one of its own, given to him. What somebody put where that inode's name belongs is no reason to
+ * fail. */
 static void test_sockets_share_the_stock(void **state)
 {
 	char other[256], three[300], place[300];
@@ -208,7 +210,8 @@ static void test_what_others_made_stays(void **state)
 	coop_ghosts_free(ghosts);
 }
 
-/* Somebody's own that is just like the placeholder that he removed: empty, of its kind and size. Only that it is another one tells. */
+/* Somebody's own that is just like the placeholder that he removed: empty, of its kind and size.
+ * Only that it is another one tells. */
 static void test_alike_is_not_ours(void **state)
 {
 	static const struct coop_ghost kinds[] = {
@@ -255,7 +258,8 @@ static void test_alike_is_not_ours(void **state)
 	coop_ghosts_free(ghosts);
 }
 
-/* What lies in another goes first; so do those of a list that could not be taken whole, unless somebody else has them. */
+/* What lies in another goes first; so do those of a list that could not be taken whole, unless
+ * somebody else has them. */
 static void test_order(void **state)
 {
 	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);
@@ -380,7 +384,8 @@ static void test_plain_files(void **state)
 	coop_ghosts_free(ghosts);
 }
 
-/* Of a folder that its owner could open again it is refused; what stands goes from one that he closed meanwhile. */
+/* Of a folder that its owner could open again it is refused; what stands goes from one that he
+ * closed meanwhile. */
 static int in_a_closed_folder(void)
 {
 	struct coop_ghosts *ghosts = coop_ghosts_new(NULL, -1);

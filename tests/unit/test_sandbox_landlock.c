@@ -1,4 +1,5 @@
-/* Landlock, in children: what a rule allows works, all else is EACCES, whichever ABI of those that the kernel knows is asked for. */
+/* Landlock, in children: what a rule allows works, all else is EACCES, whichever ABI of those that
+ * the kernel knows is asked for. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

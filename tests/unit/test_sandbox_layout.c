@@ -1,4 +1,5 @@
-/* From a policy to mount operations: each row is a policy over a small tree on disk, and the operations that come of it, as lines. */
+/* From a policy to mount operations: each row is a policy over a small tree on disk, and the
+ * operations that come of it, as lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +61,8 @@ static void test_base_of_an_empty_root(void **state)
 		assert_true(has(&layout, "LINK /bin"));
 	coop_layout_clear(&layout);
 
-	/* With detached mounts nothing of the old root is needed any more, so a slot can be rid of it. */
+	/* With detached mounts nothing of the old root is needed any more, so a slot can be rid of
+	 * it. */
 	s.input.root_keeper = true;
 	grant(&s, at(&s, "/w"));
 	s.writable[0].fd = 0;
@@ -108,7 +110,8 @@ static void test_home(void **state)
 	/* What is hidden whole has nothing to be hidden in it. */
 	assert_true(masked(&layout, ".config"));
 	assert_false(masked(&layout, ".config/gh"));
-	/* A link to elsewhere: its own name goes, and what it leads to is covered in the home as well. */
+	/* A link to elsewhere: its own name goes, and what it leads to is covered in the home as
+	 * well. */
 	assert_true(masked(&layout, ".aws"));
 	assert_true(masked(&layout, "clouds/aws"));
 	/* No folder is made only to hide something in it. */

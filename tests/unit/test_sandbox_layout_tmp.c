@@ -1,4 +1,5 @@
-/* Layouts with a /tmp that several share, and with a folder of which only what was granted is seen. */
+/* Layouts with a /tmp that several share, and with a folder of which only what was granted is
+ * seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@ static void test_it_lies_over_the_private_one(void **state)
 	expect(&s, &without, NULL);
 	tmp.path = at(&s, "/other");
 	s.input.tmp = &tmp;
-	/* Prepared sandboxes are the same with it and without; what lies in the host's /tmp is brought in as ever. */
+	/* Prepared sandboxes are the same with it and without; what lies in the host's /tmp is
+	 * brought in as ever. */
 	(void)snprintf(lines, sizeof lines, "TREE /tmp rw\nTREE %s rw\n", inside_tmp);
 	expect(&s, &layout, lines);
 	assert_int_equal(layout.base_ops, without.base_ops);

@@ -1,4 +1,5 @@
-/* Which policy is in force: the request's over the operator's defaults, and never more than the ceilings allow. */
+/* Which policy is in force: the request's over the operator's defaults, and never more than the
+ * ceilings allow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -390,7 +391,8 @@ static void at_most(void **state)
 	coop_profiles_clear(&profiles);
 }
 
-/* Of everything that can be said there is an operator's ceiling: what is asked for beyond it is refused, what is not said is cut. */
+/* Of everything that can be said there is an operator's ceiling: what is asked for beyond it is
+ * refused, what is not said is cut. */
 static void operators_ceilings(void **state)
 {
 	static const struct merged table[] = {
@@ -471,7 +473,8 @@ static void operators_ceilings_of_full(void **state)
 	coop_profiles_clear(&profiles);
 }
 
-/* A confined process has a number of processes that nobody had to ask for; whoever says something is heard. */
+/* A confined process has a number of processes that nobody had to ask for; whoever says something
+ * is heard. */
 static void builtin(void **state)
 {
 	static const struct {

@@ -1,4 +1,5 @@
-/* Sandbox policies as they are given: what is said is kept, in plain form, and what cannot be understood is refused with its name. */
+/* Sandbox policies as they are given: what is said is kept, in plain form, and what cannot be
+ * understood is refused with its name. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

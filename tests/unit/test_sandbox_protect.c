@@ -1,4 +1,5 @@
-/* What is protected and what is denied: operations and placeholders, by way of links, hard links, and the files of git. */
+/* What is protected and what is denied: operations and placeholders, by way of links, hard links,
+ * and the files of git. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -173,8 +174,8 @@ static const char *content_of(const struct coop_layout *layout, const char *name
 	return "none";
 }
 
-/* Modules, also those whose names have slashes, and modules of modules. What is no repository gets nothing, and the beginning of one is
- * read-only as a whole. */
+/* Modules, also those whose names have slashes, and modules of modules. What is no repository gets
+ * nothing, and the beginning of one is read-only as a whole. */
 static void test_modules(void **state)
 {
 	static const char *const folders[] = {"/super",

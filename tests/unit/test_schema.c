@@ -1,4 +1,5 @@
-/* Validation of arguments: each type with what fits and what does not; a refusal names the field. */
+/* Validation of arguments: each type with what fits and what does not; a refusal names the
+ * field. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* The operator's settings: known names, whole numbers or numbers with a unit, within bounds; anything else changes nothing. */
+/* The operator's settings: known names, whole numbers or numbers with a unit, within bounds;
+ * anything else changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -268,7 +268,8 @@ static void prunes(void **state)
 	assert_string_equal(history_of(store, a), "2");
 	good(coop_store_prune(store, 3, &err));
 	assert_string_equal(history_of(store, main), "7 6 5 1*");
-	/* With the last row that named it the agent went, with those above it that were only kept for it. */
+	/* With the last row that named it the agent went, with those above it that were only kept
+	 * for it. */
 	put_ended(store, 8, b);
 	assert_string_equal(history_of(store, a), "");
 	good(coop_store_prune(store, 0, &err));

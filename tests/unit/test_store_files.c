@@ -1,4 +1,5 @@
-/* The database as files: what is none of ours is left alone, a keeper killed at any moment loses nothing, a full disk is said. */
+/* The database as files: what is none of ours is left alone, a keeper killed at any moment loses
+ * nothing, a full disk is said. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

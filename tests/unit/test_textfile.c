@@ -1,4 +1,5 @@
-/* Whole files as text: of any size, of none, cut where they are too long, and nothing left of those that cannot be read. */
+/* Whole files as text: of any size, of none, cut where they are too long, and nothing left of those
+ * that cannot be read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Cutting a text to a budget (P-08): it fits, no character is split, lines stay whole where that costs little. */
+/* Cutting a text to a budget (P-08): it fits, no character is split, lines stay whole where that
+ * costs little. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Finding a text or a regular expression in output that comes in pieces (B-043): where it is, whatever the pieces; and within bounds, whatever the pattern. */
+/* Finding a text or a regular expression in output that comes in pieces (B-043): where it is,
+ * whatever the pieces; and within bounds, whatever the pattern. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ static struct coop_pattern *compile(const char *text, bool regex)
 	return pattern;
 }
 
-static void assert_match(const struct coop_match *match, int start, int end)
+static void assert_match(const struct coop_pattern_match *match, int start, int end)
 {
 	assert_int_equal(match->found, start >= 0);
 	if (start < 0)
@@ -38,7 +39,7 @@ static void check_bytes(const char *pattern_text, bool regex, const char *bytes,
 			int start, int end)
 {
 	struct coop_pattern *pattern = compile(pattern_text, regex);
-	struct coop_match match;
+	struct coop_pattern_match match;
 	char reason[256];
 
 	for (size_t cut = 0; cut <= size; cut++) {
@@ -159,7 +160,7 @@ static void test_b062_groups_are_where_they_were_and_absent_ones_are_said(void *
 {
 	struct coop_pattern *pattern = compile("(a)|(b)(c)?(?<name>d)", true);
 	struct coop_search *search = coop_search_new(pattern);
-	struct coop_match match;
+	struct coop_pattern_match match;
 	char reason[256];
 	size_t size;
 
@@ -183,7 +184,7 @@ static void test_b062_groups_are_where_they_were_and_absent_ones_are_said(void *
 
 static void test_a_later_place_sees_what_stands_before_it(void **state)
 {
-	struct coop_match match;
+	struct coop_pattern_match match;
 	char reason[256];
 	struct coop_pattern *pattern = compile("(?m)^b|\\bc|d", true);
 
@@ -203,7 +204,7 @@ static void test_a_prompt_can_be_seen_before_anything_follows(void **state)
 {
 	struct coop_pattern *pattern = compile("(\\$ *)$", true);
 	struct coop_search *search = coop_search_new(pattern);
-	struct coop_match match;
+	struct coop_pattern_match match;
 	char reason[256];
 
 	(void)state;
@@ -230,7 +231,7 @@ static void test_a_match_far_into_the_stream(void **state)
 	struct coop_search *search = coop_search_new(pattern);
 	struct coop_pattern *needle = compile("(?m)^needle (\\w+)$", true);
 	struct coop_search *other = coop_search_new(needle);
-	struct coop_match match;
+	struct coop_pattern_match match;
 	char reason[256];
 	uint64_t at = 0;
 
@@ -254,7 +255,7 @@ static void test_a_match_far_into_the_stream(void **state)
 static void test_a_match_spans_at_most_64_kib(void **state)
 {
 	struct coop_pattern *pattern = compile("b[^e]*e", true);
-	struct coop_match match;
+	struct coop_pattern_match match;
 	char reason[256];
 	char *bytes = malloc(300000);
 
@@ -294,7 +295,7 @@ static int feed_many(const char *pattern_text, const char *bytes, size_t size, i
 {
 	struct coop_pattern *pattern = compile(pattern_text, true);
 	struct coop_search *search = coop_search_new(pattern);
-	struct coop_match match;
+	struct coop_pattern_match match;
 	char reason[256] = "";
 	int r = 0;
 
@@ -415,7 +416,7 @@ static void test_want_of_memory_is_told(void **state)
 		char fault[32], reason[256];
 		struct coop_pattern *pattern = NULL;
 		struct coop_search *search = NULL;
-		struct coop_match match;
+		struct coop_pattern_match match;
 		(void)snprintf(fault, sizeof fault, "alloc:%d", n);
 		assert_int_equal(setenv("COOP_FAULT", fault, 1), 0);
 		coop_mem_init();

@@ -1,4 +1,5 @@
-/* Output as plain text (P-07): escapes go, overwritten lines collapse, every byte knows where it came from, and no cut of the bytes changes anything. */
+/* Output as plain text (P-07): escapes go, overwritten lines collapse, every byte knows where it
+ * came from, and no cut of the bytes changes anything. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -308,7 +309,8 @@ static void test_a_long_string_is_held_back_only_so_far(void **state)
 	coop_plain_free(plain);
 }
 
-/* Any bytes at all: valid text, offsets that grow within a line that nothing overwrites, the same however cut. */
+/* Any bytes at all: valid text, offsets that grow within a line that nothing overwrites, the same
+ * however cut. */
 static void test_random_bytes_give_the_same_text_in_every_cut(void **state)
 {
 	static const char *const palette[] = {"a",    "bc",       "\n",     "\r",   "\b",   "\x1b",

@@ -1,4 +1,5 @@
-/* The screen of a terminal as text (P-07): what stands there, where the cursor is, and no bytes that harm. */
+/* The screen of a terminal as text (P-07): what stands there, where the cursor is, and no bytes
+ * that harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* The first process of the virtual machine (scripts/test-vm): makes a system out of the host's files, read-only, with a disk of its own
- * over them, and control groups of version 2 alone; runs one command in it, says how that ended, turns the machine off. */
+/* The first process of the virtual machine (scripts/test-vm): makes a system out of the host's
+ * files, read-only, with a disk of its own over them, and control groups of version 2 alone; runs
+ * one command in it, says how that ended, turns the machine off. */
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>

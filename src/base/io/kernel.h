@@ -1,5 +1,5 @@
-/* System calls that the C library of Debian 12 does not wrap, with their constants. For the child's half: each returns as the kernel does,
- * -1 with errno. */
+/* System calls that the C library of Debian 12 does not wrap, with their constants. For the child's
+ * half: each returns as the kernel does, -1 with errno. */
 #ifndef COOP_BASE_KERNEL_H
 #define COOP_BASE_KERNEL_H
 

@@ -40,7 +40,8 @@ static bool put_line(const char *when, const char *level, const char *text)
 
 	int n = snprintf(line, sizeof line - 1, "%s %s %s", when, level, text);
 	size_t size = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
-	/* Names and paths of others are in it: none of them may begin a line of its own, or speak to a terminal. */
+	/* Names and paths of others are in it: none of them may begin a line of its own, or speak
+	 * to a terminal. */
 	for (size_t i = 0; i < size; i++) {
 		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
 			line[i] = '?';

@@ -10,7 +10,8 @@
 
 #define LONG_TEXT 4096u
 
-/* Records are long, and made of many small pieces: the usual case, that there is room, must cost next to nothing. */
+/* Records are long, and made of many small pieces: the usual case, that there is room, must cost
+ * next to nothing. */
 static void put(struct coop_jsonw *w, const void *bytes, size_t size)
 {
 	struct coop_buf *out = w->out;
@@ -97,7 +98,8 @@ static void put_quoted(struct coop_jsonw *w, const char *text, size_t left)
 {
 	const uint8_t *p = (const uint8_t *)text;
 
-	/* Long text mostly has some line ends to be quoted and little else: its memory is found at once. Without it each piece asks for its own. */
+	/* Long text mostly has some line ends to be quoted and little else: its memory is found at
+	 * once. Without it each piece asks for its own. */
 	if (left > LONG_TEXT)
 		(void)coop_buf_reserve(w->out, left + left / 16 + 2);
 	put(w, "\"", 1);

@@ -1,8 +1,8 @@
-/* Writes JSON text straight into a buffer: records are many and large, and trees of nodes would cost more than the rest of a
- * `list`. Requests are parsed with jansson.
+/* Writes JSON text straight into a buffer: records are many and large, and trees of nodes would
+ * cost more than the rest of a `list`. Requests are parsed with jansson.
  *
- * Every function takes the member's name, or NULL inside an array; a name is escaped like any other text. Failure to get
- * memory is remembered; look once, at the end. */
+ * Every function takes the member's name, or NULL inside an array; a name is escaped like any other
+ * text. Failure to get memory is remembered; look once, at the end. */
 #ifndef COOP_BASE_JSONW_H
 #define COOP_BASE_JSONW_H
 

@@ -1,5 +1,5 @@
-/* Base64 with the vector instructions of arm64: loads and stores of these take groups apart and put them together, and the whole
- * alphabet fits into the four registers of one look-up. */
+/* Base64 with the vector instructions of arm64: loads and stores of these take groups apart and put
+ * them together, and the whole alphabet fits into the four registers of one look-up. */
 #include "base/text/base64_encoders.h"
 
 #if defined(__aarch64__) && defined(__ARM_NEON)

@@ -1,15 +1,18 @@
-/* Base64 with the vector instructions of x86-64, 12 bytes to 16 characters in each half of a register.
+/* Base64 with the vector instructions of x86-64, 12 bytes to 16 characters in each half of a
+ *register.
  *
- * Bytes a b c of a group are spread over four: b a c b. Read as two words of 16 bits, high byte second, these are ab and bc, and each
- * word holds two of the four fields of six bits:
+ * Bytes a b c of a group are spread over four: b a c b. Read as two words of 16 bits, high byte
+ *second, these are ab and bc, and each word holds two of the four fields of six bits:
  *
  *	ab = 111111 222222 ....   bc = ....333333 444444
  *
- * Multiplying by a power of two shifts each word by its own distance, which no shift of these sets does: the upper half of
- * the product moves fields 1 and 3 down to the low byte, the lower half moves 2 and 4 up to the high one.
+ * Multiplying by a power of two shifts each word by its own distance, which no shift of these sets
+ *does: the upper half of the product moves fields 1 and 3 down to the low byte, the lower half
+ *moves 2 and 4 up to the high one.
  *
- * A field becomes its character by adding what its range of the alphabet is away from it. Which range that is comes from a saturated
- * subtraction: 0 for 26 to 51, then one number each for 52 to 63; those below 26 are told apart by a comparison. */
+ * A field becomes its character by adding what its range of the alphabet is away from it. Which
+ *range that is comes from a saturated subtraction: 0 for 26 to 51, then one number each for 52 to
+ *63; those below 26 are told apart by a comparison. */
 #include "base/text/base64_encoders.h"
 
 #ifdef __x86_64__

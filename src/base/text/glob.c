@@ -25,7 +25,8 @@ static bool range_takes(const char **pattern, unsigned char c)
 	return c >= low && c <= high;
 }
 
-/* `pattern` stands after `[`. The place after `]`, or NULL where there is none: then `[` is an ordinary character. */
+/* `pattern` stands after `[`. The place after `]`, or NULL where there is none: then `[` is an
+ * ordinary character. */
 static const char *match_set(const char *pattern, unsigned char c, bool *ret_taken)
 {
 	bool negated = *pattern == '!' || *pattern == '^', taken = false;
@@ -57,8 +58,8 @@ static const char *match_one(const char *pattern, unsigned char c)
 	return *pattern && (unsigned char)*pattern == c ? pattern + 1 : NULL;
 }
 
-/* Only the last * is ever widened: an earlier one that took less cannot make a later one fail. So there is no backtracking
- * over several of them, which would be exponential. */
+/* Only the last * is ever widened: an earlier one that took less cannot make a later one fail. So
+ * there is no backtracking over several of them, which would be exponential. */
 bool coop_glob_match(const char *pattern, const char *text, size_t *budget)
 {
 	const char *star = NULL, *star_text = NULL;

@@ -100,9 +100,9 @@ static bool bit_at(const struct coop_address *address, unsigned i)
 	return address->bytes[i / 8] >> (7 - i % 8) & 1;
 }
 
-int coop_network_parse(const char *text, struct coop_network *ret)
+int coop_network_parse(const char *text, struct coop_address_range *ret)
 {
-	struct coop_network found = {.bits = 128};
+	struct coop_address_range found = {.bits = 128};
 	const char *slash = strchr(text, '/');
 	size_t size = slash ? (size_t)(slash - text) : strlen(text);
 
@@ -128,7 +128,7 @@ int coop_network_parse(const char *text, struct coop_network *ret)
 	return 0;
 }
 
-bool coop_network_has(const struct coop_network *network, const struct coop_address *address)
+bool coop_network_has(const struct coop_address_range *network, const struct coop_address *address)
 {
 	for (unsigned i = 0; i < network->bits; i++) {
 		if (bit_at(&network->first, i) != bit_at(address, i))

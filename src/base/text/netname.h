@@ -18,7 +18,7 @@ struct coop_address {
 };
 
 /* All addresses that begin with the same bits. */
-struct coop_network {
+struct coop_address_range {
 	struct coop_address first;
 	unsigned bits; /* 0 to 128 */
 };
@@ -36,8 +36,8 @@ int coop_address_parse(const char *text, size_t size, struct coop_address *ret);
 
 /* "192.0.2.7", "10.0.0.0/8", "2001:db8::/32". 0, or -EINVAL, also for bits behind the network's
  * own. */
-int coop_network_parse(const char *text, struct coop_network *ret);
+int coop_network_parse(const char *text, struct coop_address_range *ret);
 
-bool coop_network_has(const struct coop_network *network, const struct coop_address *address);
+bool coop_network_has(const struct coop_address_range *network, const struct coop_address *address);
 
 #endif

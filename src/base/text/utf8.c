@@ -14,7 +14,8 @@ static size_t announced(uint8_t first)
 	return 0;
 }
 
-/* Whether `second` may follow `first`: rules out overlong forms, surrogates and what lies above U+10FFFF. */
+/* Whether `second` may follow `first`: rules out overlong forms, surrogates and what lies above
+ * U+10FFFF. */
 static int second_fits(uint8_t first, uint8_t second)
 {
 	uint8_t low = 0x80, high = 0xbf;

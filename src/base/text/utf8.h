@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length (1 to 4) of the well-formed character at the start of `bytes`; 0 if there is none (invalid or cut short). */
+/* Length (1 to 4) of the well-formed character at the start of `bytes`; 0 if there is none (invalid
+ * or cut short). */
 size_t coop_utf8_char(const uint8_t *bytes, size_t size);
 
-/* Number of bytes (0 to 3) at the end of `bytes` that begin a character whose rest has not come yet. Bytes that can
- * not become a character are not counted. */
+/* Number of bytes (0 to 3) at the end of `bytes` that begin a character whose rest has not come
+ * yet. Bytes that can not become a character are not counted. */
 size_t coop_utf8_unfinished(const uint8_t *bytes, size_t size);
 
 #endif

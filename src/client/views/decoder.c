@@ -103,7 +103,8 @@ static int ground(const struct step *step, uint8_t byte)
 	return step->events->text(step->user, (const char *)&byte, 1, decoder->position);
 }
 
-/* A byte that has no place in the sequence: the sequence is over, and the byte stands for itself. */
+/* A byte that has no place in the sequence: the sequence is over, and the byte stands for
+ * itself. */
 static int give_up(const struct step *step, uint8_t byte)
 {
 	step->decoder->state = COOP_DECODER_GROUND;
@@ -153,7 +154,8 @@ static int string(const struct step *step, uint8_t byte)
 	}
 	if (byte == '\a' && is_osc)
 		return complete(step, decoder->kind);
-	/* A lone introducer must not hide the output for long: no command of this kind has lines. */
+	/* A lone introducer must not hide the output for long: no command of this kind has
+	 * lines. */
 	if (byte == '\n' && is_osc)
 		return give_up(step, byte);
 	if (byte == CANCEL || byte == SUBSTITUTE ||

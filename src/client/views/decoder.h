@@ -1,5 +1,6 @@
-/* Bytes for a terminal, taken apart: characters, control characters, sequences. Resumable at every byte; what a piece of input is does not depend on how it was cut.
- * A part of plain.c and screen.c. */
+/* Bytes for a terminal, taken apart: characters, control characters, sequences. Resumable at every
+ * byte; what a piece of input is does not depend on how it was cut. A part of plain.c and
+ * screen.c. */
 #ifndef COOP_VIEWS_DECODER_H
 #define COOP_VIEWS_DECODER_H
 
@@ -17,11 +18,13 @@ enum coop_sequence_kind {
 	COOP_SEQUENCE_STRING,  /* DCS, SOS, PM, APC; or a string that was given up. No text */
 };
 
-/* Calls for what was found. Each gets the position in the stream of its first byte, and returns 0, or a negative errno, which ends the feeding. */
+/* Calls for what was found. Each gets the position in the stream of its first byte, and returns 0,
+ * or a negative errno, which ends the feeding. */
 struct coop_decoder_events {
 	/* Printable ASCII. */
 	int (*text)(void *user, const char *bytes, size_t size, uint64_t offset);
-	/* Any other character but control characters; U+FFFD in place of bytes that are none (then `valid` is false). */
+	/* Any other character but control characters; U+FFFD in place of bytes that are none (then
+	 * `valid` is false). */
 	int (*character)(void *user, const char *bytes, size_t size, uint64_t offset, bool valid);
 	/* Below 0x20 (not ESC), or 0x7f. */
 	int (*control)(void *user, uint8_t byte, uint64_t offset);
@@ -60,7 +63,8 @@ int coop_decoder_feed(struct coop_decoder *decoder, const void *bytes, size_t si
 /* Nothing follows: an incomplete character becomes U+FFFD, an incomplete sequence nothing. */
 int coop_decoder_finish(struct coop_decoder *decoder, const struct coop_decoder_events *events,
 			void *user);
-/* Position of what is held back: the sequence or character that is not complete; that of the next byte if there is none. */
+/* Position of what is held back: the sequence or character that is not complete; that of the next
+ * byte if there is none. */
 uint64_t coop_decoder_settled(const struct coop_decoder *decoder);
 
 #endif

@@ -20,7 +20,7 @@ static int make_room(struct coop_line *line, size_t count)
 		capacity *= 2;
 	if (capacity == line->capacity)
 		return 0;
-	struct coop_cell *grown = coop_mem_realloc(line->cells, capacity * sizeof *grown);
+	struct coop_glyph *grown = coop_mem_realloc(line->cells, capacity * sizeof *grown);
 	if (!grown)
 		return -ENOMEM;
 	line->cells = grown;
@@ -34,9 +34,9 @@ static void changed(struct coop_line *line, size_t at)
 		line->lowest = at;
 }
 
-static void set(struct coop_line *line, size_t at, const struct coop_cell *cell)
+static void set(struct coop_line *line, size_t at, const struct coop_glyph *cell)
 {
-	struct coop_cell *place = &line->cells[at];
+	struct coop_glyph *place = &line->cells[at];
 
 	line->bytes += cell->size;
 	if (at < line->count)
@@ -49,13 +49,13 @@ static void set(struct coop_line *line, size_t at, const struct coop_cell *cell)
 
 static void blank(struct coop_line *line, size_t at, uint64_t offset, bool erased)
 {
-	struct coop_cell space = {
+	struct coop_glyph space = {
 		.offset = offset, .bytes = " ", .size = 1, .flat = true, .erased = erased};
 
 	set(line, at, &space);
 }
 
-int coop_line_put(struct coop_line *line, const struct coop_cell *cell)
+int coop_line_put(struct coop_line *line, const struct coop_glyph *cell)
 {
 	if (line->column > line->count + COOP_LINE_GAP_MAX)
 		line->column = line->count + COOP_LINE_GAP_MAX;
@@ -64,7 +64,7 @@ int coop_line_put(struct coop_line *line, const struct coop_cell *cell)
 	while (line->count < line->column)
 		blank(line, line->count, cell->offset, false);
 
-	struct coop_cell written = *cell;
+	struct coop_glyph written = *cell;
 	written.erased = line->column < line->count && written.size == 1 && written.bytes[0] == ' ';
 	set(line, line->column++, &written);
 	return 0;
@@ -119,7 +119,8 @@ static void delete_cells(struct coop_line *line, size_t count)
 	changed(line, line->column);
 }
 
-/* A column far to the right is one at the line's end, as on a terminal; coop_line_put() has the last word. */
+/* A column far to the right is one at the line's end, as on a terminal; coop_line_put() has the
+ * last word. */
 static void move_to(struct coop_line *line, size_t column)
 {
 	size_t rightmost = line->count + COOP_LINE_GAP_MAX;
@@ -169,17 +170,17 @@ static size_t visible(const struct coop_line *line)
 	return count;
 }
 
-int coop_line_show(struct coop_line *line, struct coop_runs *text)
+int coop_line_show(struct coop_line *line, struct coop_placed_text *text)
 {
 	size_t count = visible(line);
 
 	if (line->lowest < line->shown || count < line->shown) {
-		coop_runs_cut(text, coop_runs_size(text) - line->shown_bytes);
+		coop_placed_cut(text, coop_placed_size(text) - line->shown_bytes);
 		line->shown = line->shown_bytes = 0;
 	}
 	for (; line->shown < count; line->shown++) {
-		const struct coop_cell *cell = &line->cells[line->shown];
-		if (coop_runs_append(text, cell->bytes, cell->size, cell->offset, cell->flat) < 0)
+		const struct coop_glyph *cell = &line->cells[line->shown];
+		if (coop_placed_append(text, cell->bytes, cell->size, cell->offset, cell->flat) < 0)
 			return -ENOMEM;
 		line->shown_bytes += cell->size;
 	}

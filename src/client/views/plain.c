@@ -19,7 +19,7 @@ struct coop_plain {
 	unsigned returns;     /* carriage returns just seen, which a line feed would swallow */
 	uint64_t returns_end; /* position behind them */
 	struct coop_decoder decoder;
-	struct coop_runs text;
+	struct coop_placed_text text;
 	struct coop_line line; /* with COLLAPSE: what stands at the end of the text */
 };
 
@@ -39,7 +39,7 @@ void coop_plain_free(struct coop_plain *plain)
 {
 	if (!plain)
 		return;
-	coop_runs_clear(&plain->text);
+	coop_placed_clear(&plain->text);
 	coop_line_clear(&plain->line);
 	free(plain);
 }
@@ -63,14 +63,14 @@ static int keep_returns(struct coop_plain *plain)
 	unsigned count = plain->returns;
 
 	plain->returns = 0;
-	return coop_runs_append(&plain->text, "\r\r\r\r\r\r\r\r", count, plain->returns_end - count,
-				false);
+	return coop_placed_append(&plain->text, "\r\r\r\r\r\r\r\r", count,
+				  plain->returns_end - count, false);
 }
 
 static int put_cell(struct coop_plain *plain, const char *bytes, size_t size, uint64_t offset,
 		    bool flat)
 {
-	struct coop_cell cell = {.offset = offset, .size = (uint8_t)size, .flat = flat};
+	struct coop_glyph cell = {.offset = offset, .size = (uint8_t)size, .flat = flat};
 
 	memcpy(cell.bytes, bytes, size);
 	if (coop_line_is_full(&plain->line) && end_line(plain) < 0)
@@ -85,7 +85,7 @@ static int put_text(void *user, const char *bytes, size_t size, uint64_t offset)
 	if (!collapses(plain)) {
 		if (plain->returns && keep_returns(plain) < 0)
 			return -ENOMEM;
-		return coop_runs_append(&plain->text, bytes, size, offset, false);
+		return coop_placed_append(&plain->text, bytes, size, offset, false);
 	}
 	for (size_t at = 0; at < size; at++) {
 		if (put_cell(plain, bytes + at, 1, offset + at, false) < 0)
@@ -103,7 +103,7 @@ static int put_character(void *user, const char *bytes, size_t size, uint64_t of
 		return put_cell(plain, bytes, size, offset, !valid);
 	if (plain->returns && keep_returns(plain) < 0)
 		return -ENOMEM;
-	return coop_runs_append(&plain->text, bytes, size, offset, !valid);
+	return coop_placed_append(&plain->text, bytes, size, offset, !valid);
 }
 
 static int carriage_return(struct coop_plain *plain, uint64_t offset)
@@ -126,7 +126,7 @@ static int line_feed(struct coop_plain *plain, uint64_t offset)
 	plain->returns = 0;
 	if (collapses(plain) && end_line(plain) < 0)
 		return -ENOMEM;
-	return coop_runs_append(&plain->text, "\n", 1, offset, false);
+	return coop_placed_append(&plain->text, "\n", 1, offset, false);
 }
 
 static int take_control(void *user, uint8_t byte, uint64_t offset)
@@ -150,7 +150,8 @@ static int take_control(void *user, uint8_t byte, uint64_t offset)
 	}
 }
 
-/* The first number of a control sequence, -1 for none; false if it has more in it than numbers, so that it means something else. */
+/* The first number of a control sequence, -1 for none; false if it has more in it than numbers, so
+ * that it means something else. */
 static bool first_number(const char *text, size_t size, int *ret)
 {
 	int number = -1;
@@ -196,7 +197,8 @@ static int settle(struct coop_plain *plain, int r)
 	return r;
 }
 
-/* How many of the bytes are whole lines of nothing but printable ASCII and tabs: these stand for themselves. */
+/* How many of the bytes are whole lines of nothing but printable ASCII and tabs: these stand for
+ * themselves. */
 static size_t whole_lines(const uint8_t *bytes, size_t size)
 {
 	size_t at = 0;
@@ -223,8 +225,8 @@ static int feed_collapsing(struct coop_plain *plain, const uint8_t *bytes, size_
 	while (r == 0 && size) {
 		size_t count = is_at_line_start(plain) ? whole_lines(bytes, size) : 0;
 		if (count) {
-			r = coop_runs_append(&plain->text, bytes, count, plain->decoder.position,
-					     false);
+			r = coop_placed_append(&plain->text, bytes, count, plain->decoder.position,
+					       false);
 			plain->decoder.position += count;
 		} else {
 			const uint8_t *end = memchr(bytes, '\n', size);
@@ -257,14 +259,14 @@ const char *coop_plain_text(const struct coop_plain *plain, size_t *ret_size)
 {
 	const uint8_t *front = coop_buf_front(&plain->text.bytes);
 
-	*ret_size = coop_runs_size(&plain->text);
+	*ret_size = coop_placed_size(&plain->text);
 	return front ? (const char *)front : "";
 }
 
 uint64_t coop_plain_offset(const struct coop_plain *plain, size_t at)
 {
-	if (at < coop_runs_size(&plain->text))
-		return coop_runs_offset(&plain->text, at);
+	if (at < coop_placed_size(&plain->text))
+		return coop_placed_offset(&plain->text, at);
 	uint64_t end = coop_decoder_settled(&plain->decoder);
 	if (plain->returns)
 		end = plain->returns_end - plain->returns;
@@ -273,9 +275,9 @@ uint64_t coop_plain_offset(const struct coop_plain *plain, size_t at)
 
 void coop_plain_consume(struct coop_plain *plain, size_t count)
 {
-	if (count > coop_runs_size(&plain->text) - plain->line.shown_bytes)
+	if (count > coop_placed_size(&plain->text) - plain->line.shown_bytes)
 		coop_line_end(&plain->line);
-	coop_runs_consume(&plain->text, count);
+	coop_placed_consume(&plain->text, count);
 }
 
 bool coop_plain_valid(const struct coop_plain *plain)

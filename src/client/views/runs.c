@@ -9,13 +9,13 @@ struct origin {
 	bool flat;
 };
 
-static struct origin *origins(const struct coop_runs *runs, size_t *ret_count)
+static struct origin *origins(const struct coop_placed_text *runs, size_t *ret_count)
 {
 	*ret_count = coop_buf_size(&runs->origins) / sizeof(struct origin);
 	return (struct origin *)(void *)coop_buf_front(&runs->origins);
 }
 
-void coop_runs_clear(struct coop_runs *runs)
+void coop_placed_clear(struct coop_placed_text *runs)
 {
 	coop_buf_clear(&runs->bytes);
 	coop_buf_clear(&runs->origins);
@@ -28,13 +28,13 @@ static bool goes_on(const struct origin *last, uint64_t at, uint64_t offset, boo
 	return flat ? last->offset == offset : last->offset + (at - last->at) == offset;
 }
 
-int coop_runs_append(struct coop_runs *runs, const void *bytes, size_t size, uint64_t offset,
-		     bool flat)
+int coop_placed_append(struct coop_placed_text *runs, const void *bytes, size_t size,
+		       uint64_t offset, bool flat)
 {
 	size_t count;
 	const struct origin *all = origins(runs, &count);
 	struct origin origin = {
-		.at = runs->forgotten + coop_runs_size(runs), .offset = offset, .flat = flat};
+		.at = runs->forgotten + coop_placed_size(runs), .offset = offset, .flat = flat};
 	bool is_new = !count || !goes_on(&all[count - 1], origin.at, offset, flat);
 
 	if (!size)
@@ -47,7 +47,7 @@ int coop_runs_append(struct coop_runs *runs, const void *bytes, size_t size, uin
 	return is_new ? coop_buf_append(&runs->origins, &origin, sizeof origin) : 0;
 }
 
-void coop_runs_cut(struct coop_runs *runs, size_t size)
+void coop_placed_cut(struct coop_placed_text *runs, size_t size)
 {
 	size_t count;
 	const struct origin *all = origins(runs, &count);
@@ -73,11 +73,11 @@ static size_t find(const struct origin *all, size_t count, uint64_t at)
 	return low;
 }
 
-void coop_runs_consume(struct coop_runs *runs, size_t count)
+void coop_placed_consume(struct coop_placed_text *runs, size_t count)
 {
 	size_t origin_count;
 	const struct origin *all = origins(runs, &origin_count);
-	size_t size = coop_runs_size(runs);
+	size_t size = coop_placed_size(runs);
 
 	if (count > size)
 		count = size;
@@ -89,7 +89,7 @@ void coop_runs_consume(struct coop_runs *runs, size_t count)
 	coop_buf_consume(&runs->bytes, count);
 }
 
-uint64_t coop_runs_offset(const struct coop_runs *runs, size_t at)
+uint64_t coop_placed_offset(const struct coop_placed_text *runs, size_t at)
 {
 	size_t count;
 	const struct origin *all = origins(runs, &count);

@@ -11,16 +11,20 @@
 #include "base/text/utf8.h"
 #include "client/views/decoder.h"
 
-/* libvterm trusts its input and its memory: it writes past its table of numbers, puts whole commands on the stack, and uses what malloc returns without a look. So it is fed only with
- * what is decoded here: characters, a few controls, and sequences that change text or cursor, put together anew with few small numbers. Its memory is had at the start; later requests
- * (for ever more marks on one character) are refused by leaving its call altogether. */
+/* libvterm trusts its input and its memory: it writes past its table of numbers, puts whole
+ * commands on the stack, and uses what malloc returns without a look. So it is fed only with what
+ * is decoded here: characters, a few controls, and sequences that change text or cursor, put
+ * together anew with few small numbers. Its memory is had at the start; later requests (for ever
+ * more marks on one character) are refused by leaving its call altogether. */
 
 #define COLS_MIN 2u      /* a wide character has room */
 #define NUMBERS_MAX 8u   /* of a sequence; libvterm has room for 16 */
 #define NUMBER_MAX 9999u /* more than any position */
 #define TEXT_PIECE 256u  /* bytes in one call: it has four times as much on its stack, twice */
 #define TITLE_MAX 255u
-#define SPARE 16u /* zero bytes behind each block: a list of marks that could not grow ends there */
+#define SPARE                                                                               \
+	16u /* zero bytes behind each block: a list of marks that could not grow ends there \
+	     */
 
 /* Stands before each piece of libvterm's memory. */
 struct block {
@@ -202,7 +206,8 @@ static int put_escape(struct coop_screen *screen, const char *text, size_t size)
 	return is_plain || is_charset ? send(screen, bytes, size + 1) : 0;
 }
 
-/* Reads numbers with semicolons between them. How many bytes that took; SIZE_MAX for too many. A missing one is UINT_MAX. */
+/* Reads numbers with semicolons between them. How many bytes that took; SIZE_MAX for too many. A
+ * missing one is UINT_MAX. */
 static size_t read_numbers(const char *text, size_t size, unsigned numbers[NUMBERS_MAX],
 			   size_t *ret_count)
 {

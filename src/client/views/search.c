@@ -10,17 +10,21 @@
 #include "client/views/compiled.h"
 #include "client/views/pattern.h"
 
-/* For one place where a match may begin: steps back that PCRE2 may take, how deep, and with how much memory. */
+/* For one place where a match may begin: steps back that PCRE2 may take, how deep, and with how
+ * much memory. */
 #define STEPS_MAX 500000u
-/* A step may go over all of the text at hand. With more of both than this the patient form of the pattern takes over, which looks at the clock on its way. */
+/* A step may go over all of the text at hand. With more of both than this the patient form of the
+ * pattern takes over, which looks at the clock on its way. */
 #define STEPS_BYTES_MAX 268435456u
 #define ASK_EVERY 256u /* stops of that one */
 #define DEPTH_MAX 250000u
 #define HEAP_MAX_KIB 16384u
-/* Places that may be given up because what begins there goes on for more than COOP_PATTERN_SPAN: so many, and one more for each so many bytes. Each costs a look at all of the span. */
+/* Places that may be given up because what begins there goes on for more than COOP_PATTERN_SPAN: so
+ * many, and one more for each so many bytes. Each costs a look at all of the span. */
 #define OVERLONG_MAX 256u
 #define OVERLONG_BYTES 256u
-/* Processor time of one call: the steps above bound what one place costs, not what all of them do together. Time for this and so much a byte is far more than a reasonable pattern needs. */
+/* Processor time of one call: the steps above bound what one place costs, not what all of them do
+ * together. Time for this and so much a byte is far more than a reasonable pattern needs. */
 #define CALL_NS 500000000u
 #define CALL_NS_BYTE 200u
 /* And of all calls of a search: so much at first, and more with each call and byte. */
@@ -37,10 +41,10 @@ struct coop_search {
 	const struct coop_pattern *pattern;
 	pcre2_match_data *data;
 	pcre2_match_context *limits;
-	struct coop_buf
-		raw; /* the window: what was fed and can still be part of a match, and the character before it */
-	struct coop_buf
-		sane; /* the same as valid UTF-8, byte for byte; without what is held back at the end */
+	/* the window: what was fed and can still be part of a match, and the character before it */
+	struct coop_buf raw;
+	/* the same as valid UTF-8, byte for byte; without what is held back at the end */
+	struct coop_buf sane;
 	uint64_t base; /* position of the window */
 	uint64_t fed, overlong;
 	uint64_t calls, spent; /* how often, and how much time it took */
@@ -137,7 +141,8 @@ static int explain(int code, char reason[COOP_PATTERN_REASON])
 	return refuse(reason, (const char *)message);
 }
 
-/* The valid form of bytes that have come, but of what may change with those to come: a character's beginning, and CR, which may be half of a line's end. */
+/* The valid form of bytes that have come, but of what may change with those to come: a character's
+ * beginning, and CR, which may be half of a line's end. */
 static int sanitise(struct coop_search *search, bool is_end)
 {
 	size_t done = coop_buf_size(&search->sane);
@@ -165,7 +170,8 @@ static int sanitise(struct coop_search *search, bool is_end)
 	return 0;
 }
 
-/* The next place behind `at` where a match may begin. As PCRE2 does it: not between CR and LF, unless the pattern speaks of them. */
+/* The next place behind `at` where a match may begin. As PCRE2 does it: not between CR and LF,
+ * unless the pattern speaks of them. */
 static size_t next_start(const struct coop_search *search, size_t at)
 {
 	const uint8_t *text = coop_buf_front(&search->sane);
@@ -194,7 +200,8 @@ static int may_go_on(pcre2_callout_block *block, void *data)
 	return ++effort->stops % ASK_EVERY == 0 && is_time_up(effort) ? PCRE2_ERROR_CALLOUT : 0;
 }
 
-/* PCRE2 over the window: matches that begin from `from` up to `limit`. PCRE2_ERROR_CALLOUT when time is up. */
+/* PCRE2 over the window: matches that begin from `from` up to `limit`. PCRE2_ERROR_CALLOUT when
+ * time is up. */
 static int match(struct coop_search *search, size_t from, size_t limit, uint32_t options,
 		 struct effort *effort)
 {
@@ -217,7 +224,8 @@ static int match(struct coop_search *search, size_t from, size_t limit, uint32_t
 			   search->limits);
 }
 
-/* Tries from *from on, some places at a time. PCRE2's result, PCRE2_ERROR_CALLOUT when time is up. *from: before it nothing begins. */
+/* Tries from *from on, some places at a time. PCRE2's result, PCRE2_ERROR_CALLOUT when time is up.
+ * *from: before it nothing begins. */
 static int sweep(struct coop_search *search, size_t *from, uint32_t options, struct effort *effort)
 {
 	size_t size = coop_buf_size(&search->sane);
@@ -238,7 +246,7 @@ static int sweep(struct coop_search *search, size_t *from, uint32_t options, str
 	}
 }
 
-static void fill(const struct coop_search *search, struct coop_match *ret)
+static void fill(const struct coop_search *search, struct coop_pattern_match *ret)
 {
 	const size_t *offsets = pcre2_get_ovector_pointer(search->data);
 
@@ -310,7 +318,8 @@ static int look(struct coop_search *search, bool is_end, struct effort *effort,
 }
 
 static int scan(struct coop_search *search, const uint8_t *bytes, size_t size, bool last,
-		struct effort *effort, struct coop_match *ret, char reason[COOP_PATTERN_REASON])
+		struct effort *effort, struct coop_pattern_match *ret,
+		char reason[COOP_PATTERN_REASON])
 {
 	for (;;) {
 		size_t room = COOP_PATTERN_SPAN - (coop_buf_size(&search->raw) - search->scan);
@@ -336,7 +345,7 @@ static int scan(struct coop_search *search, const uint8_t *bytes, size_t size, b
 }
 
 static int feed_regex(struct coop_search *search, const uint8_t *bytes, size_t size, bool last,
-		      struct coop_match *ret, char reason[COOP_PATTERN_REASON])
+		      struct coop_pattern_match *ret, char reason[COOP_PATTERN_REASON])
 {
 	struct effort effort = effort_for(search, size);
 	int r = scan(search, bytes, size, last, &effort, ret, reason);
@@ -346,7 +355,7 @@ static int feed_regex(struct coop_search *search, const uint8_t *bytes, size_t s
 	return r;
 }
 
-static void fill_text(struct coop_match *ret, uint64_t start, size_t size)
+static void fill_text(struct coop_pattern_match *ret, uint64_t start, size_t size)
 {
 	ret->found = true;
 	ret->count = 1;
@@ -356,7 +365,7 @@ static void fill_text(struct coop_match *ret, uint64_t start, size_t size)
 
 /* A plain text needs no PCRE2, and no UTF-8. */
 static int feed_text(struct coop_search *search, const uint8_t *bytes, size_t size,
-		     struct coop_match *ret)
+		     struct coop_pattern_match *ret)
 {
 	const struct coop_pattern *pattern = search->pattern;
 
@@ -382,7 +391,7 @@ static int feed_text(struct coop_search *search, const uint8_t *bytes, size_t si
 }
 
 int coop_search_feed(struct coop_search *search, const void *bytes, size_t size, bool last,
-		     struct coop_match *ret, char reason[COOP_PATTERN_REASON])
+		     struct coop_pattern_match *ret, char reason[COOP_PATTERN_REASON])
 {
 	ret->found = false;
 	ret->count = 0;
@@ -394,7 +403,7 @@ int coop_search_feed(struct coop_search *search, const void *bytes, size_t size,
 	return feed_regex(search, bytes, size, last, ret, reason);
 }
 
-int coop_search_peek(struct coop_search *search, struct coop_match *ret,
+int coop_search_peek(struct coop_search *search, struct coop_pattern_match *ret,
 		     char reason[COOP_PATTERN_REASON])
 {
 	size_t before = coop_buf_size(&search->sane), from = search->scan;
@@ -419,8 +428,9 @@ int coop_search_peek(struct coop_search *search, struct coop_match *ret,
 	return 0;
 }
 
-const char *coop_search_group(const struct coop_search *search, const struct coop_match *match,
-			      unsigned group, size_t *ret_size)
+const char *coop_search_group(const struct coop_search *search,
+			      const struct coop_pattern_match *match, unsigned group,
+			      size_t *ret_size)
 {
 	if (!match->found || group >= match->count || match->groups[group].start == COOP_NO_GROUP)
 		return NULL;
@@ -430,7 +440,7 @@ const char *coop_search_group(const struct coop_search *search, const struct coo
 }
 
 static int find_text(const struct coop_pattern *pattern, const uint8_t *bytes, size_t size,
-		     size_t from, struct coop_match *ret)
+		     size_t from, struct coop_pattern_match *ret)
 {
 	const uint8_t *at =
 		size > from ? memmem(bytes + from, size - from, pattern->text, pattern->size)
@@ -461,7 +471,7 @@ static struct coop_search *search_from(const struct coop_pattern *pattern, const
 }
 
 int coop_pattern_find(const struct coop_pattern *pattern, const void *bytes, size_t size,
-		      size_t from, struct coop_match *ret, char reason[COOP_PATTERN_REASON])
+		      size_t from, struct coop_pattern_match *ret, char reason[COOP_PATTERN_REASON])
 {
 	ret->found = false;
 	ret->count = 0;

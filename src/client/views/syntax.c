@@ -1,4 +1,5 @@
-/* Which regular expressions are refused, by reading them as PCRE2 does: as far as classes, quotations and groups go. */
+/* Which regular expressions are refused, by reading them as PCRE2 does: as far as classes,
+ * quotations and groups go. */
 #include <errno.h>
 #include <string.h>
 

@@ -7,8 +7,10 @@
 
 #include "base/cleanup.h"
 #include "base/io/paths.h"
+#include "coop.h"
 #include "doors/cli/clean.h"
 #include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/token_file.h"
 
 /* What is wrong with the token, with where it came from: the library does not know. */
@@ -37,7 +39,8 @@ static bool recorded(void)
 	return access(path, F_OK) == 0;
 }
 
-/* What it means that none is running. Who comes with a token must not be told that all is well: it may be wrong. */
+/* What it means that none is running. Who comes with a token must not be told that all is well: it
+ * may be wrong. */
 static int no_keeper(const struct cli *cli, struct coop_error *error)
 {
 	const char *token = getenv("COOP_TOKEN");
@@ -155,7 +158,8 @@ int cli_submit(struct cli *cli, const char *op, json_t *args, const void *data, 
 	return r;
 }
 
-/* A result that is nothing but a record, or a list of them, is given as that. Takes over the result. */
+/* A result that is nothing but a record, or a list of them, is given as that. Takes over the
+ * result. */
 static json_t *unwrap(json_t *result)
 {
 	json_t *only = json_object_iter_value(json_object_iter(result));

@@ -61,7 +61,8 @@ static const char *mark(uint32_t character, bool valid, char room[8])
 	return valid && !is_unsafe(character) ? NULL : "?";
 }
 
-/* The text is JSON already, so that the first set of control characters stands in it only as spaces between members. */
+/* The text is JSON already, so that the first set of control characters stands in it only as spaces
+ * between members. */
 static const char *escape(uint32_t character, bool valid, char room[8])
 {
 	if (!valid || character < 0x7f || !is_unsafe(character))

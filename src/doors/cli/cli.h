@@ -1,4 +1,5 @@
-/* What every verb has in common: its row of the table, the connection, requests, and what is said to people. */
+/* What every verb has in common: its row of the table, the connection, requests, and what is said
+ * to people. */
 #ifndef COOP_CLI_CLI_H
 #define COOP_CLI_CLI_H
 
@@ -23,16 +24,16 @@ enum cli_exit {
 struct cli {
 	const struct cli_verb *verb;
 	const void *settings; /* what its options filled */
-	const char
-		*token_file; /* act as the agent whose token is there; NULL: as COOP_TOKEN says */
-	struct coop *coop;   /* NULL until cli_open() */
+	/* act as the agent whose token is there; NULL: as COOP_TOKEN says */
+	const char *token_file;
+	struct coop *coop; /* NULL until cli_open() */
 	bool json;
 	const char *about; /* what an error of cli_once() is about; NULL: nothing in particular */
 	bool lines; /* with --json: several values, a line each, so that an error is one of them */
 };
 
-/* One row of the table of verbs. A verb that is made of others ("agent") has a table of its own for them and cli_group_run() as its
- * `run`. */
+/* One row of the table of verbs. A verb that is made of others ("agent") has a table of its own for
+ * them and cli_group_run() as its `run`. */
 struct cli_verb {
 	const char *name;                 /* all its words: "ps", "agent add" */
 	const char *synopsis;             /* what follows the name on a command line */
@@ -54,8 +55,9 @@ struct cli_verb {
 /* The table, in the order of help; ends with NULL. */
 extern const struct cli_verb *const cli_verbs[];
 
-/* The verb that the words (NULL at the end) begin with, and how many of them are its name: of "agent add x" two. A group without one
- * of its verbs behind it is found as itself. NULL: there is none of that name. */
+/* The verb that the words (NULL at the end) begin with, and how many of them are its name: of
+ * "agent add x" two. A group without one of its verbs behind it is found as itself. NULL: there is
+ * none of that name. */
 const struct cli_verb *cli_verb_find(char *const *words, size_t *ret_used);
 
 /* The last word of its name. */
@@ -78,22 +80,24 @@ void cli_help_verb(const struct cli_verb *verb);
 
 enum cli_start {
 	CLI_START_KEEPER,
-	CLI_ONLY_RUNNING, /* do not start a keeper: without one there is nothing to be seen anyway */
+	/* do not start a keeper: without one there is nothing to be seen anyway */
+	CLI_ONLY_RUNNING,
 	CLI_START_IF_RECORDED, /* start one if an earlier one left records, of which it tells */
 };
 
-/* Connects, as the agent of the token if there is one. 0, or a negative errno with *error filled; nothing has been said yet.
- * -ECONNREFUSED: none is running, which is an answer for a verb that only looks. Not so with a token, which nobody can check then:
- * -ENOTCONN. */
+/* Connects, as the agent of the token if there is one. 0, or a negative errno with *error filled;
+ * nothing has been said yet. -ECONNREFUSED: none is running, which is an answer for a verb that
+ * only looks. Not so with a token, which nobody can check then: -ENOTCONN. */
 int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error);
 void cli_close(struct cli *cli);
 
-/* What a verb that must not start a keeper answers without one: `line`, or with --json the result that says the same, which is
- * taken over. Returns the exit code. */
+/* What a verb that must not start a keeper answers without one: `line`, or with --json the result
+ * that says the same, which is taken over. Returns the exit code. */
 int cli_nothing_to_do(const struct cli *cli, json_t *result, const char *line);
 
-/* One operation, waited for. Takes over `args` (NULL: it could not be made, which is an error; use json_object() for none).
- * On success *ret is the result, the caller's. On failure *error is filled. */
+/* One operation, waited for. Takes over `args` (NULL: it could not be made, which is an error; use
+ * json_object() for none). On success *ret is the result, the caller's. On failure *error is
+ * filled. */
 int cli_call(struct cli *cli, const char *op, json_t *args, json_t **ret, struct coop_error *error);
 
 /* The same, with bytes for it. */
@@ -111,27 +115,30 @@ json_t *cli_id_args(const char *id);
 json_t *cli_args(const struct cli_option *options, const void *settings, const char *name,
 		 const char *text);
 
-/* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried out, and the answer is no. */
+/* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried
+ * out, and the answer is no. */
 typedef bool cli_show(const struct cli *cli, const char *id, const json_t *result);
 
-/* The usual shape of a verb on many ids: opens a connection (unless that was done), carries `op` out on each (with `args` besides the id, taken over),
- * goes on after a failure. `show` may be NULL. With --json prints the result, of several ids an array. Returns the
- * exit code. */
+/* The usual shape of a verb on many ids: opens a connection (unless that was done), carries `op`
+ * out on each (with `args` besides the id, taken over), goes on after a failure. `show` may be
+ * NULL. With --json prints the result, of several ids an array. Returns the exit code. */
 int cli_each(struct cli *cli, const char *op, json_t *args, size_t count, char **ids,
 	     cli_show *show);
 
-/* The shape of a verb that is one operation without a process: opens (unless that was done), calls, shows, and prints the result as
- * JSON if that is asked for; of one that has a single member, which is an object or a list, that one. Takes over `args`. */
+/* The shape of a verb that is one operation without a process: opens (unless that was done), calls,
+ * shows, and prints the result as JSON if that is asked for; of one that has a single member, which
+ * is an object or a list, that one. Takes over `args`. */
 int cli_once(struct cli *cli, enum cli_start start, const char *op, json_t *args, cli_show *show);
 
 /* One line on stderr, "coop: …". Control characters become "?". */
 __attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);
 
-/* Says an error in one line with the way out, if there is one; `about` (may be NULL) stands in front. With --json also
- * prints {"error": …}. Returns the verb's exit code for failures. */
+/* Says an error in one line with the way out, if there is one; `about` (may be NULL) stands in
+ * front. With --json also prints {"error": …}. Returns the verb's exit code for failures. */
 int cli_fail(const struct cli *cli, const char *about, const struct coop_error *original);
 
-/* Refuses a command line: "run: --cols goes with -t", with code "usage". Returns the verb's exit code for that. */
+/* Refuses a command line: "run: --cols goes with -t", with code "usage". Returns the verb's exit
+ * code for that. */
 __attribute__((format(printf, 2, 3))) int cli_misuse(const struct cli *cli, const char *format,
 						     ...);
 
@@ -139,7 +146,8 @@ __attribute__((format(printf, 2, 3))) int cli_misuse(const struct cli *cli, cons
 __attribute__((format(printf, 3, 4))) void cli_error(struct coop_error *error, const char *code,
 						     const char *format, ...);
 
-/* Says an error of the keeper's about an argument in the words of the option that it came from. cli_fail() does so itself. */
+/* Says an error of the keeper's about an argument in the words of the option that it came from.
+ * cli_fail() does so itself. */
 void cli_error_translate(const struct cli *cli, struct coop_error *error);
 
 /* {"error": {"code", "message", "details"}}, without "type". */

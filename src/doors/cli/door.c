@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/place.h"
 #include "doors/cli/record.h"
 #include "doors/cli/sibling.h"

@@ -1,4 +1,5 @@
-/* Verbs that run a program of their own beside this one, which offers the tools: where and how what it starts may work. */
+/* Verbs that run a program of their own beside this one, which offers the tools: where and how what
+ * it starts may work. */
 #ifndef COOP_CLI_DOOR_H
 #define COOP_CLI_DOOR_H
 
@@ -41,7 +42,8 @@ struct cli_door {
 			"start everything in this session (coop session new)"                  \
 	}
 
-/* The words of the program's command line, `more` (ends with NULL) behind them, and executes it. Returns only on failure, with the exit code. */
+/* The words of the program's command line, `more` (ends with NULL) behind them, and executes it.
+ * Returns only on failure, with the exit code. */
 int cli_door_exec(struct cli *cli, const char *program, const struct cli_door *door,
 		  const char *const *more);
 

@@ -1,9 +1,10 @@
-/* The keeper's refusal of an argument, in the words of the option that was typed: it knows "grace_ms", people know --grace and
- * durations. */
+/* The keeper's refusal of an argument, in the words of the option that was typed: it knows
+ * "grace_ms", people know --grace and durations. */
 #include <stdio.h>
 #include <string.h>
 
 #include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/record.h"
 
 /* Where the keeper's sentence makes no sense on a command line. */
@@ -17,8 +18,8 @@ static const struct {
 
 #define SANDBOX "sandbox."
 
-/* A field is "grace_ms", or one of several: "env.PATH", "env_remove[2]", "policy.risk.sudo". *ret_rest is what the option does not
- * stand for. */
+/* A field is "grace_ms", or one of several: "env.PATH", "env_remove[2]", "policy.risk.sudo".
+ * *ret_rest is what the option does not stand for. */
 static const struct cli_option *find_option(const struct cli *cli, const char *field,
 					    const char **ret_rest)
 {
@@ -113,8 +114,8 @@ static const char *find_value(const struct cli *cli, const struct cli_option *op
 	return "";
 }
 
-/* What the keeper says in parts is put together from them, with the option of a limit if somebody typed it. A sentence that names another
- * way out than doctor stays. */
+/* What the keeper says in parts is put together from them, with the option of a limit if somebody
+ * typed it. A sentence that names another way out than doctor stays. */
 static void translate_sandbox(const struct cli *cli, const json_t *details,
 			      struct coop_error *error)
 {
@@ -141,7 +142,8 @@ static void translate_sandbox(const struct cli *cli, const json_t *details,
 		       what, reason, how);
 }
 
-/* The keeper was told where we are, though nobody typed an option for it. Writes "" for what was typed. */
+/* The keeper was told where we are, though nobody typed an option for it. Writes "" for what was
+ * typed. */
 static void name_place(const struct cli *cli, const struct cli_option *option, const char *what,
 		       char *ret_text, size_t size)
 {

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/sibling.h"
 #include "doors/cli/verbs.h"
 
@@ -59,8 +60,8 @@ static int run_verb(const struct cli_verb *verb, char **args)
 	return code;
 }
 
-/* A closed stdin, stdout or stderr would become the number of the next file opened, the keeper's socket, and whatever is
- * printed would go there. */
+/* A closed stdin, stdout or stderr would become the number of the next file opened, the keeper's
+ * socket, and whatever is printed would go there. */
 static void fill_standard_fds(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -78,7 +79,8 @@ static int no_such_verb(char **argv, const struct coop_error *error)
 	return cli_finish(&cli, CLI_USAGE);
 }
 
-/* "agent --json ls" is "agent ls --json": of what all verbs take, each word may stand before the name's second one, too. */
+/* "agent --json ls" is "agent ls --json": of what all verbs take, each word may stand before the
+ * name's second one, too. */
 static void lift_word(char **args)
 {
 	size_t at = 0;

@@ -1,5 +1,6 @@
-/* Options of a verb as a table: each row says where in the verb's settings its value goes, and which argument of the
- * operation it is. Parsing, help, completion and the request are all made from the rows. */
+/* Options of a verb as a table: each row says where in the verb's settings its value goes, and
+ * which argument of the operation it is. Parsing, help, completion and the request are all made
+ * from the rows. */
 #ifndef COOP_CLI_OPTIONS_H
 #define COOP_CLI_OPTIONS_H
 
@@ -37,15 +38,16 @@ struct cli_option {
 	char letter;      /* 0: it has none */
 	enum cli_option_kind kind;
 	size_t offset; /* of the value in the settings */
-	const char *
-		field; /* the argument of the operation that it is ("policy.mode": a member of one), or NULL */
+	/* the argument of the operation that it is ("policy.mode": a member of one), or NULL */
+	const char *field;
 	const char *argument; /* what help calls the value */
 	const char *help;
 };
 
 enum cli_operands {
 	CLI_OPERANDS_MIXED, /* options may stand after operands */
-	CLI_OPERANDS_LAST, /* the first operand ends the options: what follows is somebody else's command line */
+	/* the first operand ends the options: what follows is somebody else's command line */
+	CLI_OPERANDS_LAST,
 	CLI_OPERANDS_ALL, /* every word is an operand: the whole is somebody else's command line */
 };
 
@@ -58,16 +60,16 @@ struct cli_option_set {
 /* Room for the sentence that says what is wrong with a command line. */
 #define CLI_OPTION_ERROR_MAX 256
 
-/* Reads `args` (NULL at the end, the verb not among them) into the settings of the sets, which start zeroed. Operands are moved
- * to the front of `args`; *ret_operands is their number. On failure, -EINVAL or -ENOMEM, `error` holds a sentence about the first
- * fault; what else could be read has been.
- * Texts point into `args`; what lists allocate is ended with cli_options_free(). */
+/* Reads `args` (NULL at the end, the verb not among them) into the settings of the sets, which
+ * start zeroed. Operands are moved to the front of `args`; *ret_operands is their number. On
+ * failure, -EINVAL or -ENOMEM, `error` holds a sentence about the first fault; what else could be
+ * read has been. Texts point into `args`; what lists allocate is ended with cli_options_free(). */
 int cli_options_parse(const struct cli_option_set *sets, size_t set_count,
 		      enum cli_operands operands, char **args, size_t *ret_operands,
 		      char error[CLI_OPTION_ERROR_MAX]);
 
-/* Adds every option that was given and has a `field` to the request's arguments. 0, or -EILSEQ: a text is not UTF-8, and
- * *ret_bad names the option. */
+/* Adds every option that was given and has a `field` to the request's arguments. 0, or -EILSEQ: a
+ * text is not UTF-8, and *ret_bad names the option. */
 int cli_options_fields(const struct cli_option *options, const void *settings, json_t *args,
 		       const char **ret_bad);
 

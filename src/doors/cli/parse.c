@@ -61,8 +61,9 @@ static int take_digits(const char **text, uint64_t *ret)
 	return 0;
 }
 
-/* The fraction's share of `factor`, rounded down. No more than nine digits count: the product stays within 64 bits for
- * every unit there is (2^40 * 10^6 would not with more of them, so large units use six). */
+/* The fraction's share of `factor`, rounded down. No more than nine digits count: the product stays
+ * within 64 bits for every unit there is (2^40 * 10^6 would not with more of them, so large units
+ * use six). */
 static uint64_t fraction_of(const char *digits, uint64_t factor)
 {
 	const int most = factor > UINT32_MAX ? 6 : 9;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io/paths.h"
+#include "coop.h"
 #include "doors/cli/parse.h"
 #include "doors/cli/typed.h"
 
@@ -82,7 +83,8 @@ json_t *cli_place_env(const struct coop *coop)
 	for (char **entry = environ; entry && *entry; entry++) {
 		char name[CLI_ENV_NAME_MAX];
 		const char *value;
-		/* Values that are not UTF-8 cannot travel; nobody asked for these by name, so they are left out. */
+		/* Values that are not UTF-8 cannot travel; nobody asked for these by name, so they
+		 * are left out. */
 		if (cli_parse_env(*entry, name, &value) == 0 && value &&
 		    coop_inherits(coop, name) && !json_object_get(env, name))
 			(void)json_object_set_new(env, name, json_string(value));

@@ -4,7 +4,8 @@
 
 #include "doors/cli/cli.h"
 
-/* Of an answer that counts `survivors`: says how many are still alive; `id` (may be NULL) stands in front. True: none is. */
+/* Of an answer that counts `survivors`: says how many are still alive; `id` (may be NULL) stands in
+ * front. True: none is. */
 bool cli_none_alive(const char *id, const json_t *result);
 
 /* A cli_show: one line that says who ended. False: something survived. */

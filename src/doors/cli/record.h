@@ -21,13 +21,14 @@ bool cli_record_finished(const json_t *record);
 /* Its keeper died, and nobody knows how and when it ended. */
 bool cli_record_lost(const json_t *record);
 
-/* Is this process's output to be taken, for it to go on: has it backpressure, and no coop run of its own (ephemeral) that takes it?
- * Another agent's may only be looked at. */
+/* Is this process's output to be taken, for it to go on: has it backpressure, and no coop run of
+ * its own (ephemeral) that takes it? Another agent's may only be looked at. */
 bool cli_record_wants_reader(const json_t *record);
 /* Is there no more room in a stream of the record? */
 bool cli_stream_full(const json_t *stream);
 
-/* The exit code of a program that stands for the command: its own, 128+n for a signal, 124 if its time was up, 125 if it was lost. */
+/* The exit code of a program that stands for the command: its own, 128+n for a signal, 124 if its
+ * time was up, 125 if it was lost. */
 int cli_record_exit_code(const json_t *record);
 
 /* "running", "running (frozen)", "exited 3", "SIGKILL (timed_out)", "lost". */
@@ -49,7 +50,8 @@ void cli_format_cpu(const json_t *record, char ret_text[CLI_TEXT_MAX]);
 /* Says on stderr what the kernel tells about a bad end, a line each; nothing if there is none. */
 void cli_record_say_facts(const json_t *record);
 
-/* Says on stderr what a finished command left running and how to end it; nothing if there is none. */
+/* Says on stderr what a finished command left running and how to end it; nothing if there is
+ * none. */
 void cli_record_say_left_behind(const json_t *record);
 
 #endif

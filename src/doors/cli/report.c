@@ -47,8 +47,9 @@ static bool takes(const struct cli *cli, const char *field)
 	return false;
 }
 
-/* Whether doctor knows what to change: of what the host cannot do. It says nothing of what a profile does not have, of a step that
- * failed although it works as a rule, or of what coop itself cannot do. */
+/* Whether doctor knows what to change: of what the host cannot do. It says nothing of what a
+ * profile does not have, of a step that failed although it works as a rule, or of what coop itself
+ * cannot do. */
 static bool doctor_knows(const json_t *details)
 {
 	if (strcmp(cli_text(details, "protection"), "freezer") == 0)
@@ -73,7 +74,8 @@ static void protection_hint(const struct cli *cli, const json_t *details,
 		       way);
 }
 
-/* What helps against a sandbox that cannot be had as it was asked for. Writes "" if it is about no such thing. */
+/* What helps against a sandbox that cannot be had as it was asked for. Writes "" if it is about no
+ * such thing. */
 static void sandbox_hint(const struct cli *cli, const struct coop_error *error,
 			 const json_t *details, char ret_text[CLI_VERDICT_MAX])
 {
@@ -130,7 +132,8 @@ void cli_say(const char *format, ...)
 	cli_clean(line + start);
 	size_t end = strlen(line);
 	line[end++] = '\n';
-	/* Nobody can be told that stderr is gone. One write, so that lines of several programs do not mix. */
+	/* Nobody can be told that stderr is gone. One write, so that lines of several programs do
+	 * not mix. */
 	(void)!write(STDERR_FILENO, line, end);
 }
 
@@ -214,7 +217,8 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 	(void)sscanf(candidates, "%63[^,]", first);
 	if (first[0] && !strstr(message, first))
 		hint = candidates;
-	/* A message that names its subject needs no second naming; one about an option is about no process. */
+	/* A message that names its subject needs no second naming; one about an option is about no
+	 * process. */
 	bool named = about && (has_word(message, about) || strncmp(message, "--", 2) == 0);
 	cli_say("%s%s%s%s%s%s", about && !named ? about : "", about && !named ? ": " : "", message,
 		hint ? " (" : "", hint ? hint : "", hint ? ")" : "");

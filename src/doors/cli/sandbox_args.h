@@ -1,4 +1,5 @@
-/* What is asked of a sandbox, as options: for verbs that start a command, and for the ceilings of agents. */
+/* What is asked of a sandbox, as options: for verbs that start a command, and for the ceilings of
+ * agents. */
 #ifndef COOP_CLI_SANDBOX_ARGS_H
 #define COOP_CLI_SANDBOX_ARGS_H
 
@@ -16,7 +17,8 @@ struct cli_sandbox {
 		NAME, 0, KIND, offsetof(T, sandbox.MEMBER), FIELD, ARGUMENT, HELP \
 	}
 
-/* Rows of an option table. T is the struct that has the member; LEAD stands in front of what help says. */
+/* Rows of an option table. T is the struct that has the member; LEAD stands in front of what help
+ * says. */
 #define CLI_SANDBOX_LEVEL_ROWS(T, LEAD)                                                          \
 	CLI_SANDBOX_ROW(T, "profile", CLI_TEXT, profile, "sandbox.profile", "PROFILE",           \
 			LEAD "read-only, workspace-write (usual), full, or one of coop.conf"),   \
@@ -88,8 +90,9 @@ struct cli_sandbox {
 /* NULL, or the row of a limit that was given as 0, which is none. */
 const struct cli_option *cli_sandbox_zero(const struct cli_option *options, const void *settings);
 
-/* Makes the paths in what cli_options_fields() wrote absolute; the workspace, and what is to be written to or seen, must be there, is
- * without links then, and the keeper is told so (`names`). 0, or negative with *error filled. */
+/* Makes the paths in what cli_options_fields() wrote absolute; the workspace, and what is to be
+ * written to or seen, must be there, is without links then, and the keeper is told so (`names`). 0,
+ * or negative with *error filled. */
 int cli_sandbox_args(const struct cli_sandbox *sandbox, json_t *args, struct coop_error *error);
 
 #endif

@@ -24,7 +24,8 @@ static bool has_state(const json_t *protection, const char *state)
 	return strcmp(cli_text(protection, "state"), state) == 0;
 }
 
-/* "files, network" of those in the state, and without a reason that would have to be told. The number of them. */
+/* "files, network" of those in the state, and without a reason that would have to be told. The
+ * number of them. */
 static size_t list_names(const json_t *protections, const char *state, bool reasons, char *text,
 			 size_t size)
 {

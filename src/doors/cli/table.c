@@ -35,8 +35,8 @@ void cli_table_free(struct cli_table *table)
 	free(table);
 }
 
-/* Characters, not bytes: continuation bytes of UTF-8 take no room. Wide characters are counted as one; a cut line may then be
- * longer than the terminal, which is no harm. */
+/* Characters, not bytes: continuation bytes of UTF-8 take no room. Wide characters are counted as
+ * one; a cut line may then be longer than the terminal, which is no harm. */
 static size_t text_width(const char *text)
 {
 	size_t width = 0;

@@ -23,7 +23,8 @@ void cli_table_free(struct cli_table *table);
 /* One row; the texts are copied, control characters become "?". 0 or -ENOMEM. */
 int cli_table_add(struct cli_table *table, const char *const cells[]);
 
-/* Prints title and rows. Lines are cut to `width` characters and the rows to `rows`; 0: not at all. `newline` ends a line. */
+/* Prints title and rows. Lines are cut to `width` characters and the rows to `rows`; 0: not at all.
+ * `newline` ends a line. */
 void cli_table_print(const struct cli_table *table, FILE *out, size_t width, size_t rows,
 		     const char *newline);
 

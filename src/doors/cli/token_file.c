@@ -35,8 +35,9 @@ static int check(int fd, const char *path, struct coop_error *error)
 	return 0;
 }
 
-/* Fills the buffer as far as the file goes. A pipe with a writer is waited for, as the writer may be waiting for a password; one without
- * gets a moment for somebody to come. The number of bytes, or -errno. */
+/* Fills the buffer as far as the file goes. A pipe with a writer is waited for, as the writer may
+ * be waiting for a password; one without gets a moment for somebody to come. The number of bytes,
+ * or -errno. */
 static ssize_t read_start(int fd, char *buffer, size_t size)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};

@@ -14,7 +14,8 @@
 #define LINKS_MAX 40 /* the kernel follows no more */
 #define OPEN_FLAGS (O_PATH | O_NOFOLLOW | O_CLOEXEC)
 
-/* From a folder downwards, name by name: each is opened once, and what is looked at is what was opened. */
+/* From a folder downwards, name by name: each is opened once, and what is looked at is what was
+ * opened. */
 struct walk {
 	int top;           /* where it begins, and what it stays in */
 	const char *place; /* the same as a path, without links */
@@ -98,7 +99,8 @@ static bool at_top(const struct walk *walk)
 	       top.st_dev == at.st_dev && top.st_ino == at.st_ino;
 }
 
-/* One name further. `link` is the last that was followed, -1 at first: only links say "..", what was typed has none. */
+/* One name further. `link` is the last that was followed, -1 at first: only links say "..", what
+ * was typed has none. */
 static int step(struct walk *walk, const char *name, int *link)
 {
 	struct stat status;

@@ -41,7 +41,8 @@ static const char *find_list(const json_t *decision)
 	return NULL;
 }
 
-/* What changes the rule: it depends on where that stands, and on whether it is a list or about a label. */
+/* What changes the rule: it depends on where that stands, and on whether it is a list or about a
+ * label. */
 static void way_out(const json_t *decision, char *ret_text, size_t size)
 {
 	const char *source = cli_text(decision, "source"), *list = find_list(decision);

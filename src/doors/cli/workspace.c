@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/io/paths.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 
 static bool same_folder(const char *canonical, const char *other)
@@ -22,7 +23,8 @@ static const char *home_folder(void)
 	return entry ? entry->pw_dir : home;
 }
 
-/* Does the path lie in the folder? Of one that is not there yet the nearest folder that is counts. */
+/* Does the path lie in the folder? Of one that is not there yet the nearest folder that is
+ * counts. */
 static bool holds(const char *folder, const char *path)
 {
 	char text[COOP_PATHS_MAX], canonical[PATH_MAX];
@@ -46,7 +48,8 @@ static bool in_repository(const char *folder)
 	return false;
 }
 
-/* Of root's home commands see nothing: they run as somebody else. Other homes take writes, which go to a layer. */
+/* Of root's home commands see nothing: they run as somebody else. Other homes take writes, which go
+ * to a layer. */
 static void say_read_only(const char *folder, const char *why, const char *home)
 {
 	const bool at_home = same_folder(folder, home_folder());
@@ -84,8 +87,8 @@ static bool is_one_of(const char *name, const char *const *names)
 	return false;
 }
 
-/* Which folders an agent may name: any, as the user himself, who needs no token; those it is bound to, of which the keeper takes the
- * right one; or none. */
+/* Which folders an agent may name: any, as the user himself, who needs no token; those it is bound
+ * to, of which the keeper takes the right one; or none. */
 enum grant { GRANT_ANY, GRANT_ROOTS, GRANT_NONE };
 
 static enum grant find_grant(struct cli *cli, const char *agent, char *ret_agent, size_t size)
@@ -125,7 +128,8 @@ static void set(json_t *args, const char *name, const char *text)
 	(void)json_object_set_new(sandbox, name, json_string(text));
 }
 
-/* A command that stands outside of the workspace that was named would be refused: it runs in there. */
+/* A command that stands outside of the workspace that was named would be refused: it runs in
+ * there. */
 static void move_inside(const char *cwd, json_t *args)
 {
 	const char *named = cli_text(json_object_get(args, "sandbox"), "workspace");

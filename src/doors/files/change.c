@@ -48,7 +48,8 @@ enum files_turn files_move(struct files_talk *talk, struct files_request *reques
 	COOP_AUTO_FD int to_parent = files_path_open_parent(to, &to_name);
 	if (to_parent < 0)
 		return files_fail(talk, as_missing(to_parent), to);
-	/* Of what is wrong with a rename the source is to blame where it is not there, else the target. */
+	/* Of what is wrong with a rename the source is to blame where it is not there, else the
+	 * target. */
 	if (renameat(from_parent, from_name, to_parent, to_name) < 0)
 		return files_fail(talk, -errno, errno == ENOENT ? from : to);
 	return files_send_entry(talk, to);

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 
 /* Files of /proc and the like have no size, and are read at once, up to this. */

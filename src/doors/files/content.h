@@ -12,7 +12,8 @@ struct files_content {
 /* Makes the talk one of content, with nothing in it yet. NULL without memory. */
 struct files_content *files_content_begin(struct files_talk *talk);
 
-/* Ends `w`, an object that was begun, with the size of it all, and answers with that and the first bytes. Where these are all the talk is over. */
+/* Ends `w`, an object that was begun, with the size of it all, and answers with that and the first
+ * bytes. Where these are all the talk is over. */
 enum files_turn files_content_first(struct files_talk *talk, struct coop_jsonw *w, uint64_t size);
 
 #endif

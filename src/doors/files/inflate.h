@@ -12,8 +12,9 @@ struct files_inflate;
 struct files_inflate *files_inflate_new(void);
 void files_inflate_free(struct files_inflate *inflate); /* NULL is fine */
 
-/* Unpacks from [in, in+size) into `out` until one of them is used up; *ret_used and *ret_made say how far it came. Several members one after the
- * other are one text. 0, -EBADMSG: this is no gzip; -ENOMEM. */
+/* Unpacks from [in, in+size) into `out` until one of them is used up; *ret_used and *ret_made say
+ * how far it came. Several members one after the other are one text. 0, -EBADMSG: this is no gzip;
+ * -ENOMEM. */
 int files_inflate_run(struct files_inflate *inflate, const uint8_t *in, size_t size, uint8_t *out,
 		      size_t room, size_t *ret_used, size_t *ret_made);
 

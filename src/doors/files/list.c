@@ -1,4 +1,5 @@
-/* Lists a directory, and those below it to a depth, as the text {"entries":[E…]}, sorted by path. */
+/* Lists a directory, and those below it to a depth, as the text {"entries":[E…]}, sorted by
+ * path. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "doors/files/content.h"
 
@@ -103,7 +106,8 @@ static int add_entry(struct files_talk *talk, struct listing *listing, const cha
 	return r;
 }
 
-/* Opens the next directory. Below the first, what cannot be read is listed without what is in it. */
+/* Opens the next directory. Below the first, what cannot be read is listed without what is in
+ * it. */
 static int next_place(struct listing *listing)
 {
 	const struct place *place = listing->places;

@@ -1,5 +1,5 @@
-/* coop-files: file work for the gateway, done by a process inside the sandbox concerned, with that sandbox's rights and root. frame.h
- * tells what is said on stdin and stdout. */
+/* coop-files: file work for the gateway, done by a process inside the sandbox concerned, with that
+ * sandbox's rights and root. frame.h tells what is said on stdin and stdout. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>

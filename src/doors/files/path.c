@@ -49,7 +49,8 @@ int files_path_real(int fd, char ret_path[FILES_PATH_MAX])
 	if ((size_t)size >= sizeof path)
 		return -ENAMETOOLONG;
 	path[size] = '\0';
-	/* Pipes, and what lies outside of this process's root, have no path that begins with a slash. */
+	/* Pipes, and what lies outside of this process's root, have no path that begins with a
+	 * slash. */
 	if (path[0] != '/')
 		return -ENOENT;
 	if ((size_t)size >= sizeof gone && strcmp(path + size + 1 - sizeof gone, gone) == 0)

@@ -1,7 +1,8 @@
 /* Removes a file, or a directory with all that is in it. Links are removed, never followed.
  *
- * The directories on the way down are held open, up to a number of them. What lies deeper is first moved up into the directory that is to go,
- * under a name of its own, so that any depth needs no more than that. */
+ * The directories on the way down are held open, up to a number of them. What lies deeper is first
+ * moved up into the directory that is to go, under a name of its own, so that any depth needs no
+ * more than that. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

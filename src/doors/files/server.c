@@ -7,11 +7,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "doors/files/frame.h"
 #include "doors/files/talk.h"
 #include "doors/files/watch.h"
 
-/* Nothing more is read, done or looked at while this much waits to be read by the gateway; likewise of requests. */
+/* Nothing more is read, done or looked at while this much waits to be read by the gateway; likewise
+ * of requests. */
 #define OUT_HIGH (2u << 20)
 #define WAITING_HIGH (4u << 20)
 #define READ_SIZE (256u << 10)
@@ -187,7 +190,8 @@ static void rotate(struct files_server *server, struct files_talk *first)
 	server->talks = first;
 }
 
-/* Gives everybody who has something to do one turn. Where answers wait for the gateway, those who had none come first the next time. */
+/* Gives everybody who has something to do one turn. Where answers wait for the gateway, those who
+ * had none come first the next time. */
 static void take_turns(struct files_server *server)
 {
 	struct files_talk *next;

@@ -1,6 +1,7 @@
 /* Talks: what goes on under one id (frame.h), and the loop that gives each of them its turn.
  *
- * One thread does everything, so no turn may take long: a function that has much to do does a slice of it and says that it wants another turn. */
+ * One thread does everything, so no turn may take long: a function that has much to do does a slice
+ * of it and says that it wants another turn. */
 #ifndef COOP_FILES_TALK_H
 #define COOP_FILES_TALK_H
 

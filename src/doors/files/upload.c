@@ -1,4 +1,5 @@
-/* Uploads: a file of its own beside the target, which takes the target's place when all of it has come. */
+/* Uploads: a file of its own beside the target, which takes the target's place when all of it has
+ * come. */
 #include "doors/files/upload.h"
 
 #include <errno.h>
@@ -38,7 +39,8 @@ static void drop_upload(struct files_talk *talk)
 	free(upload);
 }
 
-/* A link is written through, as everywhere: the file that it leads to is the target. One that leads nowhere is replaced itself. */
+/* A link is written through, as everywhere: the file that it leads to is the target. One that leads
+ * nowhere is replaced itself. */
 static int follow_link(const char *path, char ret_target[FILES_PATH_MAX])
 {
 	struct stat found;

@@ -1,4 +1,5 @@
-/* How files of unfinished uploads are called: whoever watches a directory is not told of them. If coop-files is killed they stay. */
+/* How files of unfinished uploads are called: whoever watches a directory is not told of them. If
+ * coop-files is killed they stay. */
 #ifndef COOP_FILES_UPLOAD_H
 #define COOP_FILES_UPLOAD_H
 

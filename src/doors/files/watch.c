@@ -7,6 +7,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "doors/files/upload.h"
@@ -154,7 +155,8 @@ static void leave_unseen(struct files_watch *watch)
 	free(unseen);
 }
 
-/* Begins with the next directory: from now on the kernel tells what happens there. 1: there is nothing to be read in it. */
+/* Begins with the next directory: from now on the kernel tells what happens there. 1: there is
+ * nothing to be read in it. */
 static int enter(struct files_talk *talk)
 {
 	struct files_watch *watch = talk->state;
@@ -164,7 +166,8 @@ static int enter(struct files_talk *talk)
 
 	if (r == -EMFILE || r == -ENOMEM || (r < 0 && top))
 		return r;
-	/* Gone already, a link by now, or not to be read: those who can tell its changes are told as of a file. */
+	/* Gone already, a link by now, or not to be read: those who can tell its changes are told
+	 * as of a file. */
 	if (r < 0 || !watch->recursive)
 		return 1;
 	COOP_AUTO_FD int fd = files_path_open(
@@ -206,7 +209,8 @@ static void read_name(struct files_talk *talk)
 		files_watch_look(talk, path, watch->first->tell);
 }
 
-/* Looks into directories for one turn. 0, or a failure of the one that it is all about, or of too many. */
+/* Looks into directories for one turn. 0, or a failure of the one that it is all about, or of too
+ * many. */
 static int look(struct files_talk *talk)
 {
 	struct files_watch *watch = talk->state;

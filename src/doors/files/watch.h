@@ -1,8 +1,9 @@
 /* Watches: directories whose changes are told as they happen.
  *
- * There is one inotify instance for all talks. The kernel gives a directory one number, however often it is asked to watch it, so that each
- * directory has a list of those who want to know; each of them has its own name for it. A recursive watch adds what is made below it, and tells what was in there when it came to look: a name may be told
- * twice, none is missed. */
+ * There is one inotify instance for all talks. The kernel gives a directory one number, however
+ * often it is asked to watch it, so that each directory has a list of those who want to know; each
+ * of them has its own name for it. A recursive watch adds what is made below it, and tells what was
+ * in there when it came to look: a name may be told twice, none is missed. */
 #ifndef COOP_FILES_WATCH_H
 #define COOP_FILES_WATCH_H
 
@@ -48,8 +49,9 @@ struct files_unseen {
 struct files_watch {
 	bool recursive, include_entry;
 	bool armed; /* it has been answered */
-	bool missed; /* an overflow, which is told when all directories have been looked into again */
-	bool gone;   /* the directory itself is */
+	/* an overflow, which is told when all directories have been looked into again */
+	bool missed;
+	bool gone;          /* the directory itself is */
 	unsigned overflows; /* that it knows of */
 	struct files_interest *interests;
 	size_t count; /* of interests and unseen ones */
@@ -66,7 +68,8 @@ int files_watches_fd(const struct files_server *server);
 void files_watches_read(struct files_server *server);
 void files_watches_free(struct files_server *server);
 
-/* Adds an event to those that the next files_watch_flush() sends. Before the watch is armed it does nothing. */
+/* Adds an event to those that the next files_watch_flush() sends. Before the watch is armed it does
+ * nothing. */
 void files_watch_tell(struct files_talk *talk, const char *type, const char *path);
 void files_watch_tell_overflow(struct files_talk *talk);
 void files_watch_flush(struct files_talk *talk);
@@ -80,7 +83,8 @@ void files_watch_end(struct files_talk *talk);
 
 /* Ends the watching of a directory, and frees it, if nobody is interested. */
 void files_watched_settle(struct files_watches *watches, struct files_watched *directory);
-/* Takes an interest out of its directory's list and frees it. Its watch's list is the caller's affair. */
+/* Takes an interest out of its directory's list and frees it. Its watch's list is the caller's
+ * affair. */
 void files_interest_drop(struct files_watches *watches, struct files_interest *interest);
 
 #endif

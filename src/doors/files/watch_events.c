@@ -5,6 +5,9 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/json/jsonw.h"
+#include "base/map.h"
 #include "doors/files/upload.h"
 #include "doors/files/watch.h"
 

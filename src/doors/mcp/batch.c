@@ -1,8 +1,10 @@
-/* Batches, which revision 2025-03-26 has: many messages in one array, their answers in one as well. */
+/* Batches, which revision 2025-03-26 has: many messages in one array, their answers in one as
+ * well. */
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "doors/mcp/mcp.h"
 #include "doors/mcp/request.h"
 
 #define BATCH_MAX 100

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "doors/mcp/fixtures.h"
+#include "doors/mcp/mcp.h"
 #include "doors/mcp/methods.h"
 #include "doors/mcp/request.h"
 

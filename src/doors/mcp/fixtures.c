@@ -116,7 +116,8 @@ static bool fail(struct coop_mcp_request *request, const json_t *args)
 	return true;
 }
 
-/* It should ask first, which nothing here does: it is a task that has ended when it is asked for. */
+/* It should ask first, which nothing here does: it is a task that has ended when it is asked
+ * for. */
 static bool confirm(struct coop_mcp_request *request, const json_t *args)
 {
 	(void)args;
@@ -146,7 +147,8 @@ static const struct fixture fixtures[] = {
 	 .content = "[" TEXT("This tool intentionally returns an error for testing") "]",
 	 .is_error = true},
 	{.name = "test_image_content", .content = "[" IMAGE "]"},
-	/* Neither is to say anything but its answer: logs that nobody asked for, and requests to the client, are what the suite looks for. */
+	/* Neither is to say anything but its answer: logs that nobody asked for, and requests to
+	   the client, are what the suite looks for. */
 	{.name = "test_logging_tool", .content = "[" TEXT("nothing was logged") "]"},
 	{.name = "test_missing_capability", .run = need_sampling},
 	{.name = "test_multiple_content_types",

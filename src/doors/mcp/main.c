@@ -10,8 +10,10 @@
 
 #include "base/mem.h"
 #include "doors/mcp/fixtures.h"
+#include "doors/mcp/mcp.h"
 #include "doors/mcp/on_stdio.h"
 #include "doors/tools/core/door.h"
+#include "doors/tools/core/keeper_link.h"
 
 #define LINE_MAX_BYTES (16u << 20)
 #define WAIT_MAX_MS 50000
@@ -154,7 +156,8 @@ int main(int argc, char **argv)
 	struct coop_error error = {0};
 
 	coop_mem_init();
-	/* A long answer takes several times its size: giving that back at once would cost a page fault for every page of the next one. It goes back when the server rests. */
+	/* A long answer takes several times its size: giving that back at once would cost a page
+	 * fault for every page of the next one. It goes back when the server rests. */
 	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 	(void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 	if (take_options(&program, argc, argv) < 0)

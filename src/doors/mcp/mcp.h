@@ -1,5 +1,6 @@
-/* MCP without its transports: one server for one agent, its open requests, and what methods use. stdio and HTTP bring messages in and take messages
- * out; everything between is here and in the methods' files. */
+/* MCP without its transports: one server for one agent, its open requests, and what methods use.
+ * stdio and HTTP bring messages in and take messages out; everything between is here and in the
+ * methods' files. */
 #ifndef COOP_MCP_MCP_H
 #define COOP_MCP_MCP_H
 
@@ -12,7 +13,8 @@
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/host.h"
 
-/* Revisions by age: the last is the one of the modern era (no opening, every request carries its metadata). */
+/* Revisions by age: the last is the one of the modern era (no opening, every request carries its
+ * metadata). */
 enum coop_mcp_version {
 	COOP_MCP_2024_11_05,
 	COOP_MCP_2025_03_26,
@@ -47,15 +49,20 @@ struct coop_mcp_session;
 struct coop_mcp_watch;
 struct coop_mcp_tasks;
 
-/* Where messages go: the pipe of stdio, the answer to one POST, the stream of a GET. Embedded in what the transport keeps. */
+/* Where messages go: the pipe of stdio, the answer to one POST, the stream of a GET. Embedded in
+ * what the transport keeps. */
 struct coop_mcp_channel {
-	/* One message, whole JSON text without a newline. `last`: it is the answer to the request, nothing follows for it. The text is copied. */
+	/* One message, whole JSON text without a newline. `last`: it is the answer to the request,
+	 * nothing follows for it. The text is copied. */
 	void (*send)(struct coop_mcp_channel *channel, const char *json, size_t size, bool last);
-	/* The HTTP status of an error that comes next, before anything was sent; NULL: no such thing (stdio). */
+	/* The HTTP status of an error that comes next, before anything was sent; NULL: no such
+	 * thing (stdio). */
 	void (*status)(struct coop_mcp_channel *channel, unsigned status);
-	/* A request of it was ended without an answer (cancelled): none comes. NULL: nobody needs to know. */
+	/* A request of it was ended without an answer (cancelled): none comes. NULL: nobody needs
+	 * to know. */
 	void (*cancelled)(struct coop_mcp_channel *channel);
-	/* Whether it takes more now. Notifications that can be joined (updates, progress) wait or are left out while it does not. NULL: always. */
+	/* Whether it takes more now. Notifications that can be joined (updates, progress) wait or
+	 * are left out while it does not. NULL: always. */
 	bool (*has_room)(const struct coop_mcp_channel *channel);
 };
 
@@ -67,8 +74,8 @@ struct coop_mcp {
 	bool fixtures; /* the conformance suite's tools and resources too (builds for tests only) */
 	unsigned open; /* requests */
 	unsigned quick; /* of them calls of tools that only look */
-	struct coop_mcp_request
-		*queued; /* more of those, which wait for others to end, oldest first */
+	/* more of those, which wait for others to end, oldest first */
+	struct coop_mcp_request *queued;
 	struct coop_mcp_request *requests; /* all that are open, newest first */
 	struct coop_mcp_watch *watch; /* of processes, for subscribers; made when first needed */
 	struct coop_mcp_tasks *tasks; /* made when first needed */
@@ -87,8 +94,8 @@ void coop_mcp_stop(struct coop_mcp *mcp);
 struct coop_mcp_session {
 	int version; /* negotiated; COOP_MCP_NONE: not yet */
 	bool initialized;
-	struct coop_mcp_channel
-		*channel; /* for notifications that belong to no request; NULL: nowhere now */
+	/* for notifications that belong to no request; NULL: nowhere now */
+	struct coop_mcp_channel *channel;
 	struct coop_mcp_subscription *subscriptions;
 };
 void coop_mcp_session_clear(struct coop_mcp *mcp, struct coop_mcp_session *session);
@@ -99,14 +106,15 @@ struct coop_mcp_request {
 	struct coop_mcp_channel *channel;
 	struct coop_mcp_session *session; /* NULL in the modern era */
 	int version;
-	json_t *id;           /* string or integer */
-	json_t *params;       /* an object; empty if there were none */
-	json_t *capabilities; /* modern: of the client, as this request says; borrowed from params */
+	json_t *id;     /* string or integer */
+	json_t *params; /* an object; empty if there were none */
+	/* modern: of the client, as this request says; borrowed from params */
+	json_t *capabilities;
 	json_t *progress_token; /* NULL: none; borrowed */
 	uint64_t progress_at;   /* when it was told last, ms */
 	uint64_t progress;      /* what it was told */
-	/* Set by a method that answers later: frees its context; nothing may be sent afterwards. Called once, when the request is
-	 * cancelled or the server goes; not after the answer. */
+	/* Set by a method that answers later: frees its context; nothing may be sent afterwards.
+	 * Called once, when the request is cancelled or the server goes; not after the answer. */
 	void (*cancel)(struct coop_mcp_request *request);
 	void *context;
 	struct coop_mcp_request *next, **link;
@@ -125,9 +133,11 @@ struct coop_mcp_method {
 	void (*handle)(struct coop_mcp_request *request);
 };
 
-/* Ends the request with its result, which is taken over (NULL: no memory). In the modern era resultType and serverInfo are added where they are missing. */
+/* Ends the request with its result, which is taken over (NULL: no memory). In the modern era
+ * resultType and serverInfo are added where they are missing. */
 void coop_mcp_answer(struct coop_mcp_request *request, json_t *result);
-/* The same for large ones: the members of the result are written between the two, into `w`, whose buffer is empty before and after. */
+/* The same for large ones: the members of the result are written between the two, into `w`, whose
+ * buffer is empty before and after. */
 void coop_mcp_result_begin(const struct coop_mcp_request *request, struct coop_jsonw *w);
 void coop_mcp_result_end(struct coop_mcp_request *request, struct coop_jsonw *w);
 /* Ends it with an error. `data` (may be NULL) is taken over. */
@@ -139,16 +149,20 @@ void coop_mcp_notify(struct coop_mcp_channel *channel, const char *method, json_
 void coop_mcp_cacheable(const struct coop_mcp_request *request, json_t *result, int64_t ttl_ms,
 			const char *scope);
 
-/* The open request of that id on that channel, or of that session (may be NULL); NULL: none. Then coop_mcp_cancel() ends it silently. */
+/* The open request of that id on that channel, or of that session (may be NULL); NULL: none. Then
+ * coop_mcp_cancel() ends it silently. */
 struct coop_mcp_request *coop_mcp_find(const struct coop_mcp *mcp,
 				       const struct coop_mcp_channel *channel,
 				       const struct coop_mcp_session *session, const json_t *id);
 void coop_mcp_cancel(struct coop_mcp_request *request);
 
-/* The value of one message's text; NULL: it is no JSON, not UTF-8, has a member twice, or is nested too deep. */
+/* The value of one message's text; NULL: it is no JSON, not UTF-8, has a member twice, or is nested
+ * too deep. */
 json_t *coop_mcp_parse(const char *text, size_t size);
-/* Takes one message: an object, or where the revision has batches an array. Borrowed. `session` is the legacy client's (NULL: HTTP without one). Malformed ones are
- * answered on the channel. Returns how many requests were begun whose answers come (or have come) on the channel; 0: there is none to wait for. */
+/* Takes one message: an object, or where the revision has batches an array. Borrowed. `session` is
+ * the legacy client's (NULL: HTTP without one). Malformed ones are answered on the channel. Returns
+ * how many requests were begun whose answers come (or have come) on the channel; 0: there is none
+ * to wait for. */
 unsigned coop_mcp_take(struct coop_mcp *mcp, struct coop_mcp_session *session,
 		       struct coop_mcp_channel *channel, json_t *message);
 /* Answers with an error that belongs to no request (id null). */

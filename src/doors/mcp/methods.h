@@ -10,8 +10,9 @@ extern const struct coop_mcp_method
 extern const struct coop_mcp_method coop_mcp_methods_tools[]; /* tools/list, tools/call (tools.c) */
 extern const struct coop_mcp_method
 	coop_mcp_methods_resources[]; /* resources/list, /read, /templates/list (resources.c) */
-extern const struct coop_mcp_method coop_mcp_methods_subscriptions
-	[]; /* resources/subscribe, /unsubscribe, subscriptions/listen (subscriptions.c) */
+extern const struct coop_mcp_method
+	/* resources/subscribe, /unsubscribe, subscriptions/listen (subscriptions.c) */
+	coop_mcp_methods_subscriptions[];
 extern const struct coop_mcp_method
 	coop_mcp_methods_tasks[]; /* tasks/get, /update, /cancel (tasks.c) */
 
@@ -19,7 +20,8 @@ extern const struct coop_mcp_method
 void coop_mcp_subscriptions_stop(struct coop_mcp *mcp);               /* coop_mcp_stop() */
 void coop_mcp_subscriptions_forget(struct coop_mcp_session *session); /* a legacy client has gone */
 void coop_mcp_watch_free(struct coop_mcp_watch *watch);               /* NULL is fine */
-/* tasks.c: whether this tools/call is to become a task (modern, declared, a waiting run_command); it is then answered by tasks.c. */
+/* tasks.c: whether this tools/call is to become a task (modern, declared, a waiting run_command);
+ * it is then answered by tasks.c. */
 bool coop_mcp_tasks_take(struct coop_mcp_request *request);
 void coop_mcp_tasks_free(struct coop_mcp_tasks *tasks); /* NULL is fine */
 

@@ -15,12 +15,14 @@
 #include "doors/mcp/subscription.h"
 
 #define READ_BYTES (64u << 10)
-/* Answers that the client has not read: beyond the first no more notifications, beyond the second no more requests. */
+/* Answers that the client has not read: beyond the first no more notifications, beyond the second
+ * no more requests. */
 #define OUT_BUSY (256u << 10)
 #define OUT_FULL (1u << 20)
 /* What is being answered when the client closes its end may still finish. */
 #define FINISH_MS 700
-/* So long after a long answer the memory that it took goes back: until then the next one may need it. */
+/* So long after a long answer the memory that it took goes back: until then the next one may need
+ * it. */
 #define REST_MS 1000
 #define PIPE_USUAL (64u << 10)
 #define PIPE_WIDE (1 << 20)
@@ -75,7 +77,8 @@ static void watch(struct coop_mcp_stdio *stdio)
 	}
 }
 
-/* A long answer through a small pipe is a change of processes for every piece of it. The pipe stays large: it holds only what is in it. */
+/* A long answer through a small pipe is a change of processes for every piece of it. The pipe stays
+ * large: it holds only what is in it. */
 static void widen(struct coop_mcp_stdio *stdio)
 {
 	if (!stdio->widened)
@@ -266,7 +269,8 @@ static void on_timer(uv_timer_t *timer)
 	stdio->on_end(stdio->context);
 }
 
-/* After the end of the input: everything answered and read, or nobody there. Looked at again when something was written. */
+/* After the end of the input: everything answered and read, or nobody there. Looked at again when
+ * something was written. */
 static void settle(struct coop_mcp_stdio *stdio)
 {
 	if (!stdio->eof || stdio->ended || stdio->closed)

@@ -8,7 +8,8 @@
 
 struct coop_mcp_stdio;
 
-/* Serves `mcp` on two descriptors until the client closes its end, then calls `ended`. Lines beyond `line_max` bytes are refused. NULL without memory. */
+/* Serves `mcp` on two descriptors until the client closes its end, then calls `ended`. Lines beyond
+ * `line_max` bytes are refused. NULL without memory. */
 struct coop_mcp_stdio *coop_mcp_stdio_new(uv_loop_t *loop, struct coop_mcp *mcp, int in, int out,
 					  size_t line_max, void (*ended)(void *context),
 					  void *context);

@@ -1,4 +1,5 @@
-/* Addresses of what a process has to show: coop://process/{id} is its record, coop://process/{id}/output what it wrote. */
+/* Addresses of what a process has to show: coop://process/{id} is its record,
+ * coop://process/{id}/output what it wrote. */
 #ifndef COOP_MCP_PROCESS_URI_H
 #define COOP_MCP_PROCESS_URI_H
 
@@ -16,7 +17,8 @@ struct coop_mcp_process_uri {
 	bool output; /* else the record */
 };
 
-/* Whether it is such an address. Only whole ids count: a tag or the beginning of an id may mean another process tomorrow. */
+/* Whether it is such an address. Only whole ids count: a tag or the beginning of an id may mean
+ * another process tomorrow. */
 bool coop_mcp_process_uri_read(const char *uri, struct coop_mcp_process_uri *ret);
 void coop_mcp_process_uri_write(const char *id, bool output, char ret[COOP_MCP_URI_SIZE]);
 

@@ -7,7 +7,8 @@
 /* Forgets it; nothing is sent, and `cancel` is not called. */
 void coop_mcp_request_free(struct coop_mcp_request *request);
 
-/* An error for a message that became no request; `id` (may be NULL) and `data` as of coop_mcp_error(). */
+/* An error for a message that became no request; `id` (may be NULL) and `data` as of
+ * coop_mcp_error(). */
 void coop_mcp_refuse_id(struct coop_mcp_channel *channel, const json_t *id, enum coop_mcp_code code,
 			json_t *data, const char *message);
 

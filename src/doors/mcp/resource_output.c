@@ -5,16 +5,19 @@
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
+#include "doors/mcp/mcp.h"
 #include "doors/mcp/resources.h"
 
-/* Bytes of one read in order of arrival, and of the largest event: an answer with less than the difference was the last. */
+/* Bytes of one read in order of arrival, and of the largest event: an answer with less than the
+ * difference was the last. */
 #define READ_MAX (4u << 20)
 #define EVENT_MAX (64u << 10)
-/* Reads for one answer. What a process keeps at most fits into fewer; one that writes all the time is not run after. */
+/* Reads for one answer. What a process keeps at most fits into fewer; one that writes all the time
+ * is not run after. */
 #define READS_MAX 8
 
-/* Where one stream has all that was written its end is read, as much as fits. Otherwise all that is kept is read in the order of its arrival, and
- * the latest of it remains. */
+/* Where one stream has all that was written its end is read, as much as fits. Otherwise all that is
+ * kept is read in the order of its arrival, and the latest of it remains. */
 struct reading {
 	struct coop_mcp_request *request;
 	void *call;

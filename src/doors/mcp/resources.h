@@ -9,7 +9,8 @@
 #define COOP_MCP_PAGE 50
 /* Bytes of output that one resources/read brings at most: the latest ones. */
 #define COOP_MCP_OUTPUT_MAX (1u << 20)
-/* A result about a process that has ended may be kept that long: what it left behind may still write. */
+/* A result about a process that has ended may be kept that long: what it left behind may still
+ * write. */
 #define COOP_MCP_ENDED_TTL_MS 5000
 
 /* The string; NULL: it is none, or one with a NUL inside, which would mean another than it says. */

@@ -4,8 +4,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "doors/mcp/mcp.h"
 #include "doors/mcp/methods.h"
 #include "doors/mcp/request.h"
+#include "doors/tools/core/call.h"
 
 #define PROGRESS_MS 500
 

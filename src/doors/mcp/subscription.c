@@ -75,7 +75,8 @@ void coop_mcp_subscription_free(struct coop_mcp_subscription *subscription)
 	uv_close((uv_handle_t *)&subscription->timer, on_closed);
 }
 
-/* Sets the timer to the next word that is due; a client that does not read is looked at again when it could be told next. */
+/* Sets the timer to the next word that is due; a client that does not read is looked at again when
+ * it could be told next. */
 static void set_timer(struct coop_mcp_subscription *subscription, bool full)
 {
 	uint64_t now = uv_now(subscription->mcp->host->loop), wait = UINT64_MAX;

@@ -1,7 +1,9 @@
-/* What one client wants to be told, and telling it: each thing at most twice a second, several changes in one word, and a client that does not read later.
+/* What one client wants to be told, and telling it: each thing at most twice a second, several
+ * changes in one word, and a client that does not read later.
  *
- * In the older era a client has one, on its session's channel. In the modern era every subscriptions/listen is one, on its request's channel, and every message
- * carries that request's id. */
+ * In the older era a client has one, on its session's channel. In the modern era every
+ * subscriptions/listen is one, on its request's channel, and every message carries that request's
+ * id. */
 #ifndef COOP_MCP_SUBSCRIPTION_H
 #define COOP_MCP_SUBSCRIPTION_H
 
@@ -22,7 +24,8 @@ struct coop_mcp_subscription *coop_mcp_subscription_new(struct coop_mcp *mcp,
 /* Tells nothing any more. NULL is fine. */
 void coop_mcp_subscription_free(struct coop_mcp_subscription *subscription);
 
-/* Adds a thing; 0 also if it was there already. -ENOSPC: there are too many, -ENOMEM; -ENOENT: no such task. */
+/* Adds a thing; 0 also if it was there already. -ENOSPC: there are too many, -ENOMEM; -ENOENT: no
+ * such task. */
 int coop_mcp_subscription_add_list(struct coop_mcp_subscription *subscription);
 int coop_mcp_subscription_add_process(struct coop_mcp_subscription *subscription,
 				      const struct coop_mcp_process_uri *uri);

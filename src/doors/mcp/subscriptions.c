@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "doors/mcp/mcp.h"
 #include "doors/mcp/methods.h"
+#include "doors/mcp/process_uri.h"
 #include "doors/mcp/resources.h"
 #include "doors/mcp/subscription.h"
 #include "doors/mcp/tasks.h"
@@ -239,7 +241,8 @@ static json_t *accept_filter(struct coop_mcp_request *request,
 	return accepted;
 }
 
-/* The first word of a subscription is what it is about: the others wait for the loop. `answer` NULL: no process was asked for. */
+/* The first word of a subscription is what it is about: the others wait for the loop. `answer`
+ * NULL: no process was asked for. */
 static void listen_now(struct coop_mcp_request *request, const json_t *answer)
 {
 	struct coop_mcp_subscription *subscription =
@@ -315,7 +318,8 @@ static bool is_open(const struct coop_mcp *mcp, const struct coop_mcp_request *r
 	return open;
 }
 
-/* Both words that the protocol has for it, as one page of it asks for the one and another for the other. */
+/* Both words that the protocol has for it, as one page of it asks for the one and another for the
+ * other. */
 static void end_listening(struct coop_mcp_request *request)
 {
 	struct coop_mcp *mcp = request->mcp;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "doors/mcp/fixtures.h"
@@ -11,8 +12,8 @@
 #include "doors/tools/core/describe.h"
 #include "doors/tools/core/table.h"
 
-/* Tools that only look may have large results: so many of them at a time, and only while the client reads. Those that wait do not
- * count, as nobody shall wait for them. */
+/* Tools that only look may have large results: so many of them at a time, and only while the client
+ * reads. Those that wait do not count, as nobody shall wait for them. */
 #define QUICK_MAX 16
 #define ENVELOPE_BYTES 512u /* of an answer around its result */
 

@@ -12,7 +12,8 @@
 #define RETRY_MS 500u
 #define RETRIES_MAX 6u
 
-/* Looks in one pause, each after three times as long as the one before: a program may take a while from its question to its waiting. */
+/* Looks in one pause, each after three times as long as the one before: a program may take a while
+ * from its question to its waiting. */
 #define LOOKS_MAX 4u
 
 /* A time that never comes. */
@@ -138,7 +139,8 @@ static void tell(const struct process *process, bool output_only)
 			i->changed(i);
 }
 
-/* Something came. What comes next is not looked at for a while: whoever reads after being told has that, too. */
+/* Something came. What comes next is not looked at for a while: whoever reads after being told has
+ * that, too. */
 static void output_came(struct process *process)
 {
 	struct coop_mcp_watch *watch = process->watch;

@@ -6,9 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "doors/tools/core/describe.h"
 #include "doors/tools/core/door.h"
+#include "doors/tools/core/keeper_link.h"
 #include "doors/tools/core/run.h"
 #include "doors/tools/core/table.h"
 

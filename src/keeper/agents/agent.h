@@ -1,7 +1,9 @@
-/* Who owns processes: agents, in a tree for each principal. Every connection acts as one; every process belongs to one.
+/* Who owns processes: agents, in a tree for each principal. Every connection acts as one; every
+ * process belongs to one.
  *
- * An agent lives as long as somebody holds it: the tree, until it is removed; its processes, sessions and connections; and the
- * agents below it, which hold the one above them. So whatever an ancestor must answer for can always be followed upwards. */
+ * An agent lives as long as somebody holds it: the tree, until it is removed; its processes,
+ * sessions and connections; and the agents below it, which hold the one above them. So whatever an
+ * ancestor must answer for can always be followed upwards. */
 #ifndef COOP_KEEPER_AGENT_H
 #define COOP_KEEPER_AGENT_H
 
@@ -58,7 +60,8 @@ struct coop_agent {
 	uint64_t receipts_dropped;
 	unsigned connections; /* of tokens; see admission.h */
 
-	/* Its own finished records that may become receipts: those whose end it has been told, and the others; oldest first. */
+	/* Its own finished records that may become receipts: those whose end it has been told, and
+	 * the others; oldest first. */
 	struct coop_link told, untold;
 	unsigned evictable;
 	struct coop_link in_crowded; /* it has more of them than it may keep */
@@ -72,8 +75,9 @@ struct coop_agent {
 	unsigned session_count, token_count;
 };
 
-/* A new agent that is in no tree yet; the caller holds it. `parent` NULL makes the principal, too, which must not be there. Takes
- * the settings over. NULL without memory: the settings are still the caller's. */
+/* A new agent that is in no tree yet; the caller holds it. `parent` NULL makes the principal, too,
+ * which must not be there. Takes the settings over. NULL without memory: the settings are still the
+ * caller's. */
 struct coop_agent *coop_agent_make(struct coop_keeper *keeper, const char *principal,
 				   struct coop_agent *parent, const char *name,
 				   struct coop_agent_settings *settings);
@@ -98,7 +102,8 @@ const char *coop_agent_label(const struct coop_agent *viewer, const struct coop_
 bool coop_agent_matches(const struct coop_agent *viewer, const struct coop_agent *owner,
 			const char *filter);
 
-/* What an `agent` argument means: a path that begins with `base`'s own, or one below it. NULL with the error filled. */
+/* What an `agent` argument means: a path that begins with `base`'s own, or one below it. NULL with
+ * the error filled. */
 struct coop_agent *coop_agent_find(struct coop_agent *base, const char *text, struct coop_err *err);
 
 /* The words for one that is not there, or not to be seen. */
@@ -111,13 +116,15 @@ struct coop_agent *coop_agent_find_parent(struct coop_agent *base, const char *t
 bool coop_agent_valid_name(const char *name);
 bool coop_agent_valid_path(const char *path); /* names and single slashes between them */
 
-/* The path of a child (parent NULL: of a first agent), for the caller to free; NULL without memory. */
+/* The path of a child (parent NULL: of a first agent), for the caller to free; NULL without
+ * memory. */
 char *coop_agent_join(const struct coop_agent *parent, const char *name);
 
 /* Walks the tree below and with `top`, parents first: NULL starts it, NULL ends it. */
 struct coop_agent *coop_agent_next(struct coop_agent *top, const struct coop_agent *at);
 
-/* The limit in force for its own processes and those below; settings where it has none of its own. */
+/* The limit in force for its own processes and those below; settings where it has none of its
+ * own. */
 int64_t coop_agent_max_running(const struct coop_agent *agent);
 int64_t coop_agent_max_finished(const struct coop_agent *agent);
 int64_t coop_agent_max_buffer(const struct coop_agent *agent); /* -1: none */
@@ -126,7 +133,8 @@ int64_t coop_agent_effective_running(const struct coop_agent *agent);
 int64_t coop_agent_effective_buffer(const struct coop_agent *agent);
 bool coop_agent_may_persist(const struct coop_agent *agent);
 bool coop_agent_restricted(const struct coop_agent *agent);
-/* The nearest workspace roots at or above it, NULL-terminated; NULL: not bound. Those of all levels hold. */
+/* The nearest workspace roots at or above it, NULL-terminated; NULL: not bound. Those of all levels
+ * hold. */
 char *const *coop_agent_workspace(const struct coop_agent *agent);
 
 void coop_agent_write(const struct coop_agent *agent, struct coop_jsonw *w, const char *name);

@@ -2,12 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
+#include "keeper/agents/agent_settings.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/change.h"
 #include "keeper/agents/expiry.h"
@@ -18,18 +21,21 @@
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/job.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_agent.h"
 #include "keeper/process/eviction.h"
 #include "records/store.h"
+#include "sandbox/layout/path_walk.h"
 
 #define SETTINGS_MAX 65536u /* bytes as JSON, workspace roots and policy included */
 
-/* What the two kinds have in common. The arguments live as long as the request; the rest is the change's own. */
+/* What the two kinds have in common. The arguments live as long as the request; the rest is the
+ * change's own. */
 struct agent_change {
 	struct coop_change change;
-	struct coop_agent
-		*agent; /* a reference: the parent of a new one, or the one that changes */
+	/* a reference: the parent of a new one, or the one that changes */
+	struct coop_agent *agent;
 	struct coop_agent *fresh;      /* a new one, until it is entered */
 	char *name, *principal, *path; /* of a new one */
 	struct coop_agent_settings settings;
@@ -109,13 +115,15 @@ static int settings_to_text(struct agent_change *mine, struct coop_err *err)
 	return 0;
 }
 
-/* Not a word to the caller of what is not below it: an agent that went meanwhile is as one that never was. */
+/* Not a word to the caller of what is not below it: an agent that went meanwhile is as one that
+ * never was. */
 static int still_there(const struct agent_change *mine, struct coop_err *err)
 {
 	return mine->agent && mine->agent->removed ? coop_agent_none(err) : 0;
 }
 
-/* What the user gives he calls by its name: a link to credentials may have been left by a command. `names` are as they came. */
+/* What the user gives he calls by its name: a link to credentials may have been left by a command.
+ * `names` are as they came. */
 static int check_names(const struct coop_keeper *keeper, const char *field, const json_t *names,
 		       char *const *paths, struct coop_err *err)
 {

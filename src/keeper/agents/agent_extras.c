@@ -11,6 +11,7 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/conf/env.h"
+#include "keeper/conf/env_rules.h"
 
 void coop_agent_extras_clear(struct coop_agent_extras *extras)
 {

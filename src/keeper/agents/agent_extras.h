@@ -1,5 +1,6 @@
-/* What an agent has been given besides limits: variables that its processes begin with, words of whoever made it, the moment of its
- * end, a folder of its own. Values of variables are never shown, and neither they nor the metadata are in a log or in the audit. */
+/* What an agent has been given besides limits: variables that its processes begin with, words of
+ * whoever made it, the moment of its end, a folder of its own. Values of variables are never shown,
+ * and neither they nor the metadata are in a log or in the audit. */
 #ifndef COOP_KEEPER_AGENT_EXTRAS_H
 #define COOP_KEEPER_AGENT_EXTRAS_H
 
@@ -30,16 +31,18 @@ void coop_agent_extras_clear(struct coop_agent_extras *extras);
 /* 0 or -ENOMEM: then `to` must be cleared all the same. */
 int coop_agent_extras_copy(const struct coop_agent_extras *from, struct coop_agent_extras *to);
 
-/* Lays those of `args` over what is there: absent ones stay, null ones are taken away. 0, or the error filled, which holds no value. */
+/* Lays those of `args` over what is there: absent ones stay, null ones are taken away. 0, or the
+ * error filled, which holds no value. */
 int coop_agent_extras_read(const json_t *args, struct coop_agent_extras *extras,
 			   struct coop_err *err);
 
-/* An agent that may not set variables by which code is slipped into a program does not get them from one who may not either. */
+/* An agent that may not set variables by which code is slipped into a program does not get them
+ * from one who may not either. */
 int coop_agent_extras_narrow(const struct coop_agent_settings *settings, const json_t *args,
 			     const struct coop_agent *parent, struct coop_err *err);
 
-/* As members of the object that the database keeps, and back. What is read back holds to the same rules as what clients give; its
- * types have been checked. 0, or the error filled. */
+/* As members of the object that the database keeps, and back. What is read back holds to the same
+ * rules as what clients give; its types have been checked. 0, or the error filled. */
 void coop_agent_extras_store(const struct coop_agent_extras *extras, struct coop_jsonw *w);
 int coop_agent_extras_restore(const json_t *json, struct coop_agent_extras *extras,
 			      struct coop_err *err);

@@ -31,7 +31,8 @@ const char *coop_agent_folder(const struct coop_agent *agent)
 	return agent->settings.extras.folder_in ? agent->settings.workspace[0] : NULL;
 }
 
-/* What else lies beside the root; "": the folder that holds both. To be freed; NULL without memory. */
+/* What else lies beside the root; "": the folder that holds both. To be freed; NULL without
+ * memory. */
 static char *beside(const char *root, const char *name)
 {
 	char *path = coop_mem_strdup(root);
@@ -256,7 +257,8 @@ void coop_agent_folders_sweep(struct coop_keeper *keeper)
 	struct coop_trash *trash;
 	const struct dirent *entry;
 
-	/* It is made now: what a sandbox hides must be there when it starts, and folders in it come later. */
+	/* It is made now: what a sandbox hides must be there when it starts, and folders in it come
+	 * later. */
 	if (!*keeper->data_dir || settle_data(keeper, true) < 0 || !(trash = coop_trash_new()))
 		return;
 	DIR *data = opendir(keeper->data_dir);

@@ -1,6 +1,7 @@
-/* The folder that an agent may have of its own: `<data folder>/<agent's number>-<mark>`. In it are `work`, its workspace root, and `tmp`,
- * what its commands have as /tmp. It is made with the agent and goes with it. The mark is random, and the keeper's key says whether one is its own: several keepers may share a data folder, and
- * each touches what it has made itself, nothing else. */
+/* The folder that an agent may have of its own: `<data folder>/<agent's number>-<mark>`. In it are
+ * `work`, its workspace root, and `tmp`, what its commands have as /tmp. It is made with the agent
+ * and goes with it. The mark is random, and the keeper's key says whether one is its own: several
+ * keepers may share a data folder, and each touches what it has made itself, nothing else. */
 #ifndef COOP_KEEPER_AGENT_FOLDER_H
 #define COOP_KEEPER_AGENT_FOLDER_H
 
@@ -19,31 +20,34 @@ struct coop_trash;
 /* The workspace root in it; NULL: it has none. */
 const char *coop_agent_folder(const struct coop_agent *agent);
 
-/* Where the /tmp lies that the agent's commands share: in its own folder, or in the one above that it works in. One that was given a
- * narrower workspace shares none. To be freed; NULL without one, or without memory (then errno is ENOMEM). */
+/* Where the /tmp lies that the agent's commands share: in its own folder, or in the one above that
+ * it works in. One that was given a narrower workspace shares none. To be freed; NULL without one,
+ * or without memory (then errno is ENOMEM). */
 char *coop_agent_folder_tmp(const struct coop_agent *agent);
 
 /* All of it is to go. 0, also where there is none, or -ENOMEM. */
 int coop_agent_folder_discard(const struct coop_agent *agent, struct coop_trash *trash);
 
-/* Decides on one for an agent to be: the settings have a workspace root then, whose path is complete once the agent's number is known.
- * Makes sure of the data folder. 0, or the error filled. */
+/* Decides on one for an agent to be: the settings have a workspace root then, whose path is
+ * complete once the agent's number is known. Makes sure of the data folder. 0, or the error
+ * filled. */
 int coop_agent_folder_choose(struct coop_keeper *keeper, struct coop_agent_settings *settings,
 			     struct coop_err *err);
 
 /* The number is known: completes the path; needs no memory. */
 void coop_agent_folder_name(struct coop_agent_settings *settings, int64_t id);
 
-/* For settings from the database, with the number: a folder is one of ours only in the data folder and with a mark that our key
- * proves, since it is deleted with its agent. 0, -ENOMEM, or the error filled. */
+/* For settings from the database, with the number: a folder is one of ours only in the data folder
+ * and with a mark that our key proves, since it is deleted with its agent. 0, -ENOMEM, or the error
+ * filled. */
 int coop_agent_folder_restore(struct coop_keeper *keeper, struct coop_agent_settings *settings,
 			      int64_t id, struct coop_err *err);
 
 /* Makes it, whole or not at all. On the helper thread. 0 or -errno. */
 int coop_agent_folder_make(const struct coop_agent_settings *settings);
 
-/* Deletes what lies in the data folder, was made by a keeper with this one's key, and belongs to no agent. Before the loop runs: it looks, the
- * work is the helper thread's. */
+/* Deletes what lies in the data folder, was made by a keeper with this one's key, and belongs to no
+ * agent. Before the loop runs: it looks, the work is the helper thread's. */
 void coop_agent_folders_sweep(struct coop_keeper *keeper);
 
 #endif

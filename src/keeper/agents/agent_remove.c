@@ -5,7 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
@@ -17,6 +19,7 @@
 #include "keeper/agents/trash.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/job.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_agent.h"
 #include "keeper/process/party.h"
@@ -94,7 +97,8 @@ static int check(struct coop_change *change, struct coop_err *err)
 {
 	struct removal *mine = (struct removal *)change;
 
-	/* Not a word to the caller of what is not below it: an agent that went meanwhile is as one that never was. */
+	/* Not a word to the caller of what is not below it: an agent that went meanwhile is as one
+	 * that never was. */
 	if (mine->agent->removed)
 		return coop_agent_none(err);
 	/* It may have been given more time meanwhile. */

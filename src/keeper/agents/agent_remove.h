@@ -7,8 +7,9 @@
 struct coop_agent;
 struct coop_request;
 
-/* Because its time is over; nobody is answered. Whether it came about or failed, `expiring` is false and coop_expiry_look has been called when it
- * is over. 0 or -ENOMEM: then nothing was begun. */
+/* Because its time is over; nobody is answered. Whether it came about or failed, `expiring` is
+ * false and coop_expiry_look has been called when it is over. 0 or -ENOMEM: then nothing was
+ * begun. */
 int coop_agent_remove_expired(struct coop_agent *agent, uint64_t grace_ms);
 
 #endif

@@ -147,8 +147,8 @@ size_t coop_agent_ceilings(const struct coop_agent *agent,
 	}
 	if (!unusual)
 		ret_list[count++] = &usual;
-	/* What is missing on this host is tolerated by whoever gave the agent its settings, never by itself; unless it need not be confined
-	 * at all. */
+	/* What is missing on this host is tolerated by whoever gave the agent its settings, never
+	 * by itself; unless it need not be confined at all. */
 	if (bound && !said && !wide)
 		ret_list[count++] = &insists;
 	while (depth)

@@ -11,7 +11,8 @@
 
 struct coop_lookable;
 
-/* One for each level, and those of all agents which nobody gave a profile, or said what they must have. */
+/* One for each level, and those of all agents which nobody gave a profile, or said what they must
+ * have. */
 #define COOP_AGENT_CEILINGS_MAX (COOP_AGENT_DEPTH_MAX + 3)
 
 /* Reads the settings `sandbox` and `limits` of `args` over `policy`: each is replaced as a whole
@@ -36,7 +37,8 @@ int coop_agent_sandbox_narrow(const struct coop_sandbox_policy *policy, const js
 /* Whether somebody above gave the agent a profile that replaces the list of protected paths. */
 bool coop_agent_protects_less(const struct coop_agent *agent);
 
-/* The ceilings in force for an agent, from the tree's top to it; how many there are. They live as long as nobody's settings change. */
+/* The ceilings in force for an agent, from the tree's top to it; how many there are. They live as
+ * long as nobody's settings change. */
 size_t coop_agent_ceilings(const struct coop_agent *agent,
 			   const struct coop_sandbox_policy *ret_list[COOP_AGENT_CEILINGS_MAX]);
 

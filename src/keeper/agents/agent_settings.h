@@ -1,5 +1,5 @@
-/* What one agent has been given: quotas, grants, workspace roots, policy. A member that is not set says nothing; what is above
- * the agent holds anyway. */
+/* What one agent has been given: quotas, grants, workspace roots, policy. A member that is not set
+ * says nothing; what is above the agent holds anyway. */
 #ifndef COOP_KEEPER_AGENT_SETTINGS_H
 #define COOP_KEEPER_AGENT_SETTINGS_H
 
@@ -26,8 +26,8 @@ struct coop_agent_settings {
 	bool restricted;            /* may not set variables that change what programs load */
 	char **workspace;           /* absolute, NULL-terminated; NULL: not set */
 	struct coop_policy *policy; /* NULL: none */
-	struct coop_sandbox_policy
-		sandbox; /* ceilings; its limits are totals of the agent and all below it */
+	/* ceilings; its limits are totals of the agent and all below it */
+	struct coop_sandbox_policy sandbox;
 	struct coop_agent_extras extras;
 };
 
@@ -47,13 +47,14 @@ int coop_agent_settings_read(const json_t *args, const struct coop_agent_setting
 int coop_agent_settings_restore(const json_t *json, const char *path,
 				struct coop_agent_settings *ret, struct coop_err *err);
 
-/* Nothing that `args` give may be wider than what the parent has: 0, or the error filled. What was given before and is wider than
- * the parent has now does no harm: all that is above holds anyway. */
+/* Nothing that `args` give may be wider than what the parent has: 0, or the error filled. What was
+ * given before and is wider than the parent has now does no harm: all that is above holds
+ * anyway. */
 int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const json_t *args,
 			       const struct coop_agent *parent, struct coop_err *err);
 
-/* What the database keeps, for coop_agent_settings_restore: also what is never shown. The workspace of an agent with a folder of its own
- * follows from that. */
+/* What the database keeps, for coop_agent_settings_restore: also what is never shown. The workspace
+ * of an agent with a folder of its own follows from that. */
 void coop_agent_settings_store(const struct coop_agent_settings *settings, struct coop_jsonw *w);
 
 /* The same shape as the arguments, without the extras. */

@@ -1,4 +1,7 @@
+#include "base/json/jsonw.h"
 #include "keeper/agents/agent.h"
+#include "keeper/agents/agent_extras.h"
+#include "keeper/agents/agent_settings.h"
 #include "keeper/core/keeper.h"
 
 static void write_effective(const struct coop_agent *agent, struct coop_jsonw *w)

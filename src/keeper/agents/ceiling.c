@@ -15,6 +15,7 @@
 #include "keeper/start/draft.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
+#include "sandbox/policy/pathlist.h"
 
 struct coop_ceiling {
 	struct coop_sandbox_policy policy;

@@ -34,8 +34,9 @@ const struct coop_sandbox_policy *coop_ceiling_policy(const struct coop_conn *co
  * settings change. */
 void coop_ceilings_find(const struct coop_draft *draft, struct coop_ceilings *ret);
 
-/* Whether it is the user himself who names the path, resolved: he means what he names. Through a door
- * that has a ceiling somebody else speaks, and only what the ceiling names was named by the user. */
+/* Whether it is the user himself who names the path, resolved: he means what he names. Through a
+ * door that has a ceiling somebody else speaks, and only what the ceiling names was named by the
+ * user. */
 bool coop_ceiling_user_names(const struct coop_draft *draft, const char *path);
 
 /* Takes away from a merged policy what the connection's ceiling does not have and no list says. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "interface/err.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
 #include "records/store.h"

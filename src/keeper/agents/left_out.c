@@ -6,12 +6,14 @@
 
 #include "base/clock.h"
 #include "base/io/log.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/change.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/job.h"
 #include "keeper/link/request.h"
 #include "records/store.h"
 
@@ -160,7 +162,8 @@ static int make(struct coop_change *change, struct coop_err *err)
 	return 0;
 }
 
-/* The full path that an argument means: from the top, or from main. To be freed; NULL without memory. */
+/* The full path that an argument means: from the top, or from main. To be freed; NULL without
+ * memory. */
 static char *full_path(const struct coop_keeper *keeper, const char *principal, const char *text)
 {
 	size_t size = strlen(COOP_AGENT_FIRST) + strlen(text) + 2;

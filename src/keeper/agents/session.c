@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"

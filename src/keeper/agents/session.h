@@ -35,7 +35,8 @@ struct coop_session {
 /* "ses-3", or "" for 0. */
 void coop_session_format(uint64_t n, char ret[COOP_SESSION_TEXT]);
 
-/* A session of that agent, by its id: one that may take a new process. NULL with the error filled, naming `field`. */
+/* A session of that agent, by its id: one that may take a new process. NULL with the error filled,
+ * naming `field`. */
 struct coop_session *coop_session_find(const struct coop_agent *agent, const char *id,
 				       const char *field, struct coop_err *err);
 

@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json/jsonw.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
+#include "keeper/link/admission.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 
@@ -78,7 +81,8 @@ static void drop_expired(struct coop_agent *agent, int64_t now)
 	COOP_LIST_EACH(&agent->tokens, link)
 	{
 		struct coop_token *token = COOP_LIST_ITEM(link, struct coop_token, in_agent);
-		/* Connections that use it end by their own clocks, and not in the middle of a request of theirs. */
+		/* Connections that use it end by their own clocks, and not in the middle of a
+		 * request of theirs. */
 		if (token->expires_at && token->expires_at <= now)
 			forget(token);
 	}
@@ -136,7 +140,8 @@ static void become_nobody(struct coop_conn *conn)
 		coop_conn_fatal(conn, "permission_denied", "the login is not valid");
 }
 
-/* Once with a token, and after that, or without one, once by an agent's name: that can only take rights away. Not once there is a ceiling, which was made for whom it acts as. */
+/* Once with a token, and after that, or without one, once by an agent's name: that can only take
+ * rights away. Not once there is a ceiling, which was made for whom it acts as. */
 static bool has_logged_in(const struct coop_conn *conn, const json_t *args)
 {
 	return conn->narrowed || conn->ceiling || (conn->token && !coop_arg(args, "agent"));

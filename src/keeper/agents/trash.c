@@ -124,7 +124,8 @@ static int open_folder(int parent, const char *name)
 	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Calls `one` for each name until it says that it is enough (1) or that it cannot be done (-errno). 0: those were all. */
+/* Calls `one` for each name until it says that it is enough (1) or that it cannot be done (-errno).
+ * 0: those were all. */
 static int each_name(int fd, int (*one)(struct coop_trash *, int fd, const char *name, int *left),
 		     struct coop_trash *trash, int *left)
 {
@@ -158,7 +159,8 @@ static int delete_name(int fd, const char *name)
 	return errno == ENOTEMPTY || errno == EEXIST || errno == EACCES ? 1 : -errno;
 }
 
-/* A name two levels down: a folder there gets a name in the top one, so that it never goes deeper. */
+/* A name two levels down: a folder there gets a name in the top one, so that it never goes
+ * deeper. */
 static int empty_inner(struct coop_trash *trash, int fd, const char *name, int *left)
 {
 	char up[24];

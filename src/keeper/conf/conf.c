@@ -11,10 +11,11 @@
 
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "keeper/conf/env_rules.h"
 #include "policy/policy.h"
 
-/* The reader hands over one line at a time and the handler is called before the next, so the reader's count is the handler's
- * line number, which the library does not tell. */
+/* The reader hands over one line at a time and the handler is called before the next, so the
+ * reader's count is the handler's line number, which the library does not tell. */
 struct parser {
 	const char *at, *end;
 	const char *name;
@@ -45,7 +46,8 @@ static void fail(struct parser *parser, const char *what, const char *why)
 	parser->failed = true;
 }
 
-/* Takes over what a part said about a value, with the line. Want of memory is nobody's mistake and stays as it is. */
+/* Takes over what a part said about a value, with the line. Want of memory is nobody's mistake and
+ * stays as it is. */
 static void fail_with(struct parser *parser, const struct coop_err *why)
 {
 	if (why->code != COOP_INTERNAL) {
@@ -200,7 +202,8 @@ static void begin_profile(struct parser *parser, const char *name, size_t size)
 		parser->profile_lines[index] = parser->line;
 }
 
-/* The library forgets a section without keys, cuts the name of a long one and overlooks what follows the bracket. */
+/* The library forgets a section without keys, cuts the name of a long one and overlooks what
+ * follows the bracket. */
 static void check_header(struct parser *parser, const char *line, size_t size)
 {
 	const struct section *found;
@@ -268,8 +271,9 @@ static char *next_line(char *ret_line, int room, void *stream)
 	return ret_line;
 }
 
-/* A value is all of its line: a pattern may well hold " ;", and a line that goes on in the next would be one that is easily
- * overlooked. These are variables of the library; nobody else here uses it. */
+/* A value is all of its line: a pattern may well hold " ;", and a line that goes on in the next
+ * would be one that is easily overlooked. These are variables of the library; nobody else here uses
+ * it. */
 static void set_up_library(void)
 {
 	ini_allow_bom = false; /* the parser does that */
@@ -341,8 +345,8 @@ static int refuse_file(const char *path, const char *why, struct coop_err *err)
 	return coop_err_field(err, COOP_INVALID_INPUT, "configuration", "%.300s: %s", path, why);
 }
 
-/* What others may change would let them widen what agents may do. Asked of the open file, so that it cannot be another one by the
- * time it is read. */
+/* What others may change would let them widen what agents may do. Asked of the open file, so that
+ * it cannot be another one by the time it is read. */
 static int check_file(int fd, const char *path, struct coop_err *err)
 {
 	struct stat st;

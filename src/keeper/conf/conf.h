@@ -1,4 +1,5 @@
-/* coop.conf: what the operator says. Read at start and on SIGHUP; a file with a fault changes nothing. */
+/* coop.conf: what the operator says. Read at start and on SIGHUP; a file with a fault changes
+ * nothing. */
 #ifndef COOP_KEEPER_CONF_H
 #define COOP_KEEPER_CONF_H
 
@@ -24,24 +25,27 @@ struct coop_conf {
 	bool present;        /* there was a file */
 };
 
-/* Where it is: COOP_CONF; else for root /etc/coop/coop.conf, else $XDG_CONFIG_HOME/coop/coop.conf or ~/.config/coop/coop.conf.
- * 0 or -ENAMETOOLONG. */
+/* Where it is: COOP_CONF; else for root /etc/coop/coop.conf, else $XDG_CONFIG_HOME/coop/coop.conf
+ * or ~/.config/coop/coop.conf. 0 or -ENAMETOOLONG. */
 int coop_conf_path(char *ret_path, size_t size);
 
-/* Defaults, then the file (one that is not there is as an empty one, unless COOP_CONF named it), then `overrides`: "NAME=VALUE"
- * texts, NULL-terminated, of COOP_SET and --set; NULL: none. `path` NULL or "": no file. Refused, with details.field "configuration": an
- * unknown section or key, a value out of range, a single-valued key twice, a line that is no INI (all of these with the line in
- * the message and in details.line), a file of more than 1 MiB, one that others may write to, or that belongs to another user than
- * this one or root. A wrong override has the setting's name as its field. 0 with *ret filled (to be cleared), or the error filled and *ret
- * untouched. */
+/* Defaults, then the file (one that is not there is as an empty one, unless COOP_CONF named it),
+ * then `overrides`: "NAME=VALUE" texts, NULL-terminated, of COOP_SET and --set; NULL: none. `path`
+ * NULL or "": no file. Refused, with details.field "configuration": an unknown section or key, a
+ * value out of range, a single-valued key twice, a line that is no INI (all of these with the line
+ * in the message and in details.line), a file of more than 1 MiB, one that others may write to, or
+ * that belongs to another user than this one or root. A wrong override has the setting's name as
+ * its field. 0 with *ret filled (to be cleared), or the error filled and *ret untouched. */
 int coop_conf_load(const char *path, const char *const *overrides, struct coop_conf *ret,
 		   struct coop_err *err);
 
-/* What holds without a file. 0 with *ret filled (to be cleared), or the error filled and *ret untouched. */
+/* What holds without a file. 0 with *ret filled (to be cleared), or the error filled and *ret
+ * untouched. */
 int coop_conf_init(struct coop_conf *ret, struct coop_err *err);
 
-/* The parser alone: lays what `text` says over `conf`, which is initialised. `name` is the file's for messages ("coop.conf"). 0, or the error
- * filled; then conf is half changed and only to be cleared. */
+/* The parser alone: lays what `text` says over `conf`, which is initialised. `name` is the file's
+ * for messages ("coop.conf"). 0, or the error filled; then conf is half changed and only to be
+ * cleared. */
 int coop_conf_parse(const char *text, size_t size, const char *name, struct coop_conf *conf,
 		    struct coop_err *err);
 

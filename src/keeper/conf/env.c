@@ -126,8 +126,8 @@ static bool denied(const struct coop_env_rules *rules, const char *name)
 	       coop_env_rules_denies(rules, name);
 }
 
-/* What a door offers. What it may offer and what must not get through is left out without a word: a door sends all that the hello
- * lets it send, and cannot know the rest. */
+/* What a door offers. What it may offer and what must not get through is left out without a word: a
+ * door sends all that the hello lets it send, and cannot know the rest. */
 static int lay_base(struct coop_env *env, const json_t *offered, const struct coop_env_how *how,
 		    struct coop_err *err)
 {
@@ -244,7 +244,8 @@ static int set_standard(struct coop_env *env)
 		       : 0;
 }
 
-/* The base before a door offers anything: the user's own, without what the operator denies, under what he sets. */
+/* The base before a door offers anything: the user's own, without what the operator denies, under
+ * what he sets. */
 static int set_base(struct coop_env *env, const struct coop_env_rules *rules)
 {
 	static const char *const own[] = {"USER", "LOGNAME", "SHELL"};

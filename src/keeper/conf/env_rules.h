@@ -1,4 +1,5 @@
-/* What the operator says about environments: names that doors may pass on, names that they may not, values of the base.
+/* What the operator says about environments: names that doors may pass on, names that they may not,
+ * values of the base.
  *
  * A pattern is a name in which `*` stands for any run of characters. */
 #ifndef COOP_KEEPER_ENV_RULES_H
@@ -25,8 +26,8 @@ struct coop_env_rules {
 	struct coop_env_list set;     /* NAME=VALUE, no name twice */
 };
 
-/* One rule as coop.conf says it: the key is inherit, deny or set. 0, or the error filled (it never holds a value) and nothing
- * changed. */
+/* One rule as coop.conf says it: the key is inherit, deny or set. 0, or the error filled (it never
+ * holds a value) and nothing changed. */
 int coop_env_rules_set(struct coop_env_rules *rules, const char *key, const char *value,
 		       struct coop_err *err);
 void coop_env_rules_clear(struct coop_env_rules *rules);
@@ -36,10 +37,12 @@ bool coop_env_rules_inherits(const struct coop_env_rules *rules, const char *nam
 /* Whether the operator denies it. */
 bool coop_env_rules_denies(const struct coop_env_rules *rules, const char *name);
 
-/* Names that widening does not reach, whatever the operator lets doors pass on: LD_*, and those that end as names of secrets do. */
+/* Names that widening does not reach, whatever the operator lets doors pass on: LD_*, and those
+ * that end as names of secrets do. */
 bool coop_env_never_inherited(const char *name);
 
-/* Names by which a program can be made to run other code than its own; restricted agents may not set them. */
+/* Names by which a program can be made to run other code than its own; restricted agents may not
+ * set them. */
 bool coop_env_injects(const char *name);
 
 /* [A-Za-z_][A-Za-z0-9_]* */

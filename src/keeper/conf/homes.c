@@ -32,7 +32,8 @@ const char *coop_homes_own(void)
 	return home;
 }
 
-/* What belongs to the system is nobody's home: a private layer there would bring back what is hidden. */
+/* What belongs to the system is nobody's home: a private layer there would bring back what is
+ * hidden. */
 static bool is_system(const char *path)
 {
 	static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};

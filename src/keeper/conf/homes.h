@@ -1,5 +1,6 @@
-/* The folders that a command's user calls home. There may be several: the password database's, the one the keeper was started with, and
- * the one that the command's HOME names. What is private in a home is private in all of them. */
+/* The folders that a command's user calls home. There may be several: the password database's, the
+ * one the keeper was started with, and the one that the command's HOME names. What is private in a
+ * home is private in all of them. */
 #ifndef COOP_KEEPER_HOMES_H
 #define COOP_KEEPER_HOMES_H
 
@@ -18,9 +19,8 @@ struct coop_found_memory;
 struct coop_lookable;
 
 struct coop_homes {
-	char list
-		[COOP_HOMES_MAX]
-		[COOP_PATH_SIZE]; /* resolved, each once; the first is what `~` means and gets the private layer */
+	/* resolved, each once; the first is what `~` means and gets the private layer */
+	char list[COOP_HOMES_MAX][COOP_PATH_SIZE];
 	size_t count; /* 0: there is none */
 	/* Of the last look for credentials in the first (sandbox/found.h); NULL: nothing is
 	 * remembered. */
@@ -33,7 +33,8 @@ struct coop_homes {
 void coop_homes_find(const json_t *args, const struct coop_env_rules *rules, bool trusted,
 		     const struct coop_lookable *seen, struct coop_homes *ret);
 
-/* A folder that is writable needs no layer: where the first lies in it, the user's own home is put before it. */
+/* A folder that is writable needs no layer: where the first lies in it, the user's own home is put
+ * before it. */
 void coop_homes_yield(struct coop_homes *homes, const char *folder);
 
 /* The first of them; "/" if there is none. */

@@ -9,8 +9,11 @@
 
 #include "base/io/log.h"
 #include "keeper/core/keeper.h"
+#include "keeper/start/launcher.h"
+#include "sandbox/layout/idmap.h"
 
-/* "coop" as a number: nobody's, in no range that anybody gives out. Where a container has no such id, the second is tried. */
+/* "coop" as a number: nobody's, in no range that anybody gives out. Where a container has no such
+ * id, the second is tried. */
 #define OWN_ID 1668247408u
 #define SMALL_ID 64123u
 
@@ -95,7 +98,8 @@ void coop_keeper_host_init(struct coop_keeper *keeper)
 	if (host->root_keeper) {
 		const char *whose = choose(keeper, &class);
 		class.other_ids = whose != NULL;
-		/* A namespace with root alone in it: whoever that is outside, its commands are, too. */
+		/* A namespace with root alone in it: whoever that is outside, its commands are,
+		 * too. */
 		if (!whose) {
 			class.uid = class.gid = OWN_ID; /* inside */
 			host->root_keeper = false;

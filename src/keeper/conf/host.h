@@ -18,7 +18,8 @@ struct coop_keeper_host {
 	bool probed;
 	struct coop_host can;
 	int probe_error; /* why nothing is known: an errno; 0 */
-	bool outer_root; /* root of this user namespace, and of the one outside: commands would be, too */
+	/* root of this user namespace, and of the one outside: commands would be, too */
+	bool outer_root;
 	const char *whose; /* how the identity of confined commands was chosen, for people */
 	/* Of homes, as commands are started: the last look for credentials, and where names are
 	 * hidden for all (sandbox/found.h, masks.h). NULL: none yet. */

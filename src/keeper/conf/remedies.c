@@ -14,7 +14,8 @@
 	"docker run --security-opt systempaths=unconfined, or podman run --security-opt " \
 	"unmask=ALL"
 
-/* What each protection is made of; the first that is missing is the one to mend. Landlock and overlays only make it better. */
+/* What each protection is made of; the first that is missing is the one to mend. Landlock and
+ * overlays only make it better. */
 #define NOTHING COOP_FACILITY_COUNT
 #define NAMESPACES COOP_CAN_USERNS, COOP_CAN_NESTED
 
@@ -199,7 +200,8 @@ static void mend(enum coop_facility facility, int error, char ret[COOP_REMEDY_MA
 	}
 }
 
-/* What is in a user's way is that he is one, in a container too: there it may be open to its root. */
+/* What is in a user's way is that he is one, in a container too: there it may be open to its
+ * root. */
 void coop_remedy_groups(const struct coop_remedy_host *host, char ret[COOP_REMEDY_MAX])
 {
 	if (!host->root_keeper && in_container())

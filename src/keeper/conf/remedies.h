@@ -1,4 +1,5 @@
-/* What to change on this host so that a protection holds which does not: a sentence for people, from what was tried and how it failed. */
+/* What to change on this host so that a protection holds which does not: a sentence for people,
+ * from what was tried and how it failed. */
 #ifndef COOP_KEEPER_REMEDIES_H
 #define COOP_KEEPER_REMEDIES_H
 
@@ -21,7 +22,8 @@ struct coop_remedy_host {
 void coop_remedy(const struct coop_remedy_host *host, enum coop_protection protection,
 		 enum coop_strength strength, char ret[COOP_REMEDY_MAX]);
 
-/* The same for what only control groups can do: the freezer, limits of several commands together. */
+/* The same for what only control groups can do: the freezer, limits of several commands
+ * together. */
 void coop_remedy_groups(const struct coop_remedy_host *host, char ret[COOP_REMEDY_MAX]);
 
 #endif

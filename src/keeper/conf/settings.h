@@ -1,5 +1,5 @@
-/* Limits that the operator sets: in coop.conf, with COOP_SET for a keeper that is started on demand, with
- * `coop keeper --set NAME=VALUE`. */
+/* Limits that the operator sets: in coop.conf, with COOP_SET for a keeper that is started on
+ * demand, with `coop keeper --set NAME=VALUE`. */
 #ifndef COOP_KEEPER_SETTINGS_H
 #define COOP_KEEPER_SETTINGS_H
 
@@ -41,15 +41,17 @@ struct coop_settings {
 
 void coop_settings_defaults(struct coop_settings *settings);
 
-/* Takes "NAME=VALUE". Values are plain integers; of bytes also 64M (K, M, G, T: powers of 1024), of milliseconds also 30s (ms, s, m,
- * h, d). 0, or the error filled and nothing changed; the field is the setting's name where it is known. */
+/* Takes "NAME=VALUE". Values are plain integers; of bytes also 64M (K, M, G, T: powers of 1024), of
+ * milliseconds also 30s (ms, s, m, h, d). 0, or the error filled and nothing changed; the field is
+ * the setting's name where it is known. */
 int coop_settings_set(struct coop_settings *settings, const char *assignment, struct coop_err *err);
 
 /* The bit in `given` of a setting; 0 for a name that is none. */
 uint64_t coop_settings_bit(const char *name);
 
-/* To be called when all is set: raises principal_max_running to max_running and host_max_running to principal_max_running where
- * the operator did not say them himself, so that one who raises max_running alone gets what he asked for. */
+/* To be called when all is set: raises principal_max_running to max_running and host_max_running to
+ * principal_max_running where the operator did not say them himself, so that one who raises
+ * max_running alone gets what he asked for. */
 void coop_settings_finish(struct coop_settings *settings);
 
 /* The values in force, plain integers. */

@@ -10,7 +10,8 @@ struct coop_shell {
 	bool login, interactive; /* what it supports */
 };
 
-/* The shell with that id or path, or (NULL) the default one; NULL if there is none such on this host. */
+/* The shell with that id or path, or (NULL) the default one; NULL if there is none such on this
+ * host. */
 const struct coop_shell *coop_shells_find(const char *name);
 
 /* Row `index` of the table, or NULL past the last. */

@@ -13,8 +13,9 @@
 #include "base/mem.h"
 #include "keeper/conf/env.h"
 
-#define FILE_BYTES_MAX \
-	(256u << 10) /* of a list that is copied; behind larger ones there is a directory service */
+#define FILE_BYTES_MAX                                                                            \
+	(256u << 10) /* of a list that is copied; behind larger ones there is a directory service \
+		      */
 #define LINE_BYTES 4608
 #define OWN_NAME "coop"
 
@@ -41,7 +42,8 @@ static int read_whole(const char *path, struct coop_buf *ret, struct stat *ret_s
 	return 0;
 }
 
-/* The line of the list that has that number in its third field, or that name in its first; NULL: none has. */
+/* The line of the list that has that number in its third field, or that name in its first; NULL:
+ * none has. */
 static const char *listed(const struct coop_buf *list, const char *name, uint32_t id)
 {
 	const char *line = (const char *)coop_buf_front(list), *end = line + coop_buf_size(list);
@@ -65,8 +67,8 @@ static const char *listed(const struct coop_buf *list, const char *name, uint32_
 	return NULL;
 }
 
-/* The name at the front of a line, kept once for all processes; NULL: there is no line, or no memory. A line that `listed` has found
- * has its colon; behind its end nothing is certain. */
+/* The name at the front of a line, kept once for all processes; NULL: there is no line, or no
+ * memory. A line that `listed` has found has its colon; behind its end nothing is certain. */
 static const char *keep_name(struct coop_users *users, const char *line)
 {
 	size_t size = line ? (size_t)((const char *)rawmemchr(line, ':') - line) : 0;
@@ -89,7 +91,8 @@ static const char *keep_name(struct coop_users *users, const char *line)
 	return users->names[users->name_count++] = name;
 }
 
-/* As a service of the host knows him, which is out of reach inside; else a name of ours that nobody has. */
+/* As a service of the host knows him, which is out of reach inside; else a name of ours that nobody
+ * has. */
 static void name_of(int which, uint32_t id, const struct coop_buf *list, char *ret, size_t size)
 {
 	const struct passwd *user = which == PASSWD ? getpwuid(id) : NULL;

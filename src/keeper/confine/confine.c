@@ -10,12 +10,15 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/agents/agent_sandbox.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/session.h"
+#include "keeper/conf/homes.h"
+#include "keeper/conf/users.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/cwd.h"
 #include "keeper/confine/folders.h"
@@ -30,12 +33,17 @@
 #include "keeper/link/request.h"
 #include "keeper/process/process.h"
 #include "keeper/start/parks.h"
+#include "records/backlog.h"
 #include "sandbox/filter/filter.h"
+#include "sandbox/layout/ghosts.h"
+#include "sandbox/layout/host_sockets.h"
+#include "sandbox/layout/idmap.h"
+#include "sandbox/policy/protection.h"
 
 #define HIDDEN_MAX 6u
 
-/* Whether somebody whose word counts has said how many processes the agent may have: the operator, or main to the
- * agents right below it. What an agent says to those below it can only be less. */
+/* Whether somebody whose word counts has said how many processes the agent may have: the operator,
+ * or main to the agents right below it. What an agent says to those below it can only be less. */
 static bool pids_settled(const struct coop_agent *agent, const struct coop_profiles *profiles)
 {
 	while (agent->parent && agent->parent->parent)
@@ -44,7 +52,8 @@ static bool pids_settled(const struct coop_agent *agent, const struct coop_profi
 	       profiles->ceiling.limits.max_pids || agent->settings.sandbox.limits.max_pids;
 }
 
-/* Where nobody has, coop's own number is the most that others than the user's own main may ask for. */
+/* Where nobody has, coop's own number is the most that others than the user's own main may ask
+ * for. */
 static int check_pids(const struct coop_draft *draft, const struct coop_sandbox_policy *policy)
 {
 	const struct coop_agent *agent = draft->agent;
@@ -106,8 +115,8 @@ int coop_confine_tree_anew(const struct coop_process *process, uint32_t number)
 					    keeper->host.can.gid);
 }
 
-/* A root keeper's commands are somebody else: the folders are shown to them as theirs. Where a file system does not take part, they
- * run as the folder's owner instead. */
+/* A root keeper's commands are somebody else: the folders are shown to them as theirs. Where a file
+ * system does not take part, they run as the folder's owner instead. */
 static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 		      const struct coop_grants *grants, int *ret_fds)
 {
@@ -119,7 +128,8 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 		ret_fds[i] = -1;
 		if (grant->uid == launcher->uid && grant->gid == launcher->gid)
 			continue;
-		/* It writes as the folder's owner: only the filter keeps it from making files that anybody runs as him. */
+		/* It writes as the folder's owner: only the filter keeps it from making files that
+		 * anybody runs as him. */
 		int fd = confine->filter == COOP_FILTER_NONE
 				 ? -EPERM
 				 : coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
@@ -145,7 +155,8 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 	return 0;
 }
 
-/* Which of the trees it is; -1: it is found by its path, with the rights of whoever the command runs as. */
+/* Which of the trees it is; -1: it is found by its path, with the rights of whoever the command
+ * runs as. */
 static int show(struct coop_keeper *keeper, struct coop_confine *confine,
 		const struct coop_grant *grant)
 {
@@ -169,8 +180,8 @@ static int tell_tmp(struct coop_draft *draft, struct coop_confine *confine, cons
 	return confine->tmpdir ? 0 : coop_err_no_memory(draft->err);
 }
 
-/* What it has as /tmp, if that is not its own alone. Where it cannot be shown with other owners to a command of root's keeper, it is its
- * own. */
+/* What it has as /tmp, if that is not its own alone. Where it cannot be shown with other owners to
+ * a command of root's keeper, it is its own. */
 static int share_tmp(struct coop_draft *draft, struct coop_confine *confine,
 		     const struct coop_grant *tmp, struct coop_layout_root *root,
 		     struct coop_layout_input *input)
@@ -182,7 +193,8 @@ static int share_tmp(struct coop_draft *draft, struct coop_confine *confine,
 	if (!tmp->path)
 		return 0;
 	if (keeper->host.root_keeper) {
-		/* As of the workspace: only the filter keeps it from making files that anybody runs as their owner. */
+		/* As of the workspace: only the filter keeps it from making files that anybody runs
+		 * as their owner. */
 		tree = view && confine->filter != COOP_FILTER_NONE ? show(keeper, confine, tmp)
 								   : -1;
 		if (tree < 0)

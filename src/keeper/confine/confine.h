@@ -1,5 +1,5 @@
-/* How one process is confined: decided from its policy and from what this host can do before anything is started, and kept with it for the
- * report. */
+/* How one process is confined: decided from its policy and from what this host can do before
+ * anything is started, and kept with it for the report. */
 #ifndef COOP_KEEPER_CONFINE_H
 #define COOP_KEEPER_CONFINE_H
 
@@ -60,8 +60,8 @@ struct coop_confine {
 	char *files; /* folder with the files that it was given; NULL: none, or its view has them */
 	struct coop_cgroup group;
 	struct coop_cgroup freezer; /* that it was frozen in; path NULL: never */
-	uint64_t
-		unreachable; /* attempts to reach other hosts that the kernel counted, when it has ended badly */
+	/* attempts to reach other hosts that the kernel counted, when it has ended badly */
+	uint64_t unreachable;
 	struct coop_cgroup_facts counted; /* by its group, when it has ended; zeroes: nothing */
 };
 
@@ -72,11 +72,12 @@ void coop_confine_discard(struct coop_confine *confine);
 /* Decides. The draft's cwd is open. 0 with draft->process->confine set, or the error filled. */
 int coop_confine_make(struct coop_draft *draft);
 
-/* It is about to be started: placeholders are put where its view needs them. 0, or the error filled. */
+/* It is about to be started: placeholders are put where its view needs them. 0, or the error
+ * filled. */
 int coop_confine_hold(struct coop_process *process, struct coop_err *err);
 
-/* One of the trees that it is to be started with, made once more of the same folder. Its descriptor,
- * which is the caller's, or -errno. */
+/* One of the trees that it is to be started with, made once more of the same folder. Its
+ * descriptor, which is the caller's, or -errno. */
 int coop_confine_tree_anew(const struct coop_process *process, uint32_t number);
 
 /* The process has been started, or never will be: what only that needed is given up. */
@@ -88,7 +89,8 @@ void coop_confine_free(struct coop_process *process);
 /* The name of the profile in force; NULL: it came to none. */
 const char *coop_confine_profile(const struct coop_process *process);
 
-/* Whom it runs as, as `id` tells inside: by name, else by number. `ret` has COOP_CONFINE_USER bytes; NULL: it came to nothing. */
+/* Whom it runs as, as `id` tells inside: by name, else by number. `ret` has COOP_CONFINE_USER
+ * bytes; NULL: it came to nothing. */
 #define COOP_CONFINE_USER 16u
 const char *coop_confine_user(const struct coop_process *process, char *ret);
 

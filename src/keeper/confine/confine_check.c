@@ -1,14 +1,19 @@
 /* Which folders a command may be given. */
 #include <string.h>
 
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
+#include "keeper/agents/agent_settings.h"
 #include "keeper/agents/ceiling.h"
+#include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "policy/paths.h"
+#include "sandbox/layout/layout_path.h"
+#include "sandbox/policy/policy.h"
 #include "sandbox/policy/protected.h"
 
 bool coop_grants_may_write(const struct coop_agent *agent)
@@ -16,7 +21,8 @@ bool coop_grants_may_write(const struct coop_agent *agent)
 	return agent == agent->keeper->main || coop_agent_workspace(agent);
 }
 
-/* Nobody's workspace: what would put the keeper, or all of somebody's affairs, into a command's hands. */
+/* Nobody's workspace: what would put the keeper, or all of somebody's affairs, into a command's
+ * hands. */
 static int check_place(const struct coop_keeper *keeper, const struct coop_homes *homes,
 		       const char *field, const char *path, struct coop_err *err)
 {
@@ -41,7 +47,8 @@ static int check_place(const struct coop_keeper *keeper, const struct coop_homes
 	return r;
 }
 
-/* Only the user himself may name any folder. Of others it is not even said whether the folder is there. */
+/* Only the user himself may name any folder. Of others it is not even said whether the folder is
+ * there. */
 int coop_grants_check_asked(const struct coop_agent *agent, const char *field, const char *path,
 			    struct coop_err *err)
 {
@@ -103,7 +110,8 @@ static bool protected_in(const char *root, const char *const *list, const char *
 	return false;
 }
 
-/* The list counts from an agent's roots, too: what it protects there is not to be had by naming it. */
+/* The list counts from an agent's roots, too: what it protects there is not to be had by naming
+ * it. */
 static int check_protected(const struct coop_draft *draft, const char *field, const char *path)
 {
 	const char *const *own = (const char *const *)draft->process->confine->policy.protect;
@@ -135,7 +143,8 @@ bool coop_grants_let(const struct coop_draft *draft, const char *path, bool writ
 	return true;
 }
 
-/* What a path resolves to must lie in what the ceilings let, too: a link inside of one may lead out. */
+/* What a path resolves to must lie in what the ceilings let, too: a link inside of one may lead
+ * out. */
 int coop_grants_check_ceilings(const struct coop_draft *draft, const char *field, const char *path,
 			       bool writes)
 {

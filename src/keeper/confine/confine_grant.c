@@ -8,10 +8,12 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/agents/agent_sandbox.h"
+#include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/cwd.h"
 #include "keeper/confine/reach.h"
@@ -19,6 +21,7 @@
 #include "keeper/process/process.h"
 #include "policy/paths.h"
 #include "sandbox/layout/layout_path.h"
+#include "sandbox/layout/path_walk.h"
 #include "sandbox/policy/pathlist.h"
 
 #define PATH_BYTES 4096
@@ -245,7 +248,8 @@ static bool is_there(const struct coop_grants *grants, enum word word, const cha
 	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* All of a list. The operator's own words are for many commands and hosts: what of them is not there is left out. */
+/* All of a list. The operator's own words are for many commands and hosts: what of them is not
+ * there is left out. */
 static int add_list(struct coop_draft *draft, const char *list, char *const *paths,
 		    int (*add)(struct coop_draft *draft, const char *field, const char *path,
 			       enum word word, struct coop_grants *grants),
@@ -266,8 +270,8 @@ static int add_list(struct coop_draft *draft, const char *list, char *const *pat
 	return r;
 }
 
-/* The workspace of an agent that is bound to roots: the one that its working directory lies in, else
- * the first. Roots that a ceiling does not let are none. */
+/* The workspace of an agent that is bound to roots: the one that its working directory lies in,
+ * else the first. Roots that a ceiling does not let are none. */
 static const char *own_root(const struct coop_draft *draft)
 {
 	char *const *roots = coop_agent_workspace(draft->agent);
@@ -442,8 +446,9 @@ static bool is_hidden(const struct coop_draft *draft, const struct coop_confine 
 		!coop_homes_has(&grants->homes, cwd));
 }
 
-/* Somebody without a workspace may look where he stands, as far as he may read there at all: the user himself, and an agent in what is its
- * own. What is not to be shown is left to the view, which has nothing there to be entered. */
+/* Somebody without a workspace may look where he stands, as far as he may read there at all: the
+ * user himself, and an agent in what is its own. What is not to be shown is left to the view, which
+ * has nothing there to be entered. */
 static int show_cwd(struct coop_draft *draft, const struct coop_confine *confine,
 		    struct coop_grants *grants)
 {
@@ -492,7 +497,8 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 		return 0;
 	if (workspace && !coop_arg_string(draft->args, "cwd", NULL))
 		return move_cwd(draft, workspace, grants);
-	/* Without a view it is entered as we have opened it, and we may be able to open more than the command. */
+	/* Without a view it is entered as we have opened it, and we may be able to open more than
+	 * the command. */
 	if (confine->kind != COOP_CONFINE_NAMESPACES && keeper->host.root_keeper &&
 	    !coop_grants_may_read(draft->agent, cwd))
 		return coop_cwd_closed(draft->agent, draft->cwd_name, draft->err);

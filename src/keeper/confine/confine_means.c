@@ -5,12 +5,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "interface/err.h"
 #include "keeper/agents/agent.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "sandbox/filter/filter.h"
+#include "sandbox/layout/host.h"
 #include "sandbox/policy/pathlist.h"
+#include "sandbox/policy/protection.h"
 
 #define ERRNO(host, what) coop_err_errno_name((host)->error[what])
 #define BIT COOP_PROTECT_BIT
@@ -33,7 +36,8 @@ static bool boxed(const struct coop_confine *confine)
 	return confine->namespaces & CLONE_NEWUSER;
 }
 
-/* It is tried with a /proc of its own. ENOSYS is what the call says that mounts one, where there is none: the namespace is there. */
+/* It is tried with a /proc of its own. ENOSYS is what the call says that mounts one, where there is
+ * none: the namespace is there. */
 static bool pid_namespaces_work(const struct coop_host *host)
 {
 	return can(host, COOP_CAN_PIDNS) ||
@@ -72,7 +76,8 @@ static void choose_network(struct coop_confine *confine, const struct coop_host 
 	if (network == COOP_NET_HOST) {
 		coop_held_set(confine->achieved, COOP_PROTECT_NETWORK, COOP_NONE, NULL,
 			      "the host's network was asked for");
-		/* Who asks for it goes without; where it is required from above that is nobody's to choose. */
+		/* Who asks for it goes without; where it is required from above that is nobody's to
+		 * choose. */
 		confine->achieved->asked |= confine->policy.insisted & BIT(COOP_PROTECT_NETWORK);
 		return;
 	}
@@ -182,7 +187,8 @@ static void choose_launcher(struct coop_confine *confine, const struct coop_keep
 	confine->launcher.gid = host->gid;
 }
 
-/* Where a namespace is missing Landlock holds some of what it would: nobody outside can be signalled, no abstract socket be reached. */
+/* Where a namespace is missing Landlock holds some of what it would: nobody outside can be
+ * signalled, no abstract socket be reached. */
 static void choose_scopes(struct coop_confine *confine, const struct coop_host *host)
 {
 	enum { ABSTRACT_SOCKETS = 1, SIGNALS = 2, SINCE_ABI = 6 };
@@ -205,8 +211,9 @@ static void add_limit(struct coop_confine *confine, int resource, uint64_t soft,
 		.resource = (uint32_t)resource, .soft = soft, .hard = hard};
 }
 
-/* What the kernel counts for a user, with all its namespaces, one sandbox must not use up: signals that wait, which timers
- * need, and message queues. In a user namespace of its own the limit is of that alone. */
+/* What the kernel counts for a user, with all its namespaces, one sandbox must not use up: signals
+ * that wait, which timers need, and message queues. In a user namespace of its own the limit is of
+ * that alone. */
 static void limit_shared(struct coop_confine *confine)
 {
 	static const struct {
@@ -223,8 +230,9 @@ static void limit_shared(struct coop_confine *confine)
 	}
 }
 
-/* Commands get the limit that the user had, not the one that the keeper raised for itself. The kernel counts descriptors that are sent
- * and not received per user, against the limit of who sends: one who may have fewer cannot keep keeper and launchers from sending. */
+/* Commands get the limit that the user had, not the one that the keeper raised for itself. The
+ * kernel counts descriptors that are sent and not received per user, against the limit of who
+ * sends: one who may have fewer cannot keep keeper and launchers from sending. */
 static void limit_files(const struct coop_keeper *keeper, struct coop_confine *confine)
 {
 	uint64_t asked = (uint64_t)confine->policy.limits.max_open_files;
@@ -282,7 +290,8 @@ static void choose_limits(const struct coop_keeper *keeper, struct coop_confine 
 			     : "no private /tmp");
 }
 
-/* Without mounts the namespaces of users, processes, networks and so on are as good as with them; files are Landlock's then. */
+/* Without mounts the namespaces of users, processes, networks and so on are as good as with them;
+ * files are Landlock's then. */
 static void choose_namespaces(struct coop_confine *confine, const struct coop_host *host)
 {
 	bool spaces = can(host, COOP_CAN_USERNS) && can(host, COOP_CAN_NESTED);
@@ -309,7 +318,8 @@ void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *co
 		choose_limits(keeper, confine);
 		return;
 	}
-	/* The kernel takes neither Landlock nor a filter from somebody who could still gain privileges. */
+	/* The kernel takes neither Landlock nor a filter from somebody who could still gain
+	 * privileges. */
 	if (can(host, COOP_CAN_LANDLOCK) && can(host, COOP_CAN_NO_NEW_PRIVS))
 		confine->landlock = host->landlock_abi;
 	choose_namespaces(confine, host);
@@ -327,7 +337,8 @@ void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *co
 	choose_limits(keeper, confine);
 }
 
-/* Landlock can take nothing back that lies in what may be written. Who denied something there is told that by its name. */
+/* Landlock can take nothing back that lies in what may be written. Who denied something there is
+ * told that by its name. */
 static void tell_denied(struct coop_confine *confine)
 {
 	const struct coop_held held = confine->achieved->held[COOP_PROTECT_FILES];

@@ -1,21 +1,27 @@
-/* What a command may be shown by naming it: to be read, to stand in. What is hidden from everybody is hidden by its name, too. */
+/* What a command may be shown by naming it: to be read, to stand in. What is hidden from everybody
+ * is hidden by its name, too. */
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/vfs.h>
 
 #include "base/io/paths.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/agents/ceiling.h"
+#include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "policy/paths.h"
+#include "records/backlog.h"
 #include "sandbox/layout/layout.h"
+#include "sandbox/layout/layout_path.h"
 #include "sandbox/policy/pathlist.h"
 
-/* Where the kernel speaks of itself, under whatever name. Devices, which have no number of their own, cannot be opened in what is shown. */
+/* Where the kernel speaks of itself, under whatever name. Devices, which have no number of their
+ * own, cannot be opened in what is shown. */
 static bool speaks_of_the_kernel(int fd)
 {
 	static const long kinds[] = {PROC_SUPER_MAGIC,    SYSFS_MAGIC,    CGROUP_SUPER_MAGIC,
@@ -56,7 +62,8 @@ static bool in_roots(const struct coop_agent *agent, const char *path)
 
 static bool reads(const struct coop_agent *agent, const char *path);
 
-/* Of a list the nearest counts, and gives no more than whoever is above it has: it may have been given by that one. */
+/* Of a list the nearest counts, and gives no more than whoever is above it has: it may have been
+ * given by that one. */
 static bool listed(const struct coop_agent *agent, const char *path)
 {
 	for (; agent && agent != agent->keeper->main; agent = agent->parent) {
@@ -124,7 +131,8 @@ bool coop_grants_own_folder(const struct coop_agent *agent, const char *path)
 	return false;
 }
 
-/* Whether the user called the place by its own name. A link inside of what commands write to may have been left by one. */
+/* Whether the user called the place by its own name. A link inside of what commands write to may
+ * have been left by one. */
 static bool called_so(const struct coop_homes *homes, const char *data, const char *path,
 		      const char *name)
 {
@@ -252,7 +260,8 @@ static bool denied(const struct coop_draft *draft, const struct coop_homes *home
 	return false;
 }
 
-/* Why the folder itself, or all that lies in it, is not for those who were not given it by name; NULL: it is. */
+/* Why the folder itself, or all that lies in it, is not for those who were not given it by name;
+ * NULL: it is. */
 static const char *why_hidden(const struct coop_draft *draft, const struct coop_homes *homes,
 			      const char *path, bool given)
 {

@@ -12,6 +12,7 @@
 #include "keeper/confine/confine_private.h"
 #include "keeper/core/keeper.h"
 #include "sandbox/layout/layout.h"
+#include "sandbox/layout/layout_path.h"
 #include "sandbox/policy/credentials.h"
 
 #define FILES_MAX 1024 /* of a folder, whose names are counted */

@@ -1,4 +1,5 @@
-/* What of the credentials is in the user's homes, and whether a command that says nothing sees it. */
+/* What of the credentials is in the user's homes, and whether a command that says nothing sees
+ * it. */
 #ifndef COOP_KEEPER_CREDENTIALS_H
 #define COOP_KEEPER_CREDENTIALS_H
 

@@ -13,6 +13,7 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/conf/env.h"
+#include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
@@ -78,8 +79,8 @@ static int resolve(struct coop_cwd *cwd, struct coop_err *err)
 	return 0;
 }
 
-/* Its place in the /tmp that the agent's commands share: the descriptor or -errno. Links that lead out of it are not followed (-EXDEV).
- * False: it has no such place. */
+/* Its place in the /tmp that the agent's commands share: the descriptor or -errno. Links that lead
+ * out of it are not followed (-EXDEV). False: it has no such place. */
 static bool open_in_tmp(const struct coop_agent *agent, const char *path, int *ret_fd)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,

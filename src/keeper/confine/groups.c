@@ -21,6 +21,7 @@
 #include "keeper/start/draft.h"
 #include "keeper/start/launcher.h"
 #include "keeper/start/parks.h"
+#include "sandbox/policy/protection.h"
 
 #define PATH_BYTES 1024
 #define CELL_IDLE_MS 10000u
@@ -128,7 +129,8 @@ bool coop_groups_shared(const struct coop_agent *agent)
 	return limited(&shares);
 }
 
-/* What groups are to hold. One that is not to be had was refused before, unless it was tolerated. */
+/* What groups are to hold. One that is not to be had was refused before, unless it was
+ * tolerated. */
 static struct coop_sandbox_limits held_limits(const struct coop_keeper *keeper,
 					      const struct coop_confine *confine)
 {
@@ -174,8 +176,8 @@ static bool counts_together(const struct coop_agent *agent)
 	return false;
 }
 
-/* The group is the one that counts what it refuses: the limit of the user namespace, which the kernel looks at first, becomes a second wall
- * behind it. */
+/* The group is the one that counts what it refuses: the limit of the user namespace, which the
+ * kernel looks at first, becomes a second wall behind it. */
 static void step_back(struct coop_confine *confine)
 {
 	for (uint32_t i = 0; i < confine->start->limit_count; i++) {
@@ -272,7 +274,8 @@ void coop_groups_init(struct coop_keeper *keeper)
 	coop_list_init(&keeper->groups.left);
 	(void)uv_timer_init(&keeper->loop, &keeper->groups.timer);
 	keeper->groups.timer.data = keeper;
-	/* An earlier keeper of this place may have been killed. One without a place has no earlier one. */
+	/* An earlier keeper of this place may have been killed. One without a place has no earlier
+	 * one. */
 	if (!keeper->private_mode) {
 		char name[32];
 		name_keeper(keeper, name);
@@ -314,7 +317,8 @@ static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent
 		return coop_err_no_memory(err);
 	if (agent->group.path && !strcmp(agent->group.path, path))
 		return 0;
-	/* Somebody above has got limits since, or lost them: from now on its processes are in another place. */
+	/* Somebody above has got limits since, or lost them: from now on its processes are in
+	 * another place. */
 	if (agent->group.path)
 		give_up(agent->keeper, &agent->group);
 	return coop_cgroup_make(host, path, &limits, false, &agent->group, err);
@@ -388,7 +392,8 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 	return r;
 }
 
-/* Of a group that many are in the kernel only counts how often it killed: who was killed since the last look is one of them. */
+/* Of a group that many are in the kernel only counts how often it killed: who was killed since the
+ * last look is one of them. */
 static void count_rest(struct coop_agent *agent, struct coop_confine *confine)
 {
 	struct coop_cgroup_facts facts = {0};

@@ -1,8 +1,10 @@
-/* Control groups of processes and of agents: limits of memory, CPU and processes that hold for whole trees.
+/* Control groups of processes and of agents: limits of memory, CPU and processes that hold for
+ * whole trees.
  *
- * A process with such a limit, or of an agent that has one together with all below it, has a group of its own, in those of its agents.
- * In version 2 it is cloned into it. In version 1 that cannot be: a launcher that is in the group already clones it, and leaves. To move into
- * a group takes the kernel milliseconds, so such a launcher is kept ready once one was needed. */
+ * A process with such a limit, or of an agent that has one together with all below it, has a group
+ * of its own, in those of its agents. In version 2 it is cloned into it. In version 1 that cannot
+ * be: a launcher that is in the group already clones it, and leaves. To move into a group takes the
+ * kernel milliseconds, so such a launcher is kept ready once one was needed. */
 #ifndef COOP_KEEPER_GROUPS_H
 #define COOP_KEEPER_GROUPS_H
 
@@ -39,20 +41,23 @@ void coop_groups_init(struct coop_keeper *keeper);
 /* Finds out what there is, the first time. */
 const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper);
 
-/* Says in the report which limits are held by groups, or why not. `agent` NULL: nobody's in particular. */
+/* Says in the report which limits are held by groups, or why not. `agent` NULL: nobody's in
+ * particular. */
 void coop_groups_hold(struct coop_keeper *keeper, const struct coop_agent *agent,
 		      struct coop_confine *confine);
 
 /* Makes the group that the process needs, and names the launcher for it. 0, or the error filled. */
 int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine);
 
-/* What all of an agent may use together because nobody says otherwise; zeroes: whatever there is. */
+/* What all of an agent may use together because nobody says otherwise; zeroes: whatever there
+ * is. */
 void coop_groups_shares(const struct coop_agent *agent, struct coop_sandbox_limits *ret);
 
 /* Whether groups hold some of that here. */
 bool coop_groups_shared(const struct coop_agent *agent);
 
-/* Makes the group of an agent's processes that have none of their own, with those above it, unless it is there. Whether it is. */
+/* Makes the group of an agent's processes that have none of their own, with those above it, unless
+ * it is there. Whether it is. */
 bool coop_groups_rest(struct coop_agent *agent);
 
 /* The program has ended: what the kernel counted in its group is noted. */

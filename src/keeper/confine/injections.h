@@ -1,5 +1,5 @@
-/* Files that a request gives to its process (`file_injections`): read and checked here, with their contents. Contents stand in no record,
- * log or audit. */
+/* Files that a request gives to its process (`file_injections`): read and checked here, with their
+ * contents. Contents stand in no record, log or audit. */
 #ifndef COOP_KEEPER_INJECTIONS_H
 #define COOP_KEEPER_INJECTIONS_H
 
@@ -32,14 +32,16 @@ struct coop_injections {
 /* For tables of arguments. */
 extern const struct coop_field coop_injection_fields[];
 
-/* The bytes that came with a request: those of files first, in the order of the list; stdin gets the rest. */
+/* The bytes that came with a request: those of files first, in the order of the list; stdin gets
+ * the rest. */
 struct coop_injections_data {
 	const uint8_t *bytes;
 	size_t size;
 };
 
-/* Reads the argument. `restricted`: names by which code could be slipped into a program are refused. 0 with *ret filled (to be cleared,
- * and not to outlive args and data); NULL there: there are none. Or the error filled. */
+/* Reads the argument. `restricted`: names by which code could be slipped into a program are
+ * refused. 0 with *ret filled (to be cleared, and not to outlive args and data); NULL there: there
+ * are none. Or the error filled. */
 int coop_injections_read(const json_t *args, struct coop_injections_data data, bool restricted,
 			 struct coop_injections **ret, struct coop_err *err);
 

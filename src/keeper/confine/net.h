@@ -1,6 +1,7 @@
-/* The network of a session: a net namespace with nothing but loopback in it, which all of its confined processes share and nobody else
- * reaches. It outlives the last of them for a while: to make one takes the kernel longer than all the other namespaces together, and
- * commands come one after the other. */
+/* The network of a session: a net namespace with nothing but loopback in it, which all of its
+ * confined processes share and nobody else reaches. It outlives the last of them for a while: to
+ * make one takes the kernel longer than all the other namespaces together, and commands come one
+ * after the other. */
 #ifndef COOP_KEEPER_NET_H
 #define COOP_KEEPER_NET_H
 
@@ -35,7 +36,8 @@ void coop_nets_free(struct coop_keeper *keeper);
 /* Lets those go that nobody uses. */
 void coop_nets_drop_idle(struct coop_keeper *keeper);
 
-/* One more user of the session's; made if there is none. Somebody with another identity gets one of his own. NULL without memory. */
+/* One more user of the session's; made if there is none. Somebody with another identity gets one of
+ * his own. NULL without memory. */
 struct coop_net *coop_net_take(struct coop_keeper *keeper, struct coop_net **home, uint32_t uid);
 void coop_net_drop(struct coop_net *net);
 

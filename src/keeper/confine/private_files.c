@@ -22,8 +22,8 @@
 #define RANDOM_BYTES 16u
 #define RANDOM_TEXT (2 * RANDOM_BYTES + 1)
 
-/* A name that a later keeper of the same socket finds again. A root keeper's processes are somebody else, and cannot come to what lies
- * beside its socket. */
+/* A name that a later keeper of the same socket finds again. A root keeper's processes are somebody
+ * else, and cannot come to what lies beside its socket. */
 static int choose_dir(struct coop_keeper *keeper)
 {
 	char random[RANDOM_TEXT];
@@ -179,7 +179,8 @@ void coop_private_files_clean(struct coop_keeper *keeper)
 	if (!*keeper->socket_path || choose_dir(keeper) < 0)
 		return;
 	coop_paths_remove_all(keeper->files_dir);
-	/* It is there from the start, so that every view is made without it. A root keeper's lies where views are private anyway. */
+	/* It is there from the start, so that every view is made without it. A root keeper's lies
+	 * where views are private anyway. */
 	if (!keeper->host.root_keeper)
 		(void)make_dir(keeper);
 }

@@ -1,5 +1,6 @@
-/* Files that are given to a process which sees the host's files as they are: in a folder that only the process's user can enter, gone with
- * the process. A process with a view of its own needs none of this. */
+/* Files that are given to a process which sees the host's files as they are: in a folder that only
+ * the process's user can enter, gone with the process. A process with a view of its own needs none
+ * of this. */
 #ifndef COOP_KEEPER_PRIVATE_FILES_H
 #define COOP_KEEPER_PRIVATE_FILES_H
 
@@ -10,8 +11,8 @@ struct coop_keeper;
 struct coop_masks;
 struct coop_process;
 
-/* Names the process's folder, and the files in it, which are not made yet. Fixed paths are refused: sandbox_unavailable. 0, or the error
- * filled. */
+/* Names the process's folder, and the files in it, which are not made yet. Fixed paths are refused:
+ * sandbox_unavailable. 0, or the error filled. */
 int coop_private_files_name(struct coop_process *process, struct coop_injections *injections,
 			    struct coop_err *err);
 

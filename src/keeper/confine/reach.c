@@ -13,6 +13,7 @@
 #include "keeper/core/keeper.h"
 #include "policy/paths.h"
 #include "sandbox/layout/layout.h"
+#include "sandbox/layout/layout_path.h"
 #include "sandbox/policy/members.h"
 
 static const struct coop_reach *reach_of(const struct coop_lookable *seen)

@@ -1,4 +1,5 @@
-/* What holds for each process, once for all of which the same holds: a record keeps it for as long as it lives, and most are alike. */
+/* What holds for each process, once for all of which the same holds: a record keeps it for as long
+ * as it lives, and most are alike. */
 #ifndef COOP_KEEPER_REPORTS_H
 #define COOP_KEEPER_REPORTS_H
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/io/log.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "keeper/agents/change.h"
 #include "keeper/confine/private_files.h"
@@ -34,6 +35,8 @@
 #include "keeper/tree/orphans.h"
 #include "keeper/tree/reap.h"
 #include "records/audit.h"
+#include "records/backlog.h"
+#include "sandbox/layout/silence.h"
 #include "sandbox/plan/plan.h"
 
 #define LINGER_MS 2000
@@ -50,11 +53,13 @@ static void on_child(uv_poll_t *handle, int status, int events)
 	ssize_t n = read(keeper->child_fd, info, sizeof info);
 	for (ssize_t i = 0; i < n / (ssize_t)sizeof info[0]; i++)
 		coop_reap_leader(keeper, (pid_t)info[i].ssi_pid);
-	/* Several deaths may share one signal, and orphans die too: all that is looked for once the answers are out. */
+	/* Several deaths may share one signal, and orphans die too: all that is looked for once the
+	 * answers are out. */
 	keeper->reap_again = true;
 }
 
-/* SIGCHLD comes through a descriptor: two system calls and a pipe less than libuv's way, on the path of every exit. */
+/* SIGCHLD comes through a descriptor: two system calls and a pipe less than libuv's way, on the
+ * path of every exit. */
 static int watch_children(struct coop_keeper *keeper)
 {
 	sigset_t child;
@@ -199,7 +204,9 @@ static void flush(struct coop_keeper *keeper)
 
 static void no_sleep(uv_idle_t *handle)
 {
-	(void)handle; /* that it is active is what counts: the loop looks for events, and comes back without waiting for one */
+	/* that it is active is what counts: the loop looks for events, and comes back without
+	 * waiting for one */
+	(void)handle;
 }
 
 /* Everything that handlers left to do: kills go on, caps are applied, answers are sent. */
@@ -230,7 +237,8 @@ static void before_sleep(uv_prepare_t *handle)
 	coop_process_write_ends(keeper);
 	if (keeper->finished && all_sent(keeper))
 		uv_stop(&keeper->loop);
-	/* Sending may have made room for requests that waited, a kill may have to look again: no event will tell of either. */
+	/* Sending may have made room for requests that waited, a kill may have to look again: no
+	 * event will tell of either. */
 	if (!coop_list_empty(&keeper->dirty) || keeper->reap_again || keeper->kill_again)
 		(void)uv_idle_start(&keeper->busy, no_sleep);
 	else
@@ -445,7 +453,8 @@ static void close_handle(uv_handle_t *handle, void *unused)
 		uv_close(handle, NULL);
 }
 
-/* What the helper thread is at holds processes. Returns whether it is done; a disk that stands still is not waited for. */
+/* What the helper thread is at holds processes. Returns whether it is done; a disk that stands
+ * still is not waited for. */
 static bool finish_disk_jobs(struct coop_keeper *keeper)
 {
 	uint64_t began = coop_clock_now();
@@ -495,7 +504,8 @@ bool coop_keeper_free(struct coop_keeper *keeper)
 	coop_users_clear(&keeper->users);
 	coop_found_forget(keeper->host.credentials);
 	coop_host_sockets_clear(&keeper->sockets);
-	/* Let the closing of processes and connections run its course, then close what is the keeper's own. */
+	/* Let the closing of processes and connections run its course, then close what is the
+	 * keeper's own. */
 	(void)uv_prepare_stop(&keeper->before_sleep);
 	(void)uv_idle_stop(&keeper->busy);
 	if (!finish_disk_jobs(keeper)) {

@@ -68,8 +68,8 @@ struct coop_keeper {
 	char state_dir[4096];   /* "" for a private keeper */
 	char data_dir[4096];    /* for agents' folders; "" for a private keeper */
 	char spool_dir[4096];   /* chosen at start; in private mode "" until the first spool */
-	char files_dir
-		[4096]; /* "" until it is needed: files for processes without a view of their own */
+	/* "" until it is needed: files for processes without a view of their own */
+	char files_dir[4096];
 	uint64_t spool_bytes;
 	struct coop_secret *secret;
 	struct coop_store *store;            /* NULL in a private keeper */
@@ -106,8 +106,8 @@ struct coop_keeper {
 	struct coop_link crowded;  /* agents with more finished records than they may keep */
 	uint64_t last_session, session_end; /* numbers that this keeper may give; 0: no end */
 	struct coop_link subscribers;
-	uint64_t
-		mark; /* of this keeper's processes, without a record's number: see sandbox/plan.h */
+	/* of this keeper's processes, without a record's number: see sandbox/plan.h */
+	uint64_t mark;
 	uint64_t wakeups;
 	struct coop_meters meters;
 
@@ -142,11 +142,12 @@ int coop_keeper_init(struct coop_keeper *keeper, struct coop_err *err);
 /* Serves until shutdown. */
 void coop_keeper_run(struct coop_keeper *keeper);
 
-/* Frees everything; for leak checks at the end. False where a disk still holds something, or a thread: then the process must end at
- * once, without waiting for its threads. */
+/* Frees everything; for leak checks at the end. False where a disk still holds something, or a
+ * thread: then the process must end at once, without waiting for its threads. */
 bool coop_keeper_free(struct coop_keeper *keeper);
 
-/* Orderly stop: refuses spawns, stops all with grace, then ends the loop. `request` (or NULL) is answered just before. */
+/* Orderly stop: refuses spawns, stops all with grace, then ends the loop. `request` (or NULL) is
+ * answered just before. */
 void coop_keeper_shutdown(struct coop_keeper *keeper, uint64_t grace_ms,
 			  struct coop_request *request);
 
@@ -156,7 +157,8 @@ int coop_keeper_reload(struct coop_keeper *keeper, struct coop_err *err);
 /* A process ended, was removed, or a connection went: is there still something to keep? */
 void coop_keeper_check_idle(struct coop_keeper *keeper);
 
-/* Whether a further descriptor may be used: some are held back so that clients can always be answered. */
+/* Whether a further descriptor may be used: some are held back so that clients can always be
+ * answered. */
 bool coop_keeper_fd_allowed(const struct coop_keeper *keeper, int fd);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the request said of the process, kept for the record: how it is called and what was asked to run. Bounded, however
- * large the request was. */
+/* What the request said of the process, kept for the record: how it is called and what was asked to
+ * run. Bounded, however large the request was. */
 #ifndef COOP_KEEPER_LABELS_H
 #define COOP_KEEPER_LABELS_H
 
@@ -21,8 +21,8 @@ struct coop_labels {
 int coop_labels_take(struct coop_labels *labels, const json_t *args, const char *const *argv,
 		     const char *const *environment);
 
-/* A text of a caller's without control characters, at most 128 bytes, whole characters; the caller's to free. NULL without
- * memory. */
+/* A text of a caller's without control characters, at most 128 bytes, whole characters; the
+ * caller's to free. NULL without memory. */
 char *coop_label_clean(const char *text);
 
 /* Cuts it down to what a receipt keeps. */

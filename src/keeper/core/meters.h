@@ -1,4 +1,5 @@
-/* What has happened since the keeper started, counted where it happens: a few additions, on the loop's thread alone. */
+/* What has happened since the keeper started, counted where it happens: a few additions, on the
+ * loop's thread alone. */
 #ifndef COOP_KEEPER_METERS_H
 #define COOP_KEEPER_METERS_H
 

@@ -14,8 +14,8 @@
 #define FDS_FOR_LOOKING 12 /* stay free: without a look at /proc nothing can be killed */
 #define WARN_MS 60000u
 
-/* How many each may have. Descriptors are what processes need as well: where few may be open, agents and those
- * who have not logged in have no more than half of them. */
+/* How many each may have. Descriptors are what processes need as well: where few may be open,
+ * agents and those who have not logged in have no more than half of them. */
 struct shares {
 	int64_t nobody, agents, agent;
 };

@@ -1,9 +1,10 @@
 /* Admission: how many connections each may have, so that nobody uses up what the others need.
  *
- * Of all that may be open an eighth is kept for the owner's socket; connections that have not logged in have
- * a share, and those of agents the rest, of which one agent, with all below it, has a share. A connection
- * belongs to the owner, to nobody (the oldest of these gives way to a newcomer, and each has a deadline), or
- * to the agent of its token: narrowing it by a name changes nothing of that. */
+ * Of all that may be open an eighth is kept for the owner's socket; connections that have not
+ * logged in have a share, and those of agents the rest, of which one agent, with all below it, has
+ * a share. A connection belongs to the owner, to nobody (the oldest of these gives way to a
+ * newcomer, and each has a deadline), or to the agent of its token: narrowing it by a name changes
+ * nothing of that. */
 #ifndef COOP_KEEPER_ADMISSION_H
 #define COOP_KEEPER_ADMISSION_H
 
@@ -34,12 +35,12 @@ struct coop_admission {
 
 void coop_admission_init(struct coop_keeper *keeper);
 
-/* Whether a connection that was accepted as that descriptor may be taken. Where not, the client has been told
- * why, in the place of a hello; the descriptor stays the caller's. */
+/* Whether a connection that was accepted as that descriptor may be taken. Where not, the client has
+ * been told why, in the place of a hello; the descriptor stays the caller's. */
 bool coop_admission_allows(struct coop_keeper *keeper, int fd, bool owner);
 
-/* From now on it counts as nobody's, until coop_admission_login or coop_admission_leave. Another one, that
- * had been waiting for longest, may be closed. */
+/* From now on it counts as nobody's, until coop_admission_login or coop_admission_leave. Another
+ * one, that had been waiting for longest, may be closed. */
 void coop_admission_nobody(struct coop_conn *conn);
 
 /* From now on it counts for the agent. 0; or the error filled, and nothing has changed. */

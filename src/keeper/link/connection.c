@@ -10,9 +10,12 @@
 #include "base/io/log.h"
 #include "base/mem.h"
 #include "interface/frame.h"
+#include "keeper/agents/agent.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/token.h"
+#include "keeper/conf/env_rules.h"
 #include "keeper/core/keeper.h"
+#include "keeper/link/admission.h"
 #include "keeper/link/intake.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/follow.h"
@@ -394,8 +397,8 @@ void coop_conn_close(struct coop_conn *conn)
 	coop_keeper_check_idle(conn->keeper);
 }
 
-/* A large output buffer goes from one busy connection to the next: growing a new one for each turn costs as much as the bytes that it
- * carries, and keeping one in each connection too much. */
+/* A large output buffer goes from one busy connection to the next: growing a new one for each turn
+ * costs as much as the bytes that it carries, and keeping one in each connection too much. */
 static void take_buffer(struct coop_conn *conn)
 {
 	struct coop_buf *spare = &conn->keeper->spare_out;
@@ -420,7 +423,8 @@ static void leave_buffer(struct coop_conn *conn)
 	conn->out = (struct coop_buf){0};
 }
 
-/* Followers take turns, so that a busy one cannot keep the others from the client. Returns whether any had something. */
+/* Followers take turns, so that a busy one cannot keep the others from the client. Returns whether
+ * any had something. */
 static bool serve_follows(struct coop_conn *conn)
 {
 	bool any = false;
@@ -508,7 +512,8 @@ void coop_conn_flush(struct coop_conn *conn)
 	if (coop_buf_size(&conn->in))
 		coop_intake(conn);
 	while (more) {
-		/* A full output hides that followers have more: they are asked again once it is sent. */
+		/* A full output hides that followers have more: they are asked again once it is
+		 * sent. */
 		bool full = coop_buf_size(&conn->out) && !below_room(conn);
 		more = !conn->closing && serve_ready(conn);
 		more = (!conn->closing && serve_follows(conn)) || more || full;

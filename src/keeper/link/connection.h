@@ -1,5 +1,5 @@
-/* One client: frames in, frames out. Output waits here, bounded: a client that does not read is not read from either, and
- * a follower only produces what there is room for. */
+/* One client: frames in, frames out. Output waits here, bounded: a client that does not read is not
+ * read from either, and a follower only produces what there is room for. */
 #ifndef COOP_KEEPER_CONNECTION_H
 #define COOP_KEEPER_CONNECTION_H
 
@@ -46,8 +46,8 @@ struct coop_conn {
 	bool used;                    /* it has done more than look */
 	struct coop_ceiling *ceiling; /* that its door was configured with; NULL: none */
 	uv_timer_t *expiry;           /* of the token, or NULL */
-	struct coop_agent
-		*account; /* that it counts for, a reference; NULL: the owner, or nobody */
+	/* that it counts for, a reference; NULL: the owner, or nobody */
+	struct coop_agent *account;
 	struct coop_link in_nobody; /* while it acts as nobody; see admission.h */
 	uint64_t nobody_since;      /* by the loop's clock */
 	int fd;
@@ -56,9 +56,9 @@ struct coop_conn {
 	struct coop_buf in, out;
 	size_t coming;             /* bytes for it that the disk was asked for */
 	struct coop_unread unread; /* what of that its agent answers for */
-	struct coop_buf
-		telling; /* ends that stand in `out`, in their order: see coop_eviction_tells() */
-	uint64_t sent;   /* bytes that the socket has taken, in all */
+	/* ends that stand in `out`, in their order: see coop_eviction_tells() */
+	struct coop_buf telling;
+	uint64_t sent; /* bytes that the socket has taken, in all */
 	struct coop_link requests;
 	unsigned request_count;
 	struct coop_link follows;        /* struct coop_follow, served in turn */
@@ -83,13 +83,16 @@ enum coop_conn_as {
 	COOP_CONN_NOBODY,   /* until it logs in */
 };
 
-/* Takes over an accepted socket of the user's own and greets. 0 or -errno; the fd is closed then. */
+/* Takes over an accepted socket of the user's own and greets. 0 or -errno; the fd is closed
+ * then. */
 int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as);
 
-/* From now on it acts as the token's agent; with NULL as nobody. 0 or -ENOMEM: then as nobody, too. */
+/* From now on it acts as the token's agent; with NULL as nobody. 0 or -ENOMEM: then as nobody,
+ * too. */
 int coop_conn_become(struct coop_conn *conn, const struct coop_token *token);
 
-/* From now on it acts as that agent, which is its own or one below it. What holds for its token holds on. */
+/* From now on it acts as that agent, which is its own or one below it. What holds for its token
+ * holds on. */
 void coop_conn_narrow(struct coop_conn *conn, struct coop_agent *agent);
 
 /* Whoever it acted as is no more: says so, with a word for programs, and ends it. */
@@ -113,13 +116,16 @@ void coop_conn_collect(struct coop_conn *conn, struct coop_request *request);
  * as unread. */
 void coop_conn_expect(struct coop_conn *conn, ssize_t bytes);
 
-/* Whether more requests may be taken: a client that does not read its answers, or has enough open, waits. */
+/* Whether more requests may be taken: a client that does not read its answers, or has enough open,
+ * waits. */
 bool coop_conn_wants_input(const struct coop_conn *conn);
 
-/* Something was added to conn->out, or a follower has something: it is sent before the loop sleeps. */
+/* Something was added to conn->out, or a follower has something: it is sent before the loop
+ * sleeps. */
 void coop_conn_touch(struct coop_conn *conn);
 
-/* Calls the request's on_room, now or when the client has read more: for answers that may be large. */
+/* Calls the request's on_room, now or when the client has read more: for answers that may be
+ * large. */
 void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request);
 
 /* The same for an answer that has begun: when there is room it goes on, before any other. Never
@@ -129,8 +135,9 @@ void coop_conn_go_on(struct coop_conn *conn, struct coop_request *request);
 /* Sends what can be sent; called by the loop's prepare step for touched connections. */
 void coop_conn_flush(struct coop_conn *conn);
 
-/* A JSON frame is written straight into the output; its header is filled in at the end. Begin opens the object and returns where
- * the frame starts; end closes it, and returns whether the frame is whole: if not, nothing of it remains. */
+/* A JSON frame is written straight into the output; its header is filled in at the end. Begin opens
+ * the object and returns where the frame starts; end closes it, and returns whether the frame is
+ * whole: if not, nothing of it remains. */
 size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writer);
 bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size_t start);
 

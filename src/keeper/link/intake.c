@@ -4,9 +4,13 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json/jsonclamp.h"
+#include "base/list.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/frame.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/preflight.h"
@@ -156,7 +160,8 @@ static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
 	}
 	(void)coop_mem_relief(before);
 	if (coop_mem_failures() != failures) {
-		/* jansson goes on after a failed allocation, with characters missing: such a request must not be carried out. */
+		/* jansson goes on after a failed allocation, with characters missing: such a
+		 * request must not be carried out. */
 		coop_conn_fatal(conn, "internal", "the keeper is out of memory");
 	} else if (!json) {
 		coop_conn_fatal(conn, "invalid_input", "a JSON frame is not valid JSON");
@@ -187,8 +192,8 @@ static void on_data(struct coop_conn *conn, const struct coop_frame *frame)
 	}
 }
 
-/* Before the login nothing needs a large frame, and nobody would answer for its memory. Seen from the header,
- * so that no more than that has come. */
+/* Before the login nothing needs a large frame, and nobody would answer for its memory. Seen from
+ * the header, so that no more than that has come. */
 static bool too_large_for_nobody(const struct coop_conn *conn)
 {
 	return !conn->agent &&

@@ -19,6 +19,7 @@
 #include "base/io/log.h"
 #include "base/io/paths.h"
 #include "keeper/core/keeper.h"
+#include "keeper/link/admission.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/peer.h"
 #include "keeper/tree/freeze.h"
@@ -57,8 +58,8 @@ static bool kill_is_pending(pid_t pid)
 	return false;
 }
 
-/* Whether a process is gone, or was killed and is on its way: that may take as long as its memory is
- * large or its disk stands still, and until then it has its sockets and locks. Its first thread
+/* Whether a process is gone, or was killed and is on its way: that may take as long as its memory
+ * is large or its disk stands still, and until then it has its sockets and locks. Its first thread
  * shows up as dead while another one waits for a disk, so that the signal is asked for, too. */
 static bool doomed(pid_t pid)
 {
@@ -195,7 +196,8 @@ static bool claim(const char *path, int *ret_fd, pid_t *ret_other)
 	return r != -EWOULDBLOCK;
 }
 
-/* "another keeper (pid 17)"; one that has not written its number yet, or is gone by now, has none. */
+/* "another keeper (pid 17)"; one that has not written its number yet, or is gone by now, has
+ * none. */
 static const char *other_keeper(pid_t pid, char ret_text[OTHER_TEXT])
 {
 	if (pid > 0)
@@ -227,7 +229,8 @@ static int check_threads(struct coop_err *err)
 	return uv_thread_join(&thread);
 }
 
-/* A folder as it resolves: what is hidden from commands is known by what a path leads to. One that would not fit stays as it is. */
+/* A folder as it resolves: what is hidden from commands is known by what a path leads to. One that
+ * would not fit stays as it is. */
 static void settle(char *path, size_t size)
 {
 	COOP_AUTO_FREE char *real = realpath(path, NULL);
@@ -320,7 +323,8 @@ static bool welcome(struct coop_keeper *keeper, int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
 	    (peer.uid != geteuid() && peer.uid != 0))
 		return false;
-	/* With namespaces nobody inside reaches this socket. Where some were tolerated to be missing, it is we who say no. */
+	/* With namespaces nobody inside reaches this socket. Where some were tolerated to be
+	 * missing, it is we who say no. */
 	return !keeper->loose || !coop_peer_confined(keeper, peer.pid);
 }
 
@@ -334,7 +338,8 @@ static bool has_spare(struct coop_keeper *keeper)
 	return keeper->spare_fd >= 0;
 }
 
-/* A connection that nobody takes keeps the socket ready: it is not looked at for a while, or the loop would not come to rest. */
+/* A connection that nobody takes keeps the socket ready: it is not looked at for a while, or the
+ * loop would not come to rest. */
 static void pause_accepting(struct coop_listener *listener)
 {
 	if (!listener->starved)
@@ -355,7 +360,8 @@ static void on_again(uv_timer_t *timer)
 		listener->starved = false;
 }
 
-/* No descriptor is left: the spare one lets the client be turned away instead of hanging in the queue. */
+/* No descriptor is left: the spare one lets the client be turned away instead of hanging in the
+ * queue. */
 static void turn_away(struct coop_listener *listener)
 {
 	struct coop_keeper *keeper = listener->keeper;

@@ -1,5 +1,5 @@
-/* The keeper's sockets: who holds them, who may connect. There are two: the user's own, and the gate, where a connection is nobody's
- * until it has shown a token. */
+/* The keeper's sockets: who holds them, who may connect. There are two: the user's own, and the
+ * gate, where a connection is nobody's until it has shown a token. */
 #ifndef COOP_KEEPER_LISTENER_H
 #define COOP_KEEPER_LISTENER_H
 
@@ -26,11 +26,13 @@ struct coop_listener {
 int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err);
 
 /* After the fork the claims are the keeper's, which says its number there, and not the guard's,
- * which lets go of them: they must not outlive the keeper. The locks do, until the guard is done. */
+ * which lets go of them: they must not outlive the keeper. The locks do, until the guard is
+ * done. */
 void coop_listener_take_over(struct coop_keeper *keeper);
 void coop_listener_let_go(struct coop_keeper *keeper);
 
-/* Binds the sockets and accepts. 0, or the error filled. Where the gate cannot be, the log says so, and gate_path stays empty. */
+/* Binds the sockets and accepts. 0, or the error filled. Where the gate cannot be, the log says so,
+ * and gate_path stays empty. */
 int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err);
 
 /* No further connection: the sockets' names go too. */

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include "base/map.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/tree/orphans.h"
 #include "keeper/tree/tree.h"
 

@@ -7,8 +7,8 @@
 
 struct coop_keeper;
 
-/* Whether the process, or one above it, is kept and confined: then it may not ask for anything here, whatever the file system lets it
- * reach. One that cannot be looked at counts as such. */
+/* Whether the process, or one above it, is kept and confined: then it may not ask for anything
+ * here, whatever the file system lets it reach. One that cannot be looked at counts as such. */
 bool coop_peer_confined(struct coop_keeper *keeper, pid_t pid);
 
 #endif

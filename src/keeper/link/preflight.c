@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/io/log.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/ceiling.h"
@@ -371,7 +373,8 @@ bool coop_preflight_conf(struct coop_keeper *keeper)
 	bool silent = r == -EREMOTE;
 	if (!silent && r != -EAGAIN)
 		return true;
-	/* The keeper's own errands wait for each other: a disk of this host does not, for a silent one. */
+	/* The keeper's own errands wait for each other: a disk of this host does not, for a silent
+	 * one. */
 	if (!silent && coop_scouts_away(keeper->host.scouts))
 		return true;
 	struct coop_errand *errand = coop_errand_new();

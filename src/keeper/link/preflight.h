@@ -12,9 +12,9 @@ struct coop_request;
 /* True: the request may be carried out now. False: it waits, or has been answered. */
 bool coop_preflight(struct coop_request *request);
 
-/* The same for coop.conf, when nobody's request asks for it to be read again. True: that may be done
- * now. False: coop_keeper_reload is called once a thread has been there, however often this was
- * asked meanwhile. */
+/* The same for coop.conf, when nobody's request asks for it to be read again. True: that may be
+ * done now. False: coop_keeper_reload is called once a thread has been there, however often this
+ * was asked meanwhile. */
 bool coop_preflight_conf(struct coop_keeper *keeper);
 
 /* Whether a start must wait for sockets of the host that only a thread can look up. */

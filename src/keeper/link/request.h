@@ -16,7 +16,7 @@ struct coop_conn;
 struct coop_keeper;
 struct coop_op;
 struct coop_process;
-struct coop_receipt;
+struct coop_kill_receipt;
 
 struct coop_request {
 	struct coop_keeper *keeper;
@@ -35,10 +35,11 @@ struct coop_request {
 	void (*on_room)(struct coop_request *request);
 	/* Time is up. The callback answers. */
 	void (*on_timeout)(struct coop_request *request);
-	/* The request goes unanswered by its operation (cancelled, connection lost): undo what hangs on it. */
+	/* The request goes unanswered by its operation (cancelled, connection lost): undo what
+	 * hangs on it. */
 	void (*on_drop)(struct coop_request *request);
 	/* The kill that it awaits is over. The callback answers. */
-	void (*on_killed)(struct coop_request *request, const struct coop_receipt *receipt);
+	void (*on_killed)(struct coop_request *request, const struct coop_kill_receipt *receipt);
 	void *state; /* the operation's own */
 	uv_timer_t *timer;
 	size_t mark; /* while an answer is being written */
@@ -51,8 +52,8 @@ struct coop_request {
 	size_t programs_looked_up; /* … and how many bytes of them have been */
 };
 
-/* Starts an answer: the caller writes the members of the result, then calls coop_request_end(), which frees the
- * request. */
+/* Starts an answer: the caller writes the members of the result, then calls coop_request_end(),
+ * which frees the request. */
 void coop_request_result(struct coop_request *request, struct coop_jsonw *ret_writer);
 void coop_request_end(struct coop_request *request, struct coop_jsonw *writer);
 
@@ -74,7 +75,8 @@ void coop_request_event(struct coop_request *request, const char *event,
 			struct coop_jsonw *ret_writer);
 void coop_request_event_end(struct coop_request *request, struct coop_jsonw *writer);
 
-/* Sends bytes of a process, up to 1 MiB; `views` as of coop_ring_view. 0, or -ENOMEM with nothing sent. */
+/* Sends bytes of a process, up to 1 MiB; `views` as of coop_ring_view. 0, or -ENOMEM with nothing
+ * sent. */
 struct iovec;
 int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset,
 		      uint64_t cursor, const struct iovec *views, int count);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/list.h"

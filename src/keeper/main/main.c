@@ -22,6 +22,9 @@
 #include "base/io/paths.h"
 #include "base/mem.h"
 #include "guard/guard.h"
+#include "interface/err.h"
+#include "keeper/conf/conf.h"
+#include "keeper/conf/settings.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/listener.h"
@@ -133,8 +136,8 @@ static int parse(int argc, char **argv, struct options *options)
 	return -1;
 }
 
-/* COOP_SET holds settings for a keeper that nobody starts by hand, separated by spaces. Its words stay where they are: reloading
- * needs them again. */
+/* COOP_SET holds settings for a keeper that nobody starts by hand, separated by spaces. Its words
+ * stay where they are: reloading needs them again. */
 static int settings_from_environment(struct options *options)
 {
 	const char *text = getenv("COOP_SET");
@@ -147,8 +150,8 @@ static int settings_from_environment(struct options *options)
 	return 0;
 }
 
-/* Forks; the parent stays until the child says over the pipe that it serves, and repeats its complaint if it does not.
- * Returns the write end, in the child. */
+/* Forks; the parent stays until the child says over the pipe that it serves, and repeats its
+ * complaint if it does not. Returns the write end, in the child. */
 static int become_daemon(void)
 {
 	int ends[2], status = 0;
@@ -302,7 +305,8 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 	return options->daemon && err.code == COOP_EXISTS ? COOP_CLAIM_LOST : 1;
 }
 
-/* The folder that the keeper was started in is not the one that it works in: a name that counts from there is made whole. */
+/* The folder that the keeper was started in is not the one that it works in: a name that counts
+ * from there is made whole. */
 static int name_conf(char *path, size_t size)
 {
 	char folder[4096], whole[4096];
@@ -318,8 +322,8 @@ static int name_conf(char *path, size_t size)
 	return 0;
 }
 
-/* A file with a fault keeps the keeper from starting: nobody should run with other rules than he wrote. A private keeper has no
- * operator but the program that it serves. */
+/* A file with a fault keeps the keeper from starting: nobody should run with other rules than he
+ * wrote. A private keeper has no operator but the program that it serves. */
 static int configure(struct coop_keeper *keeper, const struct options *options)
 {
 	struct coop_err err = {0};

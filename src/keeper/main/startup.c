@@ -9,16 +9,22 @@
 #include "base/clock.h"
 #include "base/io/log.h"
 #include "base/json/stored.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
+#include "keeper/agents/agent_settings.h"
 #include "keeper/agents/expiry.h"
 #include "keeper/agents/left_out.h"
 #include "keeper/agents/session.h"
 #include "keeper/agents/token.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/store/archive.h"
 #include "records/audit.h"
+#include "records/audit_chain.h"
+#include "records/backlog.h"
 #include "records/lost.h"
 #include "records/row.h"
 #include "records/secret.h"
@@ -39,7 +45,8 @@ static void own_principal(char ret[32])
 	(void)snprintf(ret, 32, "uid:%u", getuid());
 }
 
-/* Whether the row says of itself what its place in the tree says, in words that an agent may have. */
+/* Whether the row says of itself what its place in the tree says, in words that an agent may
+ * have. */
 static bool well_placed(const struct coop_store_agent *row, const struct coop_agent *parent)
 {
 	char own[32];
@@ -69,8 +76,8 @@ static int restore_settings(struct loading *loading, const struct coop_store_age
 	return r;
 }
 
-/* An agent whose limits cannot be read must not come back without any. Without the user's own first agent there is nothing to
- * keep processes for. */
+/* An agent whose limits cannot be read must not come back without any. Without the user's own first
+ * agent there is nothing to keep processes for. */
 static int leave_out(struct loading *loading, const struct coop_store_agent *row, const char *why)
 {
 	char own[32];
@@ -137,7 +144,8 @@ static int load_receipt(void *user, const struct coop_store_process *row)
 	return owner && coop_archive_restore(owner, row) < 0 ? coop_err_no_memory(loading->err) : 0;
 }
 
-/* The user's own first agent; with a database its row is made when the keeper starts for the first time. */
+/* The user's own first agent; with a database its row is made when the keeper starts for the first
+ * time. */
 static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 {
 	char name[32];
@@ -193,7 +201,8 @@ static int open_secret(struct coop_keeper *keeper, const char *dir, struct coop_
 	return coop_secret_open(dir, &keeper->secret, err);
 }
 
-/* Tokens are good with the key alone that they were made with. Another one must not go unnoticed. */
+/* Tokens are good with the key alone that they were made with. Another one must not go
+ * unnoticed. */
 static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 {
 	uint8_t hash[COOP_HASH_SIZE];
@@ -212,7 +221,8 @@ static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 	return r;
 }
 
-/* Numbers of sessions are never given twice: each keeper takes a share of them that nobody uses up. */
+/* Numbers of sessions are never given twice: each keeper takes a share of them that nobody uses
+ * up. */
 static int take_sessions(struct coop_keeper *keeper, struct coop_err *err)
 {
 	char *text = NULL, next[24];

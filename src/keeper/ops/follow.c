@@ -4,13 +4,21 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/buf.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/frame.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/index.h"
+#include "keeper/output/note.h"
+#include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/process.h"
 #include "keeper/process/record.h"
@@ -149,7 +157,7 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 
 /* Asks for bytes that are only on disk. Without memory the follower tries again soon: nothing else
  * wakes it where the process has ended. */
-static void fetch_bytes(struct coop_follow *follow, struct coop_stream *stream, uint64_t position,
+static void fetch_bytes(struct coop_follow *follow, struct coop_outlet *stream, uint64_t position,
 			uint64_t cursor, size_t size)
 {
 	struct coop_follow_fetch *fetch = coop_mem_zalloc(sizeof *fetch);
@@ -170,7 +178,7 @@ static void fetch_bytes(struct coop_follow *follow, struct coop_stream *stream, 
 }
 
 /* Sends one piece of one stream. Returns whether anything went out. */
-static bool fill_stream(struct coop_follow *follow, struct coop_stream *stream)
+static bool fill_stream(struct coop_follow *follow, struct coop_outlet *stream)
 {
 	uint64_t *position = &follow->position[stream->number];
 	uint64_t readable = coop_stream_next_readable(stream, *position);
@@ -217,17 +225,19 @@ static bool fill_bytes(struct coop_follow *follow, uint64_t budget)
 	return any;
 }
 
-static bool retained(const struct coop_stream *stream, const struct coop_index_event *event)
+static bool retained(const struct coop_outlet *stream, const struct coop_index_event *event)
 {
 	uint64_t readable = coop_stream_next_readable(stream, event->offset);
 
-	/* A piece may begin on disk and end in the ring: then it is whole on disk too, or it is lost. */
+	/* A piece may begin on disk and end in the ring: then it is whole on disk too, or it is
+	 * lost. */
 	if (readable < stream->ring.start)
 		return event->offset + event->size <= stream->spooled;
 	return readable == event->offset;
 }
 
-/* Goes over events that were asked for and whose bytes are lost, and tells of them. Returns whether it told. */
+/* Goes over events that were asked for and whose bytes are lost, and tells of them. Returns whether
+ * it told. */
 static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 {
 	const struct coop_index *index = &process->index;
@@ -277,7 +287,7 @@ static bool fill_event(struct coop_follow *follow, struct coop_process *process)
 	if (follow->cursor >= index->next)
 		return false;
 	const struct coop_index_event *event = coop_index_get(index, follow->cursor);
-	struct coop_stream *stream = coop_process_stream(process, event->stream);
+	struct coop_outlet *stream = coop_process_stream(process, event->stream);
 	if (!follow->wanted[event->stream]) {
 		advance(follow, event->stream, follow->cursor, event->size);
 		return true;
@@ -310,14 +320,15 @@ static bool fill_events(struct coop_follow *follow, uint64_t budget)
 	return any;
 }
 
-/* Whether the process waits for room that this follower cannot make: then the full ring is all it can get. */
-static bool stuck(const struct coop_follow *follow, const struct coop_stream *stream)
+/* Whether the process waits for room that this follower cannot make: then the full ring is all it
+ * can get. */
+static bool stuck(const struct coop_follow *follow, const struct coop_outlet *stream)
 {
 	return stream->paused && stream->overflow == COOP_OVERFLOW_BACKPRESSURE &&
 	       (!follow->drain || follow->position[stream->number] > stream->ring.end);
 }
 
-static bool stream_at_end(const struct coop_follow *follow, const struct coop_stream *stream)
+static bool stream_at_end(const struct coop_follow *follow, const struct coop_outlet *stream)
 {
 	uint64_t position = follow->position[stream->number];
 
@@ -362,7 +373,7 @@ static void set_positions(struct coop_follow *follow, struct coop_process *proce
 	int64_t tail = coop_arg_int(args, "tail", -1);
 
 	for (int i = 0; i < process->stream_count; i++) {
-		const struct coop_stream *stream = &process->streams[i];
+		const struct coop_outlet *stream = &process->streams[i];
 		const char *name = coop_stream_name(stream->number);
 		uint64_t end = stream->ring.end;
 		follow->position[stream->number] = (uint64_t)coop_arg_int(from, name, 0);
@@ -479,7 +490,8 @@ void coop_op_follow(struct coop_request *request)
 	coop_list_add(&process->followers, &follow->in_process);
 	coop_list_add(&request->conn->follows, &follow->in_conn);
 	request->keeper->follower_count++;
-	/* As far as the keeper knows by itself: a look at the kernel would come between a new process and its output. */
+	/* As far as the keeper knows by itself: a look at the kernel would come between a new
+	 * process and its output. */
 	coop_request_event(request, "attached", &w);
 	coop_record_write(process, COOP_RECORD_CACHED, request->conn, &w, "process");
 	coop_request_event_end(request, &w);

@@ -1,5 +1,6 @@
-/* A follower: positions in the streams of one process, served as its connection has room. It holds no bytes. A slow one
- * finds its place overwritten, is told of the gap, and goes on; it slows nobody. */
+/* A follower: positions in the streams of one process, served as its connection has room. It holds
+ * no bytes. A slow one finds its place overwritten, is told of the gap, and goes on; it slows
+ * nobody. */
 #ifndef COOP_KEEPER_FOLLOW_H
 #define COOP_KEEPER_FOLLOW_H
 
@@ -28,8 +29,8 @@ struct coop_follow {
 /* New bytes, an end: followers of the process have something to look at. */
 void coop_follow_wake(struct coop_process *process);
 
-/* Adds frames to the connection's output until about `budget` bytes or until there is nothing more; ends the follow when its end
- * is reached (then it is gone). Returns whether anything was added. */
+/* Adds frames to the connection's output until about `budget` bytes or until there is nothing more;
+ * ends the follow when its end is reached (then it is gone). Returns whether anything was added. */
 bool coop_follow_fill(struct coop_follow *follow, uint64_t budget);
 
 /* The operation's handler. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/json/jsonw.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
@@ -70,7 +71,8 @@ int64_t coop_op_agent_share(const struct coop_request *request, int64_t limit)
 int coop_op_agent_room(const struct coop_request *request, struct coop_agent *top, bool tokens,
 		       int64_t limit, struct coop_err *err)
 {
-	/* Below the principal's first each agent, with all below it, has an eighth: one sandbox must not use up what all the others need. */
+	/* Below the principal's first each agent, with all below it, has an eighth: one sandbox
+	 * must not use up what all the others need. */
 	int64_t share = coop_op_agent_share(request, limit) / 8;
 
 	if (share < SHARE_MIN)

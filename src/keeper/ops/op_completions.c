@@ -1,5 +1,9 @@
 #include <string.h>
 
+#include "base/json/jsonw.h"
+#include "base/list.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/session.h"
 #include "keeper/core/keeper.h"
@@ -12,7 +16,8 @@
 #include "keeper/process/record.h"
 
 #define LIMIT 10
-/* The queue that a request names, looked up each time: a session may end while somebody waits. NULL with the error filled. */
+/* The queue that a request names, looked up each time: a session may end while somebody waits. NULL
+ * with the error filled. */
 static struct coop_completions *queue_of(const struct coop_request *request, struct coop_err *err)
 {
 	struct coop_agent *agent = request->conn->agent;

@@ -3,18 +3,25 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/conf/remedies.h"
+#include "keeper/confine/confine.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/credentials.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/start/slots.h"
+#include "sandbox/layout/host.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
+#include "sandbox/policy/policy.h"
+#include "sandbox/policy/protection.h"
 
-/* What a command gets that says nothing, with every limit, so that each is looked at. Where the operator's default confines less, the
- * question is what a confined one would get. */
+/* What a command gets that says nothing, with every limit, so that each is looked at. Where the
+ * operator's default confines less, the question is what a confined one would get. */
 static int ask_for_all(const struct coop_keeper *keeper, struct coop_sandbox_policy *ret,
 		       struct coop_err *err)
 {
@@ -151,7 +158,8 @@ static void write_all(struct coop_keeper *keeper, const struct coop_confine *con
 	coop_jsonw_string(w, "keeper", keeper->host.root_keeper ? "root" : "user");
 }
 
-/* A limit of processes is looked at by itself: one that comes with others shares their group, alone it needs none. */
+/* A limit of processes is looked at by itself: one that comes with others shares their group, alone
+ * it needs none. */
 static void hold_groups(struct coop_keeper *keeper, struct coop_confine *confine)
 {
 	struct coop_sandbox_limits *limits = &confine->policy.limits;

@@ -5,21 +5,29 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json/jsonw.h"
+#include "base/list.h"
 #include "base/text/signame.h"
 #include "interface/choices.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/lookup.h"
 #include "keeper/process/process.h"
 #include "keeper/process/record.h"
+#include "keeper/process/registry.h"
+#include "keeper/store/journal.h"
 #include "keeper/tree/foreground.h"
 #include "keeper/tree/kill.h"
 #include "keeper/tree/leader.h"
 #include "keeper/tree/orphans.h"
+#include "keeper/tree/tree.h"
 
 #define GRACE_MS 5000
 
@@ -39,7 +47,8 @@ static void signal_member(void *user, const struct coop_tree_entry *entry)
 			       *(int *)user); /* one that is gone meanwhile needs no signal */
 }
 
-/* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns whether it went out. */
+/* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns
+ * whether it went out. */
 static bool send_signal(struct coop_process *process, int number, int target, pid_t *ret_group)
 {
 	*ret_group = 0;
@@ -100,7 +109,7 @@ void coop_op_signal(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
-static void answer_kill(struct coop_request *request, const struct coop_receipt *receipt)
+static void answer_kill(struct coop_request *request, const struct coop_kill_receipt *receipt)
 {
 	struct coop_jsonw w;
 
@@ -114,7 +123,7 @@ static void answer_kill(struct coop_request *request, const struct coop_receipt 
 /* Kills or stops, and answers through `answer`. */
 static void end_process(struct coop_request *request, struct coop_process *process,
 			uint64_t grace_ms,
-			void (*answer)(struct coop_request *, const struct coop_receipt *))
+			void (*answer)(struct coop_request *, const struct coop_kill_receipt *))
 {
 	struct coop_kill_order order = {
 		.cause = COOP_CAUSE_KILLED_BY_REQUEST,
@@ -150,7 +159,7 @@ void coop_op_stop(struct coop_request *request)
 			    answer_kill);
 }
 
-static void answer_release(struct coop_request *request, const struct coop_receipt *receipt)
+static void answer_release(struct coop_request *request, const struct coop_kill_receipt *receipt)
 {
 	struct coop_process *process = request->process;
 	/* What could not be killed stays owned, and listed. */
@@ -221,7 +230,7 @@ void coop_op_keep(struct coop_request *request)
 			coop_completions_ended(process);
 	}
 	for (int i = 0; i < process->stream_count; i++) {
-		struct coop_stream *stream = &process->streams[i];
+		struct coop_outlet *stream = &process->streams[i];
 		if (overflow < 0 || stream->overflow == COOP_OVERFLOW_SPOOL)
 			continue;
 		stream->overflow = (enum coop_overflow)overflow;

@@ -1,7 +1,10 @@
 #include <unistd.h>
 
+#include "base/json/jsonw.h"
+#include "base/list.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/left_out.h"
+#include "keeper/conf/settings.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/resources.h"
 #include "keeper/link/connection.h"
@@ -9,7 +12,11 @@
 #include "keeper/ops/op_look.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
+#include "keeper/start/slots.h"
+#include "keeper/tree/tree.h"
 #include "records/audit.h"
+#include "records/backlog.h"
+#include "sandbox/cgroup/cgroup.h"
 #include "sandbox/layout/ghosts.h"
 
 static void write_counts(struct coop_keeper *keeper, const struct coop_agent *viewer,

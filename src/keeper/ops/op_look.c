@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "base/json/jsonw.h"
 #include "interface/choices.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/conf/shells.h"
 #include "keeper/core/keeper.h"
@@ -22,7 +25,8 @@ static bool is_present(struct coop_process *process)
 	       (!process->receipt && coop_orphans_left(process->keeper, process, COOP_QUICK));
 }
 
-/* What a list is asked for, taken out of its arguments once: there may be thousands of records to look at. */
+/* What a list is asked for, taken out of its arguments once: there may be thousands of records to
+ * look at. */
 struct filter {
 	const struct coop_agent *viewer;
 	const char *tag, *label, *agent, *session;

@@ -1,7 +1,10 @@
 #include "keeper/ops/op_metrics.h"
 
+#include "base/json/jsonw.h"
 #include "interface/choices.h"
+#include "interface/err.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/core/resources.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"

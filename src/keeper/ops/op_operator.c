@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json/jsonw.h"
+#include "base/list.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
@@ -16,6 +19,8 @@
 #include "keeper/process/lookup.h"
 #include "keeper/store/archive.h"
 #include "keeper/store/spawn_audit.h"
+#include "records/audit.h"
+#include "records/backlog.h"
 #include "records/store.h"
 
 /* A question to the disk: what was asked, and what was found. */
@@ -42,8 +47,8 @@ static void free_question(struct question *question)
 	free(question);
 }
 
-/* One at a time is with the helper thread, so that what must be written is never far behind; and none whose client does not
- * take the answers that it has. */
+/* One at a time is with the helper thread, so that what must be written is never far behind; and
+ * none whose client does not take the answers that it has. */
 void coop_questions_go_on(struct coop_keeper *keeper)
 {
 	if (keeper->asking)
@@ -87,7 +92,8 @@ static void ask(struct coop_request *request, struct question *question,
 	coop_questions_go_on(request->keeper);
 }
 
-/* Answers with the list that was found, or with the error; true if the caller has to add to the answer and end it. */
+/* Answers with the list that was found, or with the error; true if the caller has to add to the
+ * answer and end it. */
 static bool begin_answer(struct question *question, const char *name, struct coop_request **ret,
 			 struct coop_jsonw *w)
 {
@@ -155,7 +161,8 @@ static void history_done(struct coop_job *job)
 	free_question(question);
 }
 
-/* Which rows are meant. An agent is named as in lists: self, a label that is one's, a path from here or from the top. */
+/* Which rows are meant. An agent is named as in lists: self, a label that is one's, a path from
+ * here or from the top. */
 static int choose(const struct coop_request *request, struct question *question,
 		  struct coop_err *err)
 {
@@ -289,7 +296,8 @@ static void run_verify(struct coop_job *job)
 	coop_audit_anchor(job->keeper->audit, &question->anchor);
 	job->result = coop_audit_verify(job->keeper->state_dir, &question->anchor, true,
 					&question->report);
-	/* A chain that was made anew as a whole is good in itself, but not the one that an earlier keeper left. */
+	/* A chain that was made anew as a whole is good in itself, but not the one that an earlier
+	 * keeper left. */
 	if (job->result == 0 && question->report.good &&
 	    question->then.last >= question->anchor.first)
 		job->result = coop_audit_verify(job->keeper->state_dir, &question->then, true,

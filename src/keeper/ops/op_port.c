@@ -3,7 +3,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/json/jsonw.h"
+#include "base/list.h"
 #include "base/mem.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
@@ -59,7 +63,8 @@ static void look_and_answer(struct coop_request *request)
 	answer_soon(request);
 }
 
-/* All who wait for the same are told what one look has found. An answer may take others with it: they stay in a list until it is their turn. */
+/* All who wait for the same are told what one look has found. An answer may take others with it:
+ * they stay in a list until it is their turn. */
 static void answer_alike(struct coop_request *first)
 {
 	const struct coop_port_search found = *(const struct coop_port_search *)first->state;

@@ -4,14 +4,21 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/buf.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "interface/choices.h"
 #include "interface/frame.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/index.h"
+#include "keeper/output/note.h"
+#include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/process.h"
 #include "keeper/process/reader.h"
 
@@ -25,7 +32,7 @@
  * are overwritten before. */
 struct reading {
 	struct coop_request *request; /* NULL: dropped while the disk was asked */
-	struct coop_stream *stream;
+	struct coop_outlet *stream;
 	uint64_t asked, begin, position;
 	size_t left, fetching;
 	bool begun, drain;
@@ -33,7 +40,7 @@ struct reading {
 
 /* Where it is to begin: at its cursor, or where the reader is that it names. */
 static uint64_t begin_at(const struct coop_request *request, struct coop_process *process,
-			 const struct coop_stream *stream)
+			 const struct coop_outlet *stream)
 {
 	const char *reader = coop_arg_string(request->args, "reader", NULL);
 
@@ -63,7 +70,7 @@ static void leave(struct coop_request *request)
 static void answer_bytes(struct reading *reading)
 {
 	struct coop_request *request = reading->request;
-	struct coop_stream *stream = reading->stream;
+	struct coop_outlet *stream = reading->stream;
 	const struct coop_process *process = stream->process;
 	struct coop_jsonw w;
 
@@ -163,7 +170,7 @@ static void read_spool(struct reading *reading)
 static void serve_bytes(struct coop_request *request)
 {
 	struct reading *reading = request->state;
-	struct coop_stream *stream = reading->stream;
+	struct coop_outlet *stream = reading->stream;
 	int64_t tail = coop_arg_int(request->args, "tail", -1);
 	uint64_t end = stream->ring.end;
 
@@ -186,7 +193,7 @@ static void serve_bytes(struct coop_request *request)
 		read_ring(reading);
 }
 
-static void read_bytes(struct coop_request *request, struct coop_stream *stream)
+static void read_bytes(struct coop_request *request, struct coop_outlet *stream)
 {
 	struct reading *reading = coop_mem_zalloc(sizeof *reading);
 
@@ -224,7 +231,7 @@ struct sweep {
 static int send_event(struct coop_request *request, struct coop_process *process, uint64_t number)
 {
 	const struct coop_index_event *event = coop_index_get(&process->index, number);
-	const struct coop_stream *stream = coop_process_stream(process, event->stream);
+	const struct coop_outlet *stream = coop_process_stream(process, event->stream);
 	struct iovec views[2];
 
 	if (!stream) {
@@ -452,7 +459,7 @@ static void read_combined(struct coop_request *request)
 }
 
 int coop_read_stream(struct coop_process *process, const json_t *args,
-		     struct coop_stream **ret_stream, struct coop_err *err)
+		     struct coop_outlet **ret_stream, struct coop_err *err)
 {
 	const char *name = coop_arg_string(args, "stream", process->pty ? "pty" : "stdout");
 
@@ -502,7 +509,7 @@ void coop_op_read(struct coop_request *request)
 {
 	const json_t *args = request->args;
 	struct coop_process *process = coop_ops_process(request);
-	struct coop_stream *stream = NULL;
+	struct coop_outlet *stream = NULL;
 	struct coop_err err = {0};
 
 	if (!process)

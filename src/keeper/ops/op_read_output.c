@@ -1,11 +1,15 @@
-/* `read` with stream `output`: all output in order of arrival by its position, from the spool's file of everything. */
+/* `read` with stream `output`: all output in order of arrival by its position, from the spool's
+ * file of everything. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "interface/choices.h"
+#include "interface/err.h"
 #include "interface/frame.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"

@@ -1,15 +1,18 @@
 #include "keeper/ops/op_reader.h"
 
+#include "base/json/jsonw.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_read.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/process.h"
 #include "keeper/process/reader.h"
 
 /* Past the end is at the end. */
-static uint64_t clamp(const struct coop_process *process, const struct coop_stream *stream,
+static uint64_t clamp(const struct coop_process *process, const struct coop_outlet *stream,
 		      uint64_t position)
 {
 	uint64_t end = stream ? stream->ring.end : process->index.next;
@@ -21,7 +24,7 @@ void coop_op_reader(struct coop_request *request)
 {
 	const struct coop_agent *agent = request->conn->agent;
 	struct coop_process *process = coop_ops_process(request);
-	struct coop_stream *stream;
+	struct coop_outlet *stream;
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 

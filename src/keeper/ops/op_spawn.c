@@ -2,8 +2,12 @@
 
 #include <errno.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "interface/choices.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/agents/session.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/private_files.h"
@@ -13,6 +17,7 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/op_agent.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/note.h"
 #include "keeper/output/spool.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
@@ -20,6 +25,7 @@
 #include "keeper/process/process.h"
 #include "keeper/process/quota.h"
 #include "keeper/process/record.h"
+#include "keeper/process/registry.h"
 #include "keeper/start/draft.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/verdict.h"
@@ -87,7 +93,8 @@ static int start(struct coop_draft *draft)
 	return r;
 }
 
-/* A caller that asked for it gets a finished record of a command that was refused. The error stays. */
+/* A caller that asked for it gets a finished record of a command that was refused. The error
+ * stays. */
 static void record_refusal(struct coop_draft *draft)
 {
 	struct coop_process *process = draft->process;
@@ -201,7 +208,8 @@ void coop_op_spawn(struct coop_request *request)
 	spawn(request, NULL);
 }
 
-/* Judges without starting anything. Arguments that are wrong are the error that a spawn would be answered with. */
+/* Judges without starting anything. Arguments that are wrong are the error that a spawn would be
+ * answered with. */
 void coop_op_check(struct coop_request *request)
 {
 	struct coop_err err = {0};

@@ -4,10 +4,14 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
+#include "base/json/jsonw.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/stdin.h"
 #include "keeper/process/process.h"
 
 #define WRITE_TIMEOUT_MS 10000

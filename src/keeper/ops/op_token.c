@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json/jsonw.h"
+#include "base/map.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/ceiling.h"
@@ -13,8 +16,11 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/labels.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/job.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_agent.h"
+#include "records/secret.h"
+#include "records/store.h"
 
 #define SECRET_BYTES 32u
 

@@ -4,13 +4,17 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include "base/json/jsonw.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "base/text/signame.h"
 #include "interface/frame.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/ring.h"
 #include "keeper/process/process.h"
 #include "keeper/process/record.h"
 
@@ -28,7 +32,7 @@ struct output {
  * its end: if not there is no room for more. */
 static bool send_stream(struct coop_request *request, struct output *output)
 {
-	const struct coop_stream *stream = &request->process->streams[output->stream];
+	const struct coop_outlet *stream = &request->process->streams[output->stream];
 	struct iovec views[2];
 	int count;
 
@@ -153,7 +157,8 @@ void coop_op_wait(struct coop_request *request)
 	}
 }
 
-/* One that can be answered. An answer may take others with it, so the list is looked at anew for each. */
+/* One that can be answered. An answer may take others with it, so the list is looked at anew for
+ * each. */
 static struct coop_request *next_over(const struct coop_process *process)
 {
 	for (struct coop_link *at = process->waiters.next; at != &process->waiters; at = at->next) {

@@ -7,7 +7,8 @@ struct coop_request;
 
 void coop_op_wait(struct coop_request *request);
 
-/* The end has been told, or what was left then is gone: everybody who waits for no more than that is answered. */
+/* The end has been told, or what was left then is gone: everybody who waits for no more than that
+ * is answered. */
 void coop_wait_answer_all(struct coop_process *process);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "interface/err.h"
 #include "interface/fields.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/session.h"

@@ -10,7 +10,8 @@ struct coop_keeper;
 struct coop_process;
 struct coop_request;
 
-/* What a caller must be: anybody who is connected; an agent that may look at the process; the agent that owns it; the operator. */
+/* What a caller must be: anybody who is connected; an agent that may look at the process; the agent
+ * that owns it; the operator. */
 enum coop_right { COOP_RIGHT_NONE, COOP_RIGHT_LOOK, COOP_RIGHT_USE, COOP_RIGHT_MANAGE };
 
 enum coop_op_trait {
@@ -48,8 +49,9 @@ int coop_ops_allowed(const struct coop_request *request, struct coop_err *err);
 int coop_ops_owned(const struct coop_request *request, const struct coop_process *process,
 		   struct coop_err *err);
 
-/* Finds the process that the `id` argument names, and that the operation's right allows to the caller; answers the request with the error if there is
- * none: it is gone then, with its arguments. A call of the owner restarts the idle clock. */
+/* Finds the process that the `id` argument names, and that the operation's right allows to the
+ * caller; answers the request with the error if there is none: it is gone then, with its arguments.
+ * A call of the owner restarts the idle clock. */
 struct coop_process *coop_ops_process(struct coop_request *request);
 
 #endif

@@ -45,7 +45,8 @@ static void *open_there(void *user)
 	return NULL;
 }
 
-/* A socket belongs to the network that its maker was in. A thread of its own goes there and ends, so that nobody has to come back. */
+/* A socket belongs to the network that its maker was in. A thread of its own goes there and ends,
+ * so that nobody has to come back. */
 static int open_in(pid_t pid)
 {
 	struct visit visit;
@@ -77,8 +78,9 @@ static int take(void *user, const void *told, size_t size)
 	return 0;
 }
 
-/* The kernel goes through its listeners alone. Its tables in /proc show all sockets, and finding that there are no more takes it
- * milliseconds where much memory made the table of connections large. 0 or -errno. */
+/* The kernel goes through its listeners alone. Its tables in /proc show all sockets, and finding
+ * that there are no more takes it milliseconds where much memory made the table of connections
+ * large. 0 or -errno. */
 static int ask(int fd, uint8_t family, uint16_t port, struct coop_port_table *ret)
 {
 	const struct inet_diag_req_v2 question = {
@@ -102,7 +104,8 @@ static int ask_kernel(pid_t pid, uint16_t port, struct coop_port_table *ret)
 	return r < 0 ? r : ask(fd, AF_INET6, port, ret);
 }
 
-/* The words of a table are the address as it lies in memory, each printed as a number of this machine's. */
+/* The words of a table are the address as it lies in memory, each printed as a number of this
+ * machine's. */
 static void add_line(struct coop_port_table *listeners, uint64_t inode, const char *digits)
 {
 	uint32_t words[4] = {0};
@@ -154,7 +157,8 @@ int coop_port_table_read(pid_t pid, uint16_t port, struct coop_port_table *ret)
 	ret->count = 0;
 	if (ask_kernel(pid, port, ret) == 0)
 		return 0;
-	/* It may not be asked there: another's network, for a keeper that is not root. Or it does not know the question. */
+	/* It may not be asked there: another's network, for a keeper that is not root. Or it does
+	 * not know the question. */
 	ret->count = 0;
 	return read_tables(pid, port, ret);
 }

@@ -20,7 +20,8 @@ struct coop_port_table {
 	size_t count;
 };
 
-/* Those in the network of process `pid`; 0: in the keeper's own. 0, or -ENOTSUP: the kernel does not tell. A process that is gone has none. */
+/* Those in the network of process `pid`; 0: in the keeper's own. 0, or -ENOTSUP: the kernel does
+ * not tell. A process that is gone has none. */
 int coop_port_table_read(pid_t pid, uint16_t port, struct coop_port_table *ret);
 
 #endif

@@ -31,7 +31,8 @@ static bool has_own_network(const struct coop_process *process)
 	return confine && (confine->net || (confine->namespaces & CLONE_NEWNET));
 }
 
-/* Whether the descriptor is one of the listeners. Its name is read, and nothing opened or followed. */
+/* Whether the descriptor is one of the listeners. Its name is read, and nothing opened or
+ * followed. */
 static const struct coop_port_row *match(const struct look *look, int fds, const char *name)
 {
 	char text[64];
@@ -117,8 +118,9 @@ int coop_ports_look(struct coop_process *process, struct coop_port_search *searc
 	if (process->receipt || process->state == COOP_STATE_STARTING ||
 	    (process->reaped && !coop_orphans_left(keeper, process, COOP_QUICK)))
 		return 0;
-	/* The first process of its namespaces never leaves them, so its network is the one that the process was given; what somebody of the tree
-	 * has in a network that he made himself is not found there, and nobody could connect to it. */
+	/* The first process of its namespaces never leaves them, so its network is the one that the
+	 * process was given; what somebody of the tree has in a network that he made himself is not
+	 * found there, and nobody could connect to it. */
 	int r = coop_port_table_read(has_own_network(process) ? process->root_pid : 0, search->port,
 				     &look.table);
 	if (r < 0 || !look.table.count)

@@ -1,7 +1,8 @@
 /* Who listens: TCP ports of a process's own tree, and those who wait for one.
  *
- * The kernel tells nobody of a new listener, so it is looked for: at once, and then every 100 ms for all who wait together, with a bound on
- * what one look may take. While nobody waits nothing is done. */
+ * The kernel tells nobody of a new listener, so it is looked for: at once, and then every 100 ms
+ * for all who wait together, with a bound on what one look may take. While nobody waits nothing is
+ * done. */
 #ifndef COOP_KEEPER_PORTS_H
 #define COOP_KEEPER_PORTS_H
 
@@ -21,7 +22,8 @@ struct coop_ports {
 	uv_timer_t timer;
 };
 
-/* A search for one port. A look that would take too long ends early, and the next one goes on from there. */
+/* A search for one port. A look that would take too long ends early, and the next one goes on from
+ * there. */
 struct coop_port_search {
 	uint16_t port;
 	pid_t from_pid; /* where to go on; 0: at the beginning */
@@ -32,8 +34,9 @@ struct coop_port_search {
 	char address[INET6_ADDRSTRLEN];
 };
 
-/* Looks whether a process of its tree, which may have ended itself, has a TCP socket that listens on the port in the network
- * that the process was given. `exact`: also what began a moment ago. 0 with search->found said; -ENOTSUP: the kernel does not tell. */
+/* Looks whether a process of its tree, which may have ended itself, has a TCP socket that listens
+ * on the port in the network that the process was given. `exact`: also what began a moment ago. 0
+ * with search->found said; -ENOTSUP: the kernel does not tell. */
 int coop_ports_look(struct coop_process *process, struct coop_port_search *search, bool exact);
 
 #endif

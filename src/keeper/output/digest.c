@@ -72,7 +72,7 @@ static void take(struct coop_digest *digest, const uint8_t *bytes, size_t size)
 		digest->broken = true;
 }
 
-void coop_digest_feed(const struct coop_stream *stream, const struct iovec *places, size_t size)
+void coop_digest_feed(const struct coop_outlet *stream, const struct iovec *places, size_t size)
 {
 	struct coop_digest *digest = stream->process->digest;
 

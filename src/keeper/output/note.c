@@ -7,13 +7,17 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "base/text/signame.h"
 #include "base/text/utf8.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/follow.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/index.h"
 #include "keeper/process/process.h"
 
 #define PREFIX "coop: "

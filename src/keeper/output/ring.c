@@ -82,7 +82,8 @@ ssize_t coop_ring_offer(struct coop_ring *ring, size_t want, bool overwrite,
 			return r;
 		room = ring->capacity - coop_ring_size(ring);
 	}
-	/* Half the ring at a time: one large read shall not throw out everything that a reader could still want. */
+	/* Half the ring at a time: one large read shall not throw out everything that a reader
+	 * could still want. */
 	if (overwrite && ring->capacity == ring->limit && room < ring->capacity / 2)
 		room = ring->capacity / 2;
 	if (room > want)

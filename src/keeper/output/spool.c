@@ -13,6 +13,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/job.h"
 #include "keeper/ops/follow.h"
+#include "keeper/output/ring.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/kill.h"
 #include "records/spool_files.h"
@@ -25,12 +26,13 @@ struct coop_spool {
 	struct coop_keeper *keeper;
 };
 
-/* One piece of work for the helper thread. It runs them one after another, so files grow in order of arrival. */
+/* One piece of work for the helper thread. It runs them one after another, so files grow in order
+ * of arrival. */
 struct job {
 	uv_work_t work;
 	struct coop_process *process; /* a reference */
 	struct coop_spool *spool;     /* likewise: a record may give it up meanwhile */
-	struct coop_stream *stream;
+	struct coop_outlet *stream;
 	unsigned file; /* that is read */
 	uint64_t position;
 	size_t size;
@@ -203,7 +205,7 @@ const char *coop_spool_path(const struct coop_process *process, unsigned stream)
 	return process->spool->files.paths[stream];
 }
 
-bool coop_spool_pending(const struct coop_stream *stream)
+bool coop_spool_pending(const struct coop_outlet *stream)
 {
 	return stream->overflow == COOP_OVERFLOW_SPOOL && stream->spooled < stream->fed;
 }
@@ -223,7 +225,7 @@ static void work(uv_work_t *request)
 		job->error = coop_spool_files_append(paths[0], job->bytes, job->size);
 }
 
-static void stop_spool(struct coop_stream *stream, int error)
+static void stop_spool(struct coop_outlet *stream, int error)
 {
 	struct coop_process *process = stream->process;
 
@@ -247,7 +249,7 @@ static void stop_spool(struct coop_stream *stream, int error)
 
 static void wrote(struct job *job)
 {
-	struct coop_stream *stream = job->stream;
+	struct coop_outlet *stream = job->stream;
 
 	stream->spool_jobs--;
 	if (job->error == 0 && stream->spooled == job->position)
@@ -276,7 +278,7 @@ static void after_work(uv_work_t *request, int status)
 	free(job);
 }
 
-static struct job *new_job(struct coop_stream *stream, uint64_t position, size_t size)
+static struct job *new_job(struct coop_outlet *stream, uint64_t position, size_t size)
 {
 	struct job *job = coop_mem_alloc(sizeof *job + size);
 
@@ -302,7 +304,7 @@ static int queue(struct job *job)
 }
 
 /* How much of the new bytes the bounds still take. */
-static size_t grant(const struct coop_stream *stream, size_t size, unsigned copies)
+static size_t grant(const struct coop_outlet *stream, size_t size, unsigned copies)
 {
 	const struct coop_keeper *keeper = stream->process->keeper;
 	uint64_t used = stream->process->agent->principal->spool_bytes;
@@ -316,7 +318,7 @@ static size_t grant(const struct coop_stream *stream, size_t size, unsigned copi
 	return left < size ? (size_t)left : size;
 }
 
-void coop_spool_feed(struct coop_stream *stream)
+void coop_spool_feed(struct coop_outlet *stream)
 {
 	struct coop_process *process = stream->process;
 	unsigned copies = process->stream_count == 2 ? 2 : 1;
@@ -345,7 +347,7 @@ void coop_spool_feed(struct coop_stream *stream)
 		stop_spool(stream, 0);
 }
 
-int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got,
+int coop_spool_fetch(struct coop_outlet *stream, uint64_t position, size_t size, coop_spool_got got,
 		     void *user)
 {
 	struct job *job = new_job(stream, position, size);

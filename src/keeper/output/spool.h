@@ -1,6 +1,7 @@
 /* Output that is kept on disk: one file per stream and one of everything in order of arrival, under
- * the state folder, in a directory with mode 0700 and a random name. Made, written, read and removed
- * by the helper thread, in the order in which that was asked for: the loop waits for none of it. */
+ * the state folder, in a directory with mode 0700 and a random name. Made, written, read and
+ * removed by the helper thread, in the order in which that was asked for: the loop waits for none
+ * of it. */
 #ifndef COOP_KEEPER_SPOOL_H
 #define COOP_KEEPER_SPOOL_H
 
@@ -34,23 +35,26 @@ int coop_spool_make(const struct coop_process *process, struct coop_request *req
 void coop_spool_discard(struct coop_spool *spool);
 
 /* New bytes are in the stream's ring. Does nothing for a stream that does not spool. */
-void coop_spool_feed(struct coop_stream *stream);
+void coop_spool_feed(struct coop_outlet *stream);
 
-/* What one write that waits for the disk costs beyond its bytes, and is counted as: many small ones must not pile up. */
+/* What one write that waits for the disk costs beyond its bytes, and is counted as: many small ones
+ * must not pile up. */
 #define COOP_SPOOL_JOB_BYTES 512u
 
 /* Whether bytes in the ring still wait for the disk. */
-bool coop_spool_pending(const struct coop_stream *stream);
+bool coop_spool_pending(const struct coop_outlet *stream);
 
 /* Path of the stream's file (0: that of everything), or NULL. */
 const char *coop_spool_path(const struct coop_process *process, unsigned stream);
 
-/* Reads up to `size` bytes at `position` of the stream's file on the helper thread, then calls back on the loop with the bytes
- * (fewer at a fault; 0 then). The process is held meanwhile. 0 or -ENOMEM. */
+/* Reads up to `size` bytes at `position` of the stream's file on the helper thread, then calls back
+ * on the loop with the bytes (fewer at a fault; 0 then). The process is held meanwhile. 0 or
+ * -ENOMEM. */
 typedef void (*coop_spool_got)(void *user, const uint8_t *bytes, size_t size);
-int coop_spool_fetch(struct coop_stream *stream, uint64_t position, size_t size, coop_spool_got got,
+int coop_spool_fetch(struct coop_outlet *stream, uint64_t position, size_t size, coop_spool_got got,
 		     void *user);
-/* The same from the file of everything, of a process with two streams that spools. All that was fed before is found there. */
+/* The same from the file of everything, of a process with two streams that spools. All that was fed
+ * before is found there. */
 int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t size,
 			 coop_spool_got got, void *user);
 

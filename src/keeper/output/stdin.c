@@ -22,7 +22,8 @@ struct write {
 	uint8_t bytes[];
 };
 
-/* A poll handle outlives the input by one turn of the loop; it carries the reference that keeps the process. */
+/* A poll handle outlives the input by one turn of the loop; it carries the reference that keeps the
+ * process. */
 struct waiting {
 	uv_poll_t poll;
 	struct coop_process *process;
@@ -108,7 +109,8 @@ static void close_now(struct coop_process *process)
 	struct coop_stdin *input = &process->input;
 
 	stop_waiting(input);
-	/* A terminal's descriptor is its stream's, and still needed: for its size and its settings. */
+	/* A terminal's descriptor is its stream's, and still needed: for its size and its
+	 * settings. */
 	if (input->fd >= 0 && !input->terminal) {
 		(void)close(input->fd);
 		input->fd = -1;
@@ -116,7 +118,8 @@ static void close_now(struct coop_process *process)
 	input->open = false;
 }
 
-/* A terminal has no end of file of its own: its line discipline makes one from the EOF character. */
+/* A terminal has no end of file of its own: its line discipline makes one from the EOF
+ * character. */
 static void end_terminal(const struct coop_stdin *input)
 {
 	struct termios settings;
@@ -125,7 +128,8 @@ static void end_terminal(const struct coop_stdin *input)
 	if (tcgetattr(input->fd, &settings) == 0)
 		end = settings.c_cc[VEOF];
 	ssize_t n = write(input->fd, &end, 1);
-	(void)n; /* a terminal that takes no more is one whose reader does not read: it will not miss it */
+	/* a terminal that takes no more is one whose reader does not read: it will not miss it */
+	(void)n;
 }
 
 /* Returns whether the item is done with. */

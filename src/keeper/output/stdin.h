@@ -1,4 +1,5 @@
-/* The input of a process: writes queue in order of arrival, each is delivered whole, a close comes after them. */
+/* The input of a process: writes queue in order of arrival, each is delivered whole, a close comes
+ * after them. */
 #ifndef COOP_KEEPER_STDIN_H
 #define COOP_KEEPER_STDIN_H
 
@@ -26,10 +27,12 @@ void coop_stdin_init(struct coop_stdin *input);
 int coop_stdin_write(struct coop_process *process, const uint8_t *bytes, size_t size,
 		     struct coop_request *request);
 
-/* No further writes; the child sees end of file after what is queued. `request` (or NULL) is answered then. 0 or -ENOMEM. */
+/* No further writes; the child sees end of file after what is queued. `request` (or NULL) is
+ * answered then. 0 or -ENOMEM. */
 int coop_stdin_end(struct coop_process *process, struct coop_request *request);
 
-/* Gives up on a request's write (time is up, cancelled). Returns the bytes that the kernel took of it. */
+/* Gives up on a request's write (time is up, cancelled). Returns the bytes that the kernel took of
+ * it. */
 size_t coop_stdin_abandon(struct coop_process *process, struct coop_request *request);
 
 /* The child is gone or the record goes: everything queued fails with `closed`. */

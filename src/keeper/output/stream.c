@@ -8,11 +8,15 @@
 
 #include "base/clock.h"
 #include "base/io/log.h"
+#include "base/list.h"
 #include "base/text/utf8.h"
 #include "keeper/core/keeper.h"
 #include "keeper/ops/follow.h"
 #include "keeper/output/digest.h"
+#include "keeper/output/index.h"
 #include "keeper/output/spool.h"
+#include "keeper/output/stdin.h"
+#include "keeper/process/deadlines.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/notices.h"
 #include "keeper/process/process.h"
@@ -44,12 +48,12 @@ unsigned coop_stream_number(const char *name)
 	return 0;
 }
 
-uint64_t coop_stream_start(const struct coop_stream *stream)
+uint64_t coop_stream_start(const struct coop_outlet *stream)
 {
 	return stream->spooled && stream->process->spool ? 0 : stream->ring.start;
 }
 
-uint64_t coop_stream_next_readable(const struct coop_stream *stream, uint64_t position)
+uint64_t coop_stream_next_readable(const struct coop_outlet *stream, uint64_t position)
 {
 	bool on_disk = stream->process->spool && position < stream->spooled;
 
@@ -58,7 +62,7 @@ uint64_t coop_stream_next_readable(const struct coop_stream *stream, uint64_t po
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-	struct coop_stream *stream = poll->data;
+	struct coop_outlet *stream = poll->data;
 
 	(void)status; /* an error of the descriptor shows in the read */
 	(void)events;
@@ -68,12 +72,12 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
 static void on_poll_closed(uv_handle_t *handle)
 {
-	struct coop_stream *stream = handle->data;
+	struct coop_outlet *stream = handle->data;
 
 	coop_process_unref(stream->process);
 }
 
-int coop_stream_open(struct coop_stream *stream, int fd)
+int coop_stream_open(struct coop_outlet *stream, int fd)
 {
 	int r = uv_poll_init(&stream->process->keeper->loop, &stream->poll, fd);
 
@@ -88,16 +92,17 @@ int coop_stream_open(struct coop_stream *stream, int fd)
 	return uv_poll_start(&stream->poll, UV_READABLE, on_readable);
 }
 
-static void stop_polling(struct coop_stream *stream)
+static void stop_polling(struct coop_outlet *stream)
 {
 	if (!stream->polling)
 		return;
 	stream->polling = false;
-	/* Takes the descriptor out of epoll before it is closed: a child that still holds the pipe would keep it there. */
+	/* Takes the descriptor out of epoll before it is closed: a child that still holds the pipe
+	 * would keep it there. */
 	uv_close((uv_handle_t *)&stream->poll, on_poll_closed);
 }
 
-static void close_fd(struct coop_stream *stream)
+static void close_fd(struct coop_outlet *stream)
 {
 	stop_polling(stream);
 	if (stream->fd >= 0)
@@ -123,7 +128,7 @@ static size_t last_bytes(const struct coop_ring *ring, uint64_t end, uint8_t ret
 }
 
 /* Size of the next event: as much as one takes, without splitting a character. */
-static uint64_t next_piece(const struct coop_stream *stream, uint64_t end)
+static uint64_t next_piece(const struct coop_outlet *stream, uint64_t end)
 {
 	uint64_t size = end - stream->indexed;
 	uint8_t tail[4];
@@ -135,13 +140,14 @@ static uint64_t next_piece(const struct coop_stream *stream, uint64_t end)
 }
 
 /* Records the bytes before `end` as events, in pieces that split no character. */
-static void index_upto(struct coop_stream *stream, uint64_t end)
+static void index_upto(struct coop_outlet *stream, uint64_t end)
 {
 	struct coop_process *process = stream->process;
 	/* Bytes may come before the start has been told. */
 	uint64_t age_ms = process->started ? (coop_clock_now() - process->started) / 1000000u : 0;
 
-	/* A draining reader may have taken, and released, the beginning of a character that waited here for its rest. */
+	/* A draining reader may have taken, and released, the beginning of a character that waited
+	 * here for its rest. */
 	if (stream->indexed < stream->ring.start)
 		stream->indexed = stream->ring.start;
 	while (stream->indexed < end) {
@@ -158,14 +164,15 @@ static void index_upto(struct coop_stream *stream, uint64_t end)
 	}
 }
 
-void coop_stream_index_rest(struct coop_stream *stream)
+void coop_stream_index_rest(struct coop_outlet *stream)
 {
 	if (!stream->process->receipt)
 		index_upto(stream, stream->ring.end);
 }
 
-/* What has arrived becomes events, except an unfinished character at the end, which waits for its rest. */
-static void index_arrived(struct coop_stream *stream)
+/* What has arrived becomes events, except an unfinished character at the end, which waits for its
+ * rest. */
+static void index_arrived(struct coop_outlet *stream)
 {
 	uint8_t tail[4];
 	size_t size = last_bytes(&stream->ring, stream->ring.end, tail);
@@ -177,9 +184,9 @@ static void index_arrived(struct coop_stream *stream)
 				   coop_clock_now() + CHUNK_WAIT_NS);
 }
 
-/* A read that filled the standard pipe: this child is fast, and wake-ups are what it costs. Without the right to a large pipe
- * (EPERM from the 65th on, for ordinary users) it goes on as it is. */
-static void enlarge(struct coop_stream *stream)
+/* A read that filled the standard pipe: this child is fast, and wake-ups are what it costs. Without
+ * the right to a large pipe (EPERM from the 65th on, for ordinary users) it goes on as it is. */
+static void enlarge(struct coop_outlet *stream)
 {
 	if (stream->number != 3 && !stream->large)
 		stream->large = fcntl(stream->fd, F_SETPIPE_SZ, PIPE_LARGE) > 0;
@@ -188,16 +195,17 @@ static void enlarge(struct coop_stream *stream)
 				   coop_clock_now() + SHRINK_AFTER_NS);
 }
 
-void coop_stream_shrink(struct coop_stream *stream)
+void coop_stream_shrink(struct coop_outlet *stream)
 {
 	if (!stream->large || stream->fd < 0)
 		return;
-	/* Refused (EBUSY) while more than that is waiting in it: then it is not quiet, and the next read arms this again. */
+	/* Refused (EBUSY) while more than that is waiting in it: then it is not quiet, and the next
+	 * read arms this again. */
 	if (fcntl(stream->fd, F_SETPIPE_SZ, PIPE_STANDARD) > 0)
 		stream->large = false;
 }
 
-static void pause_reading(struct coop_stream *stream)
+static void pause_reading(struct coop_outlet *stream)
 {
 	if (stream->paused)
 		return;
@@ -206,7 +214,7 @@ static void pause_reading(struct coop_stream *stream)
 		(void)uv_poll_stop(&stream->poll);
 }
 
-void coop_stream_resume(struct coop_stream *stream)
+void coop_stream_resume(struct coop_outlet *stream)
 {
 	if (!stream->paused || (stream->held && !coop_holders_room(stream)))
 		return;
@@ -216,13 +224,14 @@ void coop_stream_resume(struct coop_stream *stream)
 }
 
 /* How many bytes may come in now without losing what must not be lost. */
-static size_t allowance(const struct coop_stream *stream, bool *ret_overwrite)
+static size_t allowance(const struct coop_outlet *stream, bool *ret_overwrite)
 {
 	*ret_overwrite = true;
 	if (stream->overflow == COOP_OVERFLOW_BACKPRESSURE) {
 		*ret_overwrite = false;
 	} else if (coop_spool_pending(stream)) {
-		/* Bytes that are not on disk yet hold their place; the rest of the ring may be overwritten. */
+		/* Bytes that are not on disk yet hold their place; the rest of the ring may be
+		 * overwritten. */
 		uint64_t busy = stream->ring.end - stream->spooled +
 				(uint64_t)stream->spool_jobs * COOP_SPOOL_JOB_BYTES;
 		size_t room = busy < stream->ring.limit ? stream->ring.limit - (size_t)busy : 0;
@@ -236,7 +245,7 @@ static size_t allowance(const struct coop_stream *stream, bool *ret_overwrite)
 }
 
 /* Bytes that leave the ring are lost, unless they are on disk. */
-static void count_dropped(struct coop_stream *stream, size_t gone)
+static void count_dropped(struct coop_outlet *stream, size_t gone)
 {
 	uint64_t start = stream->ring.start,
 		 kept = start - gone > stream->spooled ? start - gone : stream->spooled;
@@ -249,7 +258,7 @@ static void count_dropped(struct coop_stream *stream, size_t gone)
 
 enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, HUNG_UP, ENDED };
 
-static enum outcome read_once(struct coop_stream *stream)
+static enum outcome read_once(struct coop_outlet *stream)
 {
 	struct iovec places[2];
 	bool overwrite;
@@ -281,7 +290,7 @@ static enum outcome read_once(struct coop_stream *stream)
 	return n < room ? GOT_ALL : GOT_SOME;
 }
 
-static void reached_end(struct coop_stream *stream)
+static void reached_end(struct coop_outlet *stream)
 {
 	close_fd(stream);
 	/* Memory was taken to read into, and nothing ever came. */
@@ -294,9 +303,10 @@ static void reached_end(struct coop_stream *stream)
 	coop_process_recharge(stream->process);
 }
 
-/* Whether it was read from a moment ago as well. A short read mostly means that the pipe is empty; of a writer of many small pieces it does
- * not, and a look at once is cheaper than a turn of the loop for each of them. */
-static bool is_busy(struct coop_stream *stream)
+/* Whether it was read from a moment ago as well. A short read mostly means that the pipe is empty;
+ * of a writer of many small pieces it does not, and a look at once is cheaper than a turn of the
+ * loop for each of them. */
+static bool is_busy(struct coop_outlet *stream)
 {
 	uint64_t now = uv_now(&stream->process->keeper->loop);
 	bool busy = now - stream->turn_ms <= 1;
@@ -305,7 +315,7 @@ static bool is_busy(struct coop_stream *stream)
 	return busy;
 }
 
-void coop_stream_read(struct coop_stream *stream)
+void coop_stream_read(struct coop_outlet *stream)
 {
 	struct coop_process *process = coop_process_ref(stream->process);
 	uint64_t before = stream->ring.end;
@@ -327,8 +337,9 @@ void coop_stream_read(struct coop_stream *stream)
 		stream->held = true;
 		coop_holders_wait(process);
 	}
-	/* Nobody has the terminal open at the moment: a program that is just ending, or one that will open /dev/tty again. Closing
-	 * our side would send it SIGHUP, so that waits for its end. No event tells of an opening: it is looked for. */
+	/* Nobody has the terminal open at the moment: a program that is just ending, or one that
+	 * will open /dev/tty again. Closing our side would send it SIGHUP, so that waits for its
+	 * end. No event tells of an opening: it is looked for. */
 	if (outcome == HUNG_UP)
 		coop_deadlines_retry(process);
 	if (outcome == ENDED)
@@ -339,7 +350,8 @@ void coop_stream_read(struct coop_stream *stream)
 	}
 	if (stream->ring.end > before) {
 		process->last_output_at = coop_clock_wall_ms();
-		/* One that is still starting has not been told of: its first output is, right after that. */
+		/* One that is still starting has not been told of: its first output is, right after
+		 * that. */
 		if (before == 0 && process->state != COOP_STATE_STARTING)
 			coop_notices_output(process, stream);
 		coop_process_touch(process);
@@ -354,7 +366,7 @@ void coop_stream_read(struct coop_stream *stream)
 	coop_process_unref(process);
 }
 
-void coop_stream_release(struct coop_stream *stream, uint64_t position)
+void coop_stream_release(struct coop_outlet *stream, uint64_t position)
 {
 	uint64_t oldest = stream->ring.start;
 
@@ -363,7 +375,7 @@ void coop_stream_release(struct coop_stream *stream, uint64_t position)
 		coop_stream_resume(stream);
 }
 
-void coop_stream_close(struct coop_stream *stream)
+void coop_stream_close(struct coop_outlet *stream)
 {
 	close_fd(stream);
 	stream->eof = true;

@@ -1,4 +1,5 @@
-/* One output of a process: a pipe or terminal being read, a ring, and what happens when the ring is full. */
+/* One output of a process: a pipe or terminal being read, a ring, and what happens when the ring is
+ * full. */
 #ifndef COOP_KEEPER_STREAM_H
 #define COOP_KEEPER_STREAM_H
 
@@ -16,7 +17,7 @@ enum coop_overflow {
 	COOP_OVERFLOW_SPOOL,
 };
 
-struct coop_stream {
+struct coop_outlet {
 	struct coop_process *process;
 	uint8_t number; /* 1 stdout, 2 stderr, 3 pty: as on the wire */
 	enum coop_overflow overflow;
@@ -40,32 +41,35 @@ struct coop_stream {
 	bool spool_stopped;  /* at its bound, or after a write error */
 };
 
-/* Starts reading `fd` (non-blocking, owned by the stream from here on). 0 or -errno; the fd is closed then. */
-int coop_stream_open(struct coop_stream *stream, int fd);
+/* Starts reading `fd` (non-blocking, owned by the stream from here on). 0 or -errno; the fd is
+ * closed then. */
+int coop_stream_open(struct coop_outlet *stream, int fd);
 
 /* Reads what is there now. Called by the loop, and when room has come. */
-void coop_stream_read(struct coop_stream *stream);
+void coop_stream_read(struct coop_outlet *stream);
 
 /* Space was freed: a paused stream goes on. */
-void coop_stream_resume(struct coop_stream *stream);
+void coop_stream_resume(struct coop_outlet *stream);
 
 /* Everything before `position` may go. */
-void coop_stream_release(struct coop_stream *stream, uint64_t position);
+void coop_stream_release(struct coop_outlet *stream, uint64_t position);
 
 /* Stops reading and forgets the bytes; the counters stay. */
-void coop_stream_close(struct coop_stream *stream);
+void coop_stream_close(struct coop_outlet *stream);
 
-/* The index has waited long enough for the rest of a character: the unfinished bytes become an event. */
-void coop_stream_index_rest(struct coop_stream *stream);
+/* The index has waited long enough for the rest of a character: the unfinished bytes become an
+ * event. */
+void coop_stream_index_rest(struct coop_outlet *stream);
 
 /* The pipe has been quiet: give the kernel its memory back. */
-void coop_stream_shrink(struct coop_stream *stream);
+void coop_stream_shrink(struct coop_outlet *stream);
 
 /* The oldest position that can still be read, from the spool or the ring. */
-uint64_t coop_stream_start(const struct coop_stream *stream);
+uint64_t coop_stream_start(const struct coop_outlet *stream);
 
-/* Where a reader at `position` can go on: `position` itself if its byte is retained, else the next that is. */
-uint64_t coop_stream_next_readable(const struct coop_stream *stream, uint64_t position);
+/* Where a reader at `position` can go on: `position` itself if its byte is retained, else the next
+ * that is. */
+uint64_t coop_stream_next_readable(const struct coop_outlet *stream, uint64_t position);
 
 const char *coop_stream_name(unsigned number);
 /* 1 to 3, or 0. */

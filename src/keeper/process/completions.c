@@ -27,8 +27,8 @@ static void wake_first(struct coop_completions *queue)
 	coop_conn_when_room(request->conn, request);
 }
 
-/* Those who have waited longest first, as long as something is left for them. One that finds nothing any more when its client has read
- * enough waits again. */
+/* Those who have waited longest first, as long as something is left for them. One that finds
+ * nothing any more when its client has read enough waits again. */
 static void wake(struct coop_completions *queue)
 {
 	while (!coop_completions_empty(queue) && !coop_list_empty(&queue->waiters))

@@ -1,8 +1,10 @@
-/* The queue of a session: processes that have ended and whose spawn asked for it to be told, in the order of their ends, and the latest
- * notes of those that still run (progress.h). Taken by the session's own agent with `completions`, each once.
+/* The queue of a session: processes that have ended and whose spawn asked for it to be told, in the
+ * order of their ends, and the latest notes of those that still run (progress.h). Taken by the
+ * session's own agent with `completions`, each once.
  *
- * It holds nothing of its own, only links in processes, so that it is never longer than what the keeper keeps of them: a record that is
- * released, or whose receipt is dropped, leaves the queue. It goes with its session. */
+ * It holds nothing of its own, only links in processes, so that it is never longer than what the
+ * keeper keeps of them: a record that is released, or whose receipt is dropped, leaves the queue.
+ * It goes with its session. */
 #ifndef COOP_KEEPER_COMPLETIONS_H
 #define COOP_KEEPER_COMPLETIONS_H
 

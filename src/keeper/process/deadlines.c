@@ -1,8 +1,10 @@
 #include "keeper/process/deadlines.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "keeper/core/keeper.h"
 #include "keeper/ops/follow.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/process.h"
@@ -31,7 +33,8 @@ static void arm(struct coop_process *process)
 		if (process->due[i] && (!next || process->due[i] < next))
 			next = process->due[i];
 	}
-	/* A timer that fires too early looks again and is armed anew: cheaper than moving it with every byte. */
+	/* A timer that fires too early looks again and is armed anew: cheaper than moving it with
+	 * every byte. */
 	if (!next || (process->armed && process->armed <= next))
 		return;
 	process->armed = next;
@@ -83,8 +86,8 @@ static void idle_reached(struct coop_process *process)
 			      STOP_GRACE_MS);
 }
 
-/* Descendants that outlive their leader keep the record, however old: they must stay owned. So does a
- * reader in progress, and whoever started it and is about to read. */
+/* Descendants that outlive their leader keep the record, however old: they must stay owned. So does
+ * a reader in progress, and whoever started it and is about to read. */
 static void retention_over(struct coop_process *process)
 {
 	uint64_t kept = coop_eviction_kept_until(process);
@@ -106,7 +109,7 @@ static bool read_rest(struct coop_process *process)
 	bool starved = false;
 
 	for (int i = 0; i < process->stream_count && !process->told; i++) {
-		struct coop_stream *stream = &process->streams[i];
+		struct coop_outlet *stream = &process->streams[i];
 		if (stream->starved)
 			coop_stream_resume(stream);
 		else if (stream->fd >= 0 && !stream->paused)

@@ -1,4 +1,5 @@
-/* The deadlines of one process: whatever happens to it because time has passed. One timer serves them all. */
+/* The deadlines of one process: whatever happens to it because time has passed. One timer serves
+ * them all. */
 #ifndef COOP_KEEPER_DEADLINES_H
 #define COOP_KEEPER_DEADLINES_H
 

@@ -3,20 +3,24 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/tree/orphans.h"
 
 #define MS 1000000u
 #define TRIM_BATCH 64
 #define TRIM_AFTER_MS 100
 
-/* In a connection's `telling`: an end that the client is being told of. By its number, as the record
- * may go before the client has taken it. */
+/* In a connection's `telling`: an end that the client is being told of. By its number, as the
+ * record may go before the client has taken it. */
 struct telling {
 	uint64_t n;
 	uint64_t at; /* of `sent`, when it is told; UINT64_MAX: its frame is still being written */

@@ -69,8 +69,9 @@ static void tell_forks(struct facts *facts, const struct coop_confine *confine)
 		    (long long)confine->policy.limits.max_pids);
 }
 
-/* Of one that gave up by itself. Most failures have other reasons than the network: it must have been tried. The kernel counts for a net
- * namespace, which without one of its own would be the host's, with everybody else's attempts. */
+/* Of one that gave up by itself. Most failures have other reasons than the network: it must have
+ * been tried. The kernel counts for a net namespace, which without one of its own would be the
+ * host's, with everybody else's attempts. */
 static void tell_network(struct facts *facts, const struct coop_process *process)
 {
 	const struct coop_confine *confine = process->confine;

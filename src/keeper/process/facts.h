@@ -1,4 +1,5 @@
-/* What the kernel says about an end that was no success, in words for people. Never a guess from what a process printed. */
+/* What the kernel says about an end that was no success, in words for people. Never a guess from
+ * what a process printed. */
 #ifndef COOP_KEEPER_FACTS_H
 #define COOP_KEEPER_FACTS_H
 

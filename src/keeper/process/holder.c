@@ -5,10 +5,14 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "interface/schema.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/output/index.h"
+#include "keeper/output/stream.h"
+#include "keeper/process/deadlines.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/kill.h"
 
@@ -45,7 +49,7 @@ static uint64_t index_room(const struct coop_holder *holder)
 	return used + 2 < index->limit ? (index->limit - used - 2) * (COOP_INDEX_CHUNK - 3) : 0;
 }
 
-static size_t room_beside(const struct coop_holder *holder, const struct coop_stream *stream)
+static size_t room_beside(const struct coop_holder *holder, const struct coop_outlet *stream)
 {
 	const struct coop_ring *ring = &stream->ring;
 	uint64_t from = holder->position[stream->number], events = index_room(holder);
@@ -62,7 +66,7 @@ static size_t room_beside(const struct coop_holder *holder, const struct coop_st
 	return room < least ? 0 : (size_t)room;
 }
 
-size_t coop_holders_room(const struct coop_stream *stream)
+size_t coop_holders_room(const struct coop_outlet *stream)
 {
 	size_t room = SIZE_MAX;
 
@@ -95,7 +99,7 @@ static bool awaited(const struct coop_holder *holder)
 	if (process->told && numbered(holder))
 		return true;
 	for (int i = 0; i < process->stream_count; i++) {
-		const struct coop_stream *stream = &process->streams[i];
+		const struct coop_outlet *stream = &process->streams[i];
 		if (stream->held && !room_beside(holder, stream))
 			return true;
 	}

@@ -26,7 +26,7 @@
 struct coop_conn;
 struct coop_process;
 struct coop_request;
-struct coop_stream;
+struct coop_outlet;
 
 struct coop_holder {
 	struct coop_link in_process, in_conn; /* in no list: the right is gone */
@@ -64,7 +64,7 @@ void coop_holders_clear(struct coop_process *process);
 
 /* How many bytes may come into a stream without overwriting what somebody holds; SIZE_MAX where
  * nobody does. */
-size_t coop_holders_room(const struct coop_stream *stream);
+size_t coop_holders_room(const struct coop_outlet *stream);
 /* A stream waits for its holders from now on. */
 void coop_holders_wait(struct coop_process *process);
 /* Whether any does. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
@@ -67,8 +68,9 @@ static struct coop_process *by_id(const struct coop_agent *viewer, const char *t
 	return !strcmp(process->id, text) || !strncmp(text, "psh-0-", 6) ? process : NULL;
 }
 
-/* What fits a name, the viewer's own apart from those of agents below it. Whatever those are called, they are looked
- * at only where nothing of the viewer's own fits: nobody below can catch, or spoil, a name that means one's own. */
+/* What fits a name, the viewer's own apart from those of agents below it. Whatever those are
+ * called, they are looked at only where nothing of the viewer's own fits: nobody below can catch,
+ * or spoil, a name that means one's own. */
 struct matches {
 	struct candidates live;
 	struct coop_process *latest;
@@ -84,7 +86,8 @@ static void add_match(struct matches matches[2], const struct coop_agent *viewer
 		add_candidate(&whose->live, process);
 }
 
-/* The one that lives, else the latest; NULL with the error as it was, or with that of several that live. */
+/* The one that lives, else the latest; NULL with the error as it was, or with that of several that
+ * live. */
 static struct coop_process *choose(const struct matches *matches, const char *what,
 				   struct coop_err *err)
 {
@@ -131,7 +134,8 @@ static struct coop_process *by_pid(const struct coop_agent *viewer, const char *
 	return choose(&found[!found[0].latest], "have that number and are running", err);
 }
 
-/* Its tag, else the beginning of its id: first of all that are the viewer's own, then of the others. */
+/* Its tag, else the beginning of its id: first of all that are the viewer's own, then of the
+ * others. */
 static struct coop_process *by_name(const struct coop_agent *viewer, const char *text,
 				    struct coop_err *err)
 {

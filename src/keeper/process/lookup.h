@@ -1,4 +1,5 @@
-/* What an `id` argument means: an id, an alias behind "alias:", a process number behind "pid:", a tag, or a beginning of an id, among what the caller may see. */
+/* What an `id` argument means: an id, an alias behind "alias:", a process number behind "pid:", a
+ * tag, or a beginning of an id, among what the caller may see. */
 #ifndef COOP_KEEPER_LOOKUP_H
 #define COOP_KEEPER_LOOKUP_H
 
@@ -12,7 +13,8 @@
 struct coop_agent;
 struct coop_process;
 
-/* NULL with the error filled. What the viewer may not see is as what is not there: the same checks, the same words. */
+/* NULL with the error filled. What the viewer may not see is as what is not there: the same checks,
+ * the same words. */
 struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *text,
 				 struct coop_err *err);
 

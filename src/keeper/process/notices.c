@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "interface/choices.h"
 #include "interface/schema.h"
@@ -13,6 +14,7 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/output/spool.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
@@ -112,7 +114,7 @@ static void send_exit(struct coop_subscriber *subscriber, struct coop_process *p
 }
 
 /* `stream`, `progress`: what the event is about; NULL: none. */
-static void tell(struct coop_process *process, const char *event, const struct coop_stream *stream,
+static void tell(struct coop_process *process, const char *event, const struct coop_outlet *stream,
 		 const struct coop_progress *progress)
 {
 	bool ended = !strcmp(event, "exited");
@@ -142,7 +144,7 @@ void coop_notices_tell(struct coop_process *process, const char *event)
 	tell(process, event, NULL, NULL);
 }
 
-void coop_notices_output(struct coop_process *process, const struct coop_stream *stream)
+void coop_notices_output(struct coop_process *process, const struct coop_outlet *stream)
 {
 	if (process->output_told)
 		return;

@@ -1,7 +1,9 @@
-/* Events of processes for whoever subscribed (`follow_events`): an agent hears of its own and of those below it.
+/* Events of processes for whoever subscribed (`follow_events`): an agent hears of its own and of
+ * those below it.
  *
- * A subscriber has no queue of its own: a notice is written into its connection's output if there is room, else counted, and the
- * number told when there is room again. What had ended before it came is replayed from the registry, piece by piece. */
+ * A subscriber has no queue of its own: a notice is written into its connection's output if there
+ * is room, else counted, and the number told when there is room again. What had ended before it
+ * came is replayed from the registry, piece by piece. */
 #ifndef COOP_KEEPER_NOTICES_H
 #define COOP_KEEPER_NOTICES_H
 
@@ -16,7 +18,7 @@ struct coop_conn;
 struct coop_keeper;
 struct coop_process;
 struct coop_request;
-struct coop_stream;
+struct coop_outlet;
 
 struct coop_subscriber {
 	struct coop_request *request;
@@ -33,7 +35,7 @@ void coop_op_follow_events(struct coop_request *request);
 void coop_notices_tell(struct coop_process *process, const char *event);
 
 /* The first byte of a stream. Told if it is the first of the process. */
-void coop_notices_output(struct coop_process *process, const struct coop_stream *stream);
+void coop_notices_output(struct coop_process *process, const struct coop_outlet *stream);
 
 /* It has a new note (progress.h). */
 void coop_notices_progress(struct coop_process *process);
@@ -41,7 +43,8 @@ void coop_notices_progress(struct coop_process *process);
 /* A spawn met a limit. */
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err);
 
-/* There may be room in the connection: replays and gaps go on. Returns whether anything was written. */
+/* There may be room in the connection: replays and gaps go on. Returns whether anything was
+ * written. */
 bool coop_notices_serve(struct coop_conn *conn);
 
 #endif

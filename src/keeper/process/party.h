@@ -9,8 +9,8 @@ struct coop_keeper;
 struct coop_trash;
 
 struct coop_party {
-	struct coop_request
-		*request; /* answered by `done`; NULL: it has gone meanwhile, or never was */
+	/* answered by `done`; NULL: it has gone meanwhile, or never was */
+	struct coop_request *request;
 	void (*done)(struct coop_party *party); /* called once; the party is freed afterwards */
 	unsigned ended, survivors;
 	unsigned agents; /* that were removed with them, for the answer */

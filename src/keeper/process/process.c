@@ -7,14 +7,17 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/ops/follow.h"
 #include "keeper/ops/op_port.h"
 #include "keeper/ops/op_wait.h"
 #include "keeper/output/digest.h"
+#include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/deadlines.h"
@@ -23,13 +26,17 @@
 #include "keeper/process/notices.h"
 #include "keeper/process/progress.h"
 #include "keeper/process/quota.h"
+#include "keeper/process/registry.h"
 #include "keeper/process/stats.h"
 #include "keeper/process/wire.h"
+#include "keeper/start/slots.h"
+#include "keeper/store/journal.h"
 #include "keeper/store/spawn_audit.h"
 #include "keeper/tree/kill.h"
 #include "keeper/tree/orphans.h"
 
-/* The end is told when the output has been quiet for this long after it, at the latest after the second. */
+/* The end is told when the output has been quiet for this long after it, at the latest after the
+ * second. */
 #define QUIET_NS 100000000u
 #define DRAIN_LIMIT_NS 2000000000u
 /* Who asks for a tidy workspace waits for it no longer than this. */
@@ -43,7 +50,8 @@
 			COOP_STATE_##stop_asked, COOP_STATE_EXITED, COOP_STATE_SIGNALED \
 	}
 
-/* One row for each state, one column for each event: EXECUTED, STOPPED, CONTINUED, STOP_ASKED, EXITED, SIGNALED. */
+/* One row for each state, one column for each event: EXECUTED, STOPPED, CONTINUED, STOP_ASKED,
+ * EXITED, SIGNALED. */
 static const enum coop_state transitions[COOP_STATE_COUNT][COOP_EVENT_COUNT] = {
 	[COOP_STATE_STARTING] = TO(RUNNING, STOPPED, STARTING, STARTING),
 	[COOP_STATE_RUNNING] = TO(RUNNING, STOPPED, RUNNING, STOPPING),
@@ -119,7 +127,7 @@ struct coop_process *coop_process_new(struct coop_agent *agent)
 	coop_stdin_init(&process->input);
 	process->index.limit = (size_t)keeper->conf.settings.max_events;
 	for (int i = 0; i < 2; i++)
-		process->streams[i] = (struct coop_stream){.process = process, .fd = -1};
+		process->streams[i] = (struct coop_outlet){.process = process, .fd = -1};
 	coop_deadlines_init(process);
 	return process;
 }
@@ -144,7 +152,8 @@ void coop_process_unref(struct coop_process *process)
 {
 	if (--process->refs)
 		return;
-	/* Nothing points here any more but handles of libuv, whose closing holds references of its own, and the timer. */
+	/* Nothing points here any more but handles of libuv, whose closing holds references of its
+	 * own, and the timer. */
 	coop_journal_forget(process);
 	coop_index_clear(&process->index);
 	coop_notes_clear(&process->notes);
@@ -159,7 +168,7 @@ void coop_process_unref(struct coop_process *process)
 	uv_close((uv_handle_t *)&process->timer, on_timer_closed);
 }
 
-struct coop_stream *coop_process_stream(struct coop_process *process, unsigned number)
+struct coop_outlet *coop_process_stream(struct coop_process *process, unsigned number)
 {
 	for (int i = 0; i < process->stream_count; i++) {
 		if (process->streams[i].number == number)
@@ -224,13 +233,14 @@ static void blame_share(struct coop_process *process)
 		.value = shares.memory_bytes};
 }
 
-/* A signal that nobody here sent. The filter kills with SIGSYS, the limit of CPU time warns with SIGXCPU and kills those who do not
- * listen; where neither is in force these are signals like any other. */
+/* A signal that nobody here sent. The filter kills with SIGSYS, the limit of CPU time warns with
+ * SIGXCPU and kills those who do not listen; where neither is in force these are signals like any
+ * other. */
 static void judge_signal(struct coop_process *process, int signal, uint64_t cpu_ns)
 {
 	const struct coop_confine *confine = process->confine;
 	int64_t limit = confine ? confine->policy.limits.max_cpu_secs : 0;
-	struct coop_end *end = &process->end;
+	struct coop_ending *end = &process->end;
 
 	end->cause = COOP_CAUSE_SIGNAL;
 	if (signal == SIGKILL && confine && confine->counted.oom_kills) {
@@ -250,10 +260,11 @@ static void judge_signal(struct coop_process *process, int signal, uint64_t cpu_
 	}
 }
 
-/* Which cause the end has: the first rule that fired, else a signal of ours, else what the kernel says. */
+/* Which cause the end has: the first rule that fired, else a signal of ours, else what the kernel
+ * says. */
 static void judge(struct coop_process *process, int wait_status, uint64_t cpu_ns)
 {
-	struct coop_end *end = &process->end;
+	struct coop_ending *end = &process->end;
 
 	if (process->forced != COOP_CAUSE_NONE) {
 		end->cause = process->forced;
@@ -346,7 +357,8 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 	}
 	if (process->kill)
 		coop_kill_look_again(process);
-	/* May reach the terminal's end, and settle: after the kill has begun that on_exit asks for. */
+	/* May reach the terminal's end, and settle: after the kill has begun that on_exit asks
+	 * for. */
 	if (process->pty)
 		coop_stream_resume(&process->streams[0]);
 	coop_process_settle(process);
@@ -445,7 +457,8 @@ void coop_process_write_ends(struct coop_keeper *keeper)
 		coop_spawn_audit_end(process);
 		if (is_news(process))
 			coop_journal_ended(process);
-		/* With a first process its mounts stand until that one is gone, and so do the placeholders below them. */
+		/* With a first process its mounts stand until that one is gone, and so do the
+		 * placeholders below them. */
 		if (process->childless && (!coop_process_boxed(process) || process->root_gone))
 			coop_confine_over(process);
 		coop_process_unref(process);
@@ -461,13 +474,15 @@ static void tell(struct coop_process *process)
 		coop_stream_index_rest(&process->streams[i]);
 	coop_note_end(process);
 	process->told = true;
-	/* Asked now: from the moment that nobody is left, its session's number may become somebody else's. */
+	/* Asked now: from the moment that nobody is left, its session's number may become somebody
+	 * else's. */
 	(void)coop_orphans_left(process->keeper, process, COOP_QUICK);
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
 		coop_deadlines_set(process, over[i], 0);
 	for (int i = 0; i < process->stream_count; i++) {
-		struct coop_stream *stream = &process->streams[i];
-		/* A child that had to wait for room may have left bytes in the pipe: they are read when there is room. */
+		struct coop_outlet *stream = &process->streams[i];
+		/* A child that had to wait for room may have left bytes in the pipe: they are read
+		 * when there is room. */
 		stream->told_end = stream->paused ? UINT64_MAX : stream->ring.end;
 	}
 	process->exit_cursor = process->index.next;

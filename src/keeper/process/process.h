@@ -1,8 +1,9 @@
 /* One process that the keeper owns: what was asked, what it is doing, how it ended.
  *
- * Life: made by a spawn (state starting), added to the registry, running once its program has been executed; ended when the
- * kernel reports the leader's death; `told` when its output is drained as well, which answers whoever waits; shed to a receipt
- * after its retention; freed when the registry and every reader in progress have let go of it. */
+ * Life: made by a spawn (state starting), added to the registry, running once its program has been
+ * executed; ended when the kernel reports the leader's death; `told` when its output is drained as
+ * well, which answers whoever waits; shed to a receipt after its retention; freed when the registry
+ * and every reader in progress have let go of it. */
 #ifndef COOP_KEEPER_PROCESS_H
 #define COOP_KEEPER_PROCESS_H
 
@@ -73,7 +74,7 @@ enum coop_cause {
 	COOP_CAUSE_COUNT,
 };
 
-enum coop_lease { COOP_LEASE_EPHEMERAL, COOP_LEASE_AWAITED, COOP_LEASE_PERSISTENT };
+enum coop_term { COOP_LEASE_EPHEMERAL, COOP_LEASE_AWAITED, COOP_LEASE_PERSISTENT };
 enum coop_on_exit { COOP_ON_EXIT_KEEP, COOP_ON_EXIT_KILL };
 
 struct coop_limits {
@@ -90,7 +91,7 @@ struct coop_evidence {
 	int64_t value;
 };
 
-struct coop_end {
+struct coop_ending {
 	int wait_status;
 	enum coop_cause cause;
 	int64_t ended_at;
@@ -132,14 +133,16 @@ struct coop_process {
 
 	struct coop_labels labels;
 	struct coop_limits limits;
-	enum coop_lease lease;
+	enum coop_term lease;
 	enum coop_on_exit on_exit;
 	bool pty, merged, quota_kills, record_failure;
 	unsigned short cols, rows;
 
 	enum coop_state state;
-	pid_t pid; /* the program's; 0 before it has been executed; stays in the record after the end */
-	/* Our own child: the program itself, or the first process of its namespace. 0 before clone; stays. */
+	/* the program's; 0 before it has been executed; stays in the record after the end */
+	pid_t pid;
+	/* Our own child: the program itself, or the first process of its namespace. 0 before clone;
+	 * stays. */
 	pid_t root_pid;
 	bool root_gone;   /* reaped: with a namespace, all of it */
 	bool drain_waits; /* it has ended, and a holder keeps its last output in the pipe */
@@ -160,15 +163,15 @@ struct coop_process {
 	void *journal;          /* its start, as long as that waits to be written */
 	char *archived_evidence; /* of a receipt of an earlier keeper: JSON text */
 	bool unkillable;         /* the last kill left survivors */
-	struct coop_end end;
+	struct coop_ending end;
 	/* The first rule that decided to end it, before the kernel says so. */
 	enum coop_cause forced;
 	struct coop_evidence forced_evidence;
-	uint64_t
-		signals_sent; /* bit n: signal n went out through coop and it may still die of it */
+	/* bit n: signal n went out through coop and it may still die of it */
+	uint64_t signals_sent;
 	struct coop_evidence signal_evidence;
 
-	struct coop_stream streams[2]; /* stdout and stderr, or the terminal alone */
+	struct coop_outlet streams[2]; /* stdout and stderr, or the terminal alone */
 	int stream_count;
 	struct coop_index index;
 	struct coop_notes notes;
@@ -188,8 +191,8 @@ struct coop_process {
 
 	struct coop_spawn *spawn;     /* while starting */
 	struct coop_confine *confine; /* NULL in a record of an earlier keeper */
-	struct coop_wire *
-		wire; /* from the first process of its namespace; NULL: there is none, or it is gone */
+	/* from the first process of its namespace; NULL: there is none, or it is gone */
+	struct coop_wire *wire;
 	struct coop_kill *kill;     /* while being stopped or killed */
 	struct coop_link waiters;   /* requests of `wait` */
 	struct coop_link followers; /* struct coop_follow */
@@ -232,8 +235,9 @@ void coop_process_ended(struct coop_process *process, int wait_status, const str
 /* Whether a first process of its own holds its tree together, and ends with all of it. */
 bool coop_process_boxed(const struct coop_process *process);
 
-/* After its end has been told: whether nothing of it stands in folders any more. Placeholders go with the first process, a moment later.
- * True as well while others of it live on, and when it takes too long. */
+/* After its end has been told: whether nothing of it stands in folders any more. Placeholders go
+ * with the first process, a moment later. True as well while others of it live on, and when it
+ * takes too long. */
 bool coop_process_tidy(const struct coop_process *process);
 /* It is so from now on: whoever waits for that is answered. */
 void coop_process_tidied(struct coop_process *process);
@@ -251,7 +255,8 @@ void coop_process_not_started(struct coop_process *process);
 /* A spawn that failed leaves a finished record (record_failure). */
 void coop_process_failed(struct coop_process *process, int exit_code);
 
-/* Writes the ends that have been told to audit and database: after those who wait for them have been answered. */
+/* Writes the ends that have been told to audit and database: after those who wait for them have
+ * been answered. */
 void coop_process_write_ends(struct coop_keeper *keeper);
 
 /* A holder keeps the output of an ended process from being read: the time that the end waits for it
@@ -260,7 +265,8 @@ void coop_process_drain_pause(struct coop_process *process);
 /* It is read again. */
 void coop_process_drain_resume(struct coop_process *process);
 
-/* Looks whether the end can be told now, and tells it. Called when something it waits for may have happened. */
+/* Looks whether the end can be told now, and tells it. Called when something it waits for may have
+ * happened. */
 void coop_process_settle(struct coop_process *process);
 
 /* Records the first rule that ends the process; later ones change nothing. */
@@ -274,20 +280,21 @@ void coop_process_touch(struct coop_process *process);
 void coop_process_reader_begin(struct coop_process *process);
 void coop_process_reader_end(struct coop_process *process);
 
-/* The last of the streams of an ended process has ended: from now on it counts with what it holds. */
+/* The last of the streams of an ended process has ended: from now on it counts with what it
+ * holds. */
 void coop_process_recharge(struct coop_process *process);
 
 /* Its owner has been told of the end. */
 void coop_process_owner_told(struct coop_process *process);
 
-/* Closes the streams of a record that is out of the registry, once nobody reads: what arrives later, from a descendant that got
- * away, is not kept. */
+/* Closes the streams of a record that is out of the registry, once nobody reads: what arrives
+ * later, from a descendant that got away, is not kept. */
 void coop_process_let_go(struct coop_process *process);
 
 /* Gives up output and events; what remains is a receipt. */
 void coop_process_shed(struct coop_process *process);
 
 /* The stream of that number (1 stdout, 2 stderr, 3 pty), or NULL. */
-struct coop_stream *coop_process_stream(struct coop_process *process, unsigned number);
+struct coop_outlet *coop_process_stream(struct coop_process *process, unsigned number);
 
 #endif

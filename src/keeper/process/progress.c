@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/notices.h"

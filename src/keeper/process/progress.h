@@ -1,6 +1,7 @@
-/* Notes about a process that runs for long: how much it has printed, and for how long it has been silent. The first comes after the time
- * that the spawn asked for, each later one after twice as long, up to 30 s; none after the end. Subscribers are told, and the latest
- * note waits in the queue of its session (completions.h). */
+/* Notes about a process that runs for long: how much it has printed, and for how long it has been
+ * silent. The first comes after the time that the spawn asked for, each later one after twice as
+ * long, up to 30 s; none after the end. Subscribers are told, and the latest note waits in the
+ * queue of its session (completions.h). */
 #ifndef COOP_KEEPER_PROGRESS_H
 #define COOP_KEEPER_PROGRESS_H
 
@@ -24,8 +25,8 @@ struct coop_progress {
 	int64_t at; /* wall clock */
 };
 
-/* How long after a note the next one comes, from how long that took and what was asked for: who asked for longer than the longest gets
- * that. */
+/* How long after a note the next one comes, from how long that took and what was asked for: who
+ * asked for longer than the longest gets that. */
 static inline uint64_t coop_progress_next(uint64_t interval_ns, uint64_t asked_ns)
 {
 	if (interval_ns * 2 <= COOP_PROGRESS_LONGEST_NS)

@@ -6,8 +6,8 @@
 #include "keeper/process/process.h"
 #include "keeper/tree/orphans.h"
 
-/* Ended records whose descendants still live count like running ones: those at and below an agent, of a principal, or (both NULL) all.
- * Looked up only where it can matter. */
+/* Ended records whose descendants still live count like running ones: those at and below an agent,
+ * of a principal, or (both NULL) all. Looked up only where it can matter. */
 static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *agent,
 			   const struct coop_principal *principal)
 {
@@ -139,7 +139,8 @@ int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err 
 	return 0;
 }
 
-/* The one that goes first: the agent's own before others', then those that their owner has been told of, then the oldest. */
+/* The one that goes first: the agent's own before others', then those that their owner has been
+ * told of, then the oldest. */
 static struct coop_process *first_to_go(const struct coop_agent *agent,
 					const struct coop_agent *level)
 {

@@ -1,5 +1,5 @@
-/* Limits on what may be started: checked for the agent, for all above it, for the principal and the host, before anything is
- * forked. What an agent uses counts for all above it. */
+/* Limits on what may be started: checked for the agent, for all above it, for the principal and the
+ * host, before anything is forked. What an agent uses counts for all above it. */
 #ifndef COOP_KEEPER_QUOTA_H
 #define COOP_KEEPER_QUOTA_H
 
@@ -23,7 +23,8 @@ int coop_quota_running(struct coop_agent *agent, struct coop_err *err);
 /* Whether it may start a persistent one. */
 int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err);
 
-/* Whether there is room for so many bytes of output more, or could be if finished records went. Changes nothing. */
+/* Whether there is room for so many bytes of output more, or could be if finished records went.
+ * Changes nothing. */
 int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err);
 
 /* Lets finished records go until there is that room. */

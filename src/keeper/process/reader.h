@@ -1,5 +1,5 @@
-/* Named readers: how far somebody has read in an output, kept with the process so that the next reader of that name goes on there, over
- * whichever connection it comes. */
+/* Named readers: how far somebody has read in an output, kept with the process so that the next
+ * reader of that name goes on there, over whichever connection it comes. */
 #ifndef COOP_KEEPER_READER_H
 #define COOP_KEEPER_READER_H
 
@@ -7,7 +7,9 @@
 
 #include "base/list.h"
 
-#define COOP_READERS_MAX 64u /* of a process; beyond, the one that was not used for longest goes */
+#define COOP_READERS_MAX                                                        \
+	64u /* of a process; beyond, the one that was not used for longest goes \
+	     */
 #define COOP_READER_NAME_MAX 64u
 
 struct coop_agent;
@@ -21,7 +23,8 @@ struct coop_readers {
 void coop_readers_init(struct coop_readers *readers);
 void coop_readers_clear(struct coop_readers *readers);
 
-/* Where the agent's reader of that name is in a stream (0: all of them together, by event). 0 for one that was never moved. */
+/* Where the agent's reader of that name is in a stream (0: all of them together, by event). 0 for
+ * one that was never moved. */
 uint64_t coop_reader_position(struct coop_process *process, const struct coop_agent *agent,
 			      const char *name, unsigned stream);
 

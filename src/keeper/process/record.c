@@ -14,12 +14,15 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/output/digest.h"
+#include "keeper/output/note.h"
 #include "keeper/output/spool.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/facts.h"
 #include "keeper/process/process.h"
 #include "keeper/process/stats.h"
 #include "keeper/tree/blocked.h"
+#include "sandbox/policy/policy.h"
 
 static void write_limit(struct coop_jsonw *w, const char *name, int64_t value)
 {
@@ -179,7 +182,7 @@ void coop_record_write_evidence(const struct coop_process *process, struct coop_
 	coop_jsonw_end(w);
 }
 
-static void write_stream(const struct coop_stream *stream, struct coop_jsonw *w)
+static void write_stream(const struct coop_outlet *stream, struct coop_jsonw *w)
 {
 	coop_jsonw_begin(w, coop_stream_name(stream->number));
 	coop_jsonw_uint(w, "start", coop_stream_start(stream));

@@ -11,7 +11,9 @@
 #include "keeper/core/ids.h"
 #include "keeper/core/keeper.h"
 #include "keeper/ops/follow.h"
+#include "keeper/output/stdin.h"
 #include "keeper/process/completions.h"
+#include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/process.h"
@@ -168,7 +170,8 @@ int coop_registry_set_root(struct coop_process *process, pid_t pid)
 
 	if (process->removed)
 		return -ECANCELED;
-	/* A number that is given out anew names no session any more, so an older record can lose it. */
+	/* A number that is given out anew names no session any more, so an older record can lose
+	 * it. */
 	if (coop_map_put(&registry->by_session, (uint64_t)pid, process) < 0)
 		return -ENOMEM;
 	if (coop_map_put(&registry->by_pid, (uint64_t)pid, process) < 0) {

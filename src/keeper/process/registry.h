@@ -1,4 +1,5 @@
-/* All processes of the keeper: by number, by pid, in the order of their start; and the caps on what is kept. */
+/* All processes of the keeper: by number, by pid, in the order of their start; and the caps on what
+ * is kept. */
 #ifndef COOP_KEEPER_REGISTRY_H
 #define COOP_KEEPER_REGISTRY_H
 
@@ -15,7 +16,8 @@ struct coop_process;
 
 struct coop_registry {
 	struct coop_map by_n, by_pid;
-	/* By the leader's pid, which is the session's and the group's number too, for as long as the record is whole. */
+	/* By the leader's pid, which is the session's and the group's number too, for as long as
+	 * the record is whole. */
 	struct coop_map by_session;
 	struct coop_link all;       /* start order, receipts included */
 	struct coop_link unsettled; /* ended records that may have left descendants; few */

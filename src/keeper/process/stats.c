@@ -5,6 +5,8 @@
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/orphans.h"
+#include "keeper/tree/tree.h"
+#include "sandbox/cgroup/cgroup.h"
 
 #define INTERVAL_NS 200000000u /* shorter ones say nothing */
 
@@ -47,7 +49,8 @@ void coop_stats_update(struct coop_process *process)
 	if (r < 0)
 		return;
 	struct coop_tree_sum sum = coop_tree_sum(keeper, process);
-	/* Of an ended one there is at least the one that was met, even if the look came at a moment when it showed nothing. */
+	/* Of an ended one there is at least the one that was met, even if the look came at a moment
+	 * when it showed nothing. */
 	if (process->reaped)
 		process->descendants = sum.pids ? sum.pids : 1;
 	else
@@ -70,7 +73,8 @@ static void momentary(struct coop_jsonw *w, const char *name, bool known, uint64
 		coop_jsonw_null(w, name);
 }
 
-/* The control group that it is in: one with its limits, or one that it was frozen in. False if there is none. */
+/* The control group that it is in: one with its limits, or one that it was frozen in. False if
+ * there is none. */
 static bool find_group(const struct coop_process *process, char ret[COOP_CG_PATH_MAX])
 {
 	const struct coop_cgroups *host = &process->keeper->groups.host;

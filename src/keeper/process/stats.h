@@ -1,4 +1,5 @@
-/* What a tree uses: CPU, memory, processes. Looked up when somebody asks; nothing samples by itself. */
+/* What a tree uses: CPU, memory, processes. Looked up when somebody asks; nothing samples by
+ * itself. */
 #ifndef COOP_KEEPER_STATS_H
 #define COOP_KEEPER_STATS_H
 
@@ -12,7 +13,8 @@ struct coop_process;
 /* CPU time of a reaped process and of the children that it reaped. */
 uint64_t coop_stats_cpu_ns(const struct rusage *usage);
 
-/* Brings process->usage and process->descendants up to date. Live processes share one look at /proc. */
+/* Brings process->usage and process->descendants up to date. Live processes share one look at
+ * /proc. */
 void coop_stats_update(struct coop_process *process);
 
 void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, const char *name);

@@ -35,7 +35,8 @@ static int receive(struct coop_wire *wire, struct coop_plan_status *ret, pid_t *
 				.msg_controllen = sizeof control.bytes};
 	ssize_t n;
 
-	/* A child that leaves before it has read all that was sent to it resets the channel. What it said is still there. */
+	/* A child that leaves before it has read all that was sent to it resets the channel. What
+	 * it said is still there. */
 	do
 		n = recvmsg(wire->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (n < 0 && (errno == EINTR || errno == ECONNRESET));

@@ -1,4 +1,5 @@
-/* The keeper's end of a child's channel: what the child, or the first process of its namespace, tells of itself. */
+/* The keeper's end of a child's channel: what the child, or the first process of its namespace,
+ * tells of itself. */
 #ifndef COOP_KEEPER_WIRE_H
 #define COOP_KEEPER_WIRE_H
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/mem.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
@@ -20,7 +21,8 @@ struct coop_cell {
 	struct coop_launcher *launcher; /* NULL: it was sent away */
 };
 
-/* A cell that waits must be in every hierarchy that may be needed, so it has limits that nothing reaches. */
+/* A cell that waits must be in every hierarchy that may be needed, so it has limits that nothing
+ * reaches. */
 static const struct coop_sandbox_limits unreachable = {
 	.memory_bytes = INT64_C(1) << 60, .cpu_quota_millis = 4096000, .max_pids = 4000000};
 
@@ -33,7 +35,8 @@ static void free_cell(struct coop_keeper *keeper, struct coop_cell *cell)
 	free(cell);
 }
 
-/* Its launcher leaves; the group can be removed when that has been reaped, so it is asked again until then. */
+/* Its launcher leaves; the group can be removed when that has been reaped, so it is asked again
+ * until then. */
 static bool drop_cell(struct coop_keeper *keeper, struct coop_cell *cell)
 {
 	if (cell->launcher)

@@ -15,11 +15,14 @@
 #include "keeper/confine/confine.h"
 #include "keeper/confine/cwd.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/labels.h"
 #include "keeper/link/request.h"
 #include "keeper/output/digest.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 #include "keeper/process/quota.h"
+#include "keeper/process/registry.h"
+#include "keeper/start/helpers.h"
 #include "keeper/start/spawn_failure.h"
 
 #define WORD_MAX (128u << 10) /* the kernel's, for one argument with its NUL */
@@ -160,7 +163,8 @@ static int take_cwd(struct coop_draft *draft)
 	return r == 0 && !draft->process->labels.cwd ? coop_err_no_memory(draft->err) : r;
 }
 
-/* Commands are started as one user, whom `id` names inside: whoever names that one says nothing, and nobody else is to be had. */
+/* Commands are started as one user, whom `id` names inside: whoever names that one says nothing,
+ * and nobody else is to be had. */
 static int check_user(struct coop_draft *draft)
 {
 	const char *user = coop_arg_string(draft->args, "user", NULL);
@@ -268,8 +272,8 @@ static int take_lease(struct coop_draft *draft)
 {
 	struct coop_process *process = draft->process;
 
-	process->lease = (enum coop_lease)coop_arg_enum(draft->args, "lease", coop_choices_lease,
-							COOP_LEASE_AWAITED);
+	process->lease = (enum coop_term)coop_arg_enum(draft->args, "lease", coop_choices_lease,
+						       COOP_LEASE_AWAITED);
 	return process->lease == COOP_LEASE_PERSISTENT
 		       ? coop_quota_persistent(draft->agent, draft->err)
 		       : 0;

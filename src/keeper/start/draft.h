@@ -1,4 +1,5 @@
-/* A spawn on its way from the arguments to the launcher: everything is checked here, and nothing is started. */
+/* A spawn on its way from the arguments to the launcher: everything is checked here, and nothing is
+ * started. */
 #ifndef COOP_KEEPER_DRAFT_H
 #define COOP_KEEPER_DRAFT_H
 

@@ -1,6 +1,7 @@
-/* Helpers: programs of coop's own that run as kept processes inside the sandbox concerned. The keeper
- * carries them inside itself, as it does the launcher, and has them executed from a descriptor: so
- * they run wherever coop lives, whatever of that a sandbox shows, and what runs is what was built. */
+/* Helpers: programs of coop's own that run as kept processes inside the sandbox concerned. The
+ * keeper carries them inside itself, as it does the launcher, and has them executed from a
+ * descriptor: so they run wherever coop lives, whatever of that a sandbox shows, and what runs is
+ * what was built. */
 #ifndef COOP_KEEPER_HELPERS_H
 #define COOP_KEEPER_HELPERS_H
 
@@ -9,7 +10,8 @@ enum coop_helper { COOP_HELPER_FILES, COOP_HELPERS };
 /* What a spawn's `helper` chooses from, in the order of the enum. */
 extern const char *const coop_choices_helper[];
 
-/* Sealed memfds, made when they are first needed; 0: not yet (the number is a standard stream's). */
+/* Sealed memfds, made when they are first needed; 0: not yet (the number is a standard
+ * stream's). */
 struct coop_helpers {
 	int fds[COOP_HELPERS];
 };

@@ -15,13 +15,15 @@
 #include "base/io/fdpass.h"
 #include "base/io/log.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "keeper/core/keeper.h"
 #include "keeper/start/launcher_start.h"
 #include "keeper/start/slots.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/spawn_fds.h"
 
-/* At most this many plans wait for their answer: each carries descriptors, and the kernel bounds those in flight. */
+/* At most this many plans wait for their answer: each carries descriptors, and the kernel bounds
+ * those in flight. */
 #define SENT_MAX 48u
 #define WATCHDOG_MS 10000u
 #define USELESS_MAX 5u
@@ -33,7 +35,8 @@ static void refuse_queue(struct coop_launcher *launcher, int error);
 static void send_queue(struct coop_launcher *launcher);
 
 /* The one whose namespace it joins; NULL: it makes its own. One in a control group serves the same
- * sessions as the others of its kind, whose networks belong to the namespace of the first of them. */
+ * sessions as the others of its kind, whose networks belong to the namespace of the first of
+ * them. */
 static struct coop_launcher *first_of_kind(const struct coop_launcher *launcher)
 {
 	struct coop_launcher_class class = launcher->class;
@@ -61,7 +64,8 @@ static void watch(struct coop_launcher *launcher)
 	(void)uv_timer_start(&launcher->watchdog, on_watchdog, WATCHDOG_MS, 0);
 }
 
-/* Starts it, or has it wait for the first of its kind: what it is sent meanwhile stays in its queue. */
+/* Starts it, or has it wait for the first of its kind: what it is sent meanwhile stays in its
+ * queue. */
 static int start(struct coop_launcher *launcher)
 {
 	struct coop_launcher *first = launcher->userns_fd < 0 ? first_of_kind(launcher) : NULL;
@@ -302,7 +306,8 @@ void coop_launcher_settled(struct coop_launcher *launcher, struct coop_spawn *sp
 	keeper->reap_again = keeper->reap_again || keeper->reap_pid;
 }
 
-/* A net namespace was made for a session. Nobody but the keeper keeps it, so that it goes when the session's last process does. */
+/* A net namespace was made for a session. Nobody but the keeper keeps it, so that it goes when the
+ * session's last process does. */
 static void keep_net(struct coop_launcher *launcher, struct coop_spawn *spawn, int fd)
 {
 	const struct coop_plan *plan =
@@ -455,7 +460,8 @@ void coop_launcher_died(struct coop_launcher *launcher)
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
 		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
-		/* One that is tried again goes to the new launcher, at the end of this very list. */
+		/* One that is tried again goes to the new launcher, at the end of this very
+		 * list. */
 		if (spawn->sequence <= last)
 			coop_spawn_unanswered(spawn);
 	}

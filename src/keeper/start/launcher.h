@@ -1,5 +1,5 @@
-/* The keeper's side of launchers: starts them from the copy inside this program, sends plans, takes replies, starts another if one
- * dies. There is one for each kind and identity that is needed. */
+/* The keeper's side of launchers: starts them from the copy inside this program, sends plans, takes
+ * replies, starts another if one dies. There is one for each kind and identity that is needed. */
 #ifndef COOP_KEEPER_LAUNCHER_H
 #define COOP_KEEPER_LAUNCHER_H
 
@@ -41,7 +41,8 @@ struct coop_launcher {
 	pid_t pid;    /* 0: none runs */
 	int fd;
 	int userns_fd; /* above the sandboxes; the next one joins it. -1: not known yet */
-	/* Its own allocation: closing it takes a turn of the loop, and a new one may start before that. */
+	/* Its own allocation: closing it takes a turn of the loop, and a new one may start before
+	 * that. */
 	uv_poll_t *poll;
 	int poll_events;
 	uint64_t last_sent; /* sequence of the last plan that it was sent */
@@ -64,8 +65,9 @@ struct coop_launchers {
 	struct coop_link all;
 };
 
-/* Makes the image and the filters, and asks a first one what this host can do. 0 or -errno. Must be called on the keeper's main thread:
- * launchers and all processes die with the thread that started them. */
+/* Makes the image and the filters, and asks a first one what this host can do. 0 or -errno. Must be
+ * called on the keeper's main thread: launchers and all processes die with the thread that started
+ * them. */
 int coop_launchers_init(struct coop_keeper *keeper);
 void coop_launchers_free(struct coop_keeper *keeper);
 
@@ -83,7 +85,8 @@ void coop_launcher_warm(struct coop_launcher *launcher);
 /* The one with that pid, or NULL. */
 struct coop_launcher *coop_launcher_by_pid(const struct coop_keeper *keeper, pid_t pid);
 
-/* Queues a spawn's plan; it is sent when the socket takes it. The spawn's `answered` is called in time. */
+/* Queues a spawn's plan; it is sent when the socket takes it. The spawn's `answered` is called in
+ * time. */
 void coop_launcher_submit(struct coop_launcher *launcher, struct coop_spawn *spawn);
 
 /* Whether nobody waits for it: then it may prepare a slot. */

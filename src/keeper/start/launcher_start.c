@@ -10,8 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io/memfd.h"
+#include "base/list.h"
 #include "keeper/core/keeper.h"
 #include "keeper/start/launcher_start.h"
 #include "sandbox/filter/filter.h"
@@ -54,7 +56,8 @@ static int execute(const struct coop_keeper *keeper, const struct coop_launcher_
 	for (int i = 0; r == 0 && i < how->door_count; i++)
 		r = posix_spawn_file_actions_adddup2(&actions, how->doors[i],
 						     COOP_LAUNCHER_FD_DOORS + i);
-	/* Shares the keeper's memory until it executes: costs the same however large the keeper is. */
+	/* Shares the keeper's memory until it executes: costs the same however large the keeper
+	 * is. */
 	if (r == 0)
 		r = posix_spawn(ret_pid, path, &actions, NULL, argv, envp);
 	(void)posix_spawn_file_actions_destroy(&actions);

@@ -18,7 +18,8 @@ struct coop_launcher_start {
 int coop_launcher_start(struct coop_keeper *keeper, struct coop_launcher_start *how, int *ret_fd,
 			pid_t *ret_pid);
 
-/* The same fd under a number that is high enough not to be overwritten on the way into a launcher; the old one is closed. -errno. */
+/* The same fd under a number that is high enough not to be overwritten on the way into a launcher;
+ * the old one is closed. -errno. */
 int coop_launcher_raise_fd(int fd);
 /* The same for all of them. 0; or -errno, and all are closed. */
 int coop_launcher_raise_fds(int *fds, int count);

@@ -4,6 +4,7 @@
 
 #include "base/io/log.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
@@ -11,6 +12,8 @@
 #include "keeper/process/process.h"
 #include "keeper/start/launcher.h"
 #include "keeper/start/launcher_start.h"
+#include "keeper/start/slots.h"
+#include "sandbox/cgroup/cgroup.h"
 
 #define PARKS_MAX 64u /* each is a process and a few descriptors */
 #define IDLE_MS 60000u
@@ -162,7 +165,8 @@ static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_cla
 	return park;
 }
 
-/* One that could not enter its group starts nothing, for whatever reason: better without the share than not at all. */
+/* One that could not enter its group starts nothing, for whatever reason: better without the share
+ * than not at all. */
 static bool refused(struct coop_keeper *keeper, struct coop_park *park)
 {
 	const struct coop_launcher *launcher = park->launcher;

@@ -1,7 +1,8 @@
-/* Parks: launchers that stay in an agent's control group, so that all that they start is in it from its first
- * moment on, and a start costs no more than without. By them the shares of memory and processes hold that
- * agents have where nobody says otherwise (sandbox/shares.h): as far as this host has control groups, for
- * whatever is confined and has no group of its own. What came of it stands in the record. */
+/* Parks: launchers that stay in an agent's control group, so that all that they start is in it from
+ * its first moment on, and a start costs no more than without. By them the shares of memory and
+ * processes hold that agents have where nobody says otherwise (sandbox/shares.h): as far as this
+ * host has control groups, for whatever is confined and has no group of its own. What came of it
+ * stands in the record. */
 #ifndef COOP_KEEPER_PARKS_H
 #define COOP_KEEPER_PARKS_H
 
@@ -28,11 +29,13 @@ struct coop_parks {
 
 void coop_parks_init(struct coop_keeper *keeper);
 
-/* Names the launcher in the agent's group for a process that needs no group of its own, if there can be one.
- * The user's own agent does not wait for it: while there is none its commands start without. */
+/* Names the launcher in the agent's group for a process that needs no group of its own, if there
+ * can be one. The user's own agent does not wait for it: while there is none its commands start
+ * without. */
 void coop_parks_enter(struct coop_agent *agent, struct coop_confine *confine);
 
-/* Starts that of the user's own agent, a moment later: whoever starts a keeper waits for its first command. */
+/* Starts that of the user's own agent, a moment later: whoever starts a keeper waits for its first
+ * command. */
 void coop_parks_warm(struct coop_keeper *keeper, const struct coop_launcher_class *class);
 
 /* The agent is removed. */

@@ -16,6 +16,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "keeper/process/wire.h"
+#include "keeper/start/launcher.h"
 
 #define MS 1000000u
 #define FIRST_TARGET 4u
@@ -24,7 +25,8 @@
 #define IDLE_NS (10000u * (uint64_t)MS) /* a kind that nobody asks for so long is let go */
 #define PRESSED_NS (10000u * (uint64_t)MS)
 #define LOOK_NS (1000u * (uint64_t)MS)
-/* Making one takes as long as a short command: it is done after that has ended, which mostly is before this. */
+/* Making one takes as long as a short command: it is done after that has ended, which mostly is
+ * before this. */
 #define REFILL_MS 5u
 #define REST_MS 1u /* whoever waited for the end goes on first */
 /* Below this much memory left there are none. */

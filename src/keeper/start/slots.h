@@ -1,6 +1,7 @@
-/* Prepared sandboxes: what takes time is done before a command comes. A slot is the first process of its namespaces with a parked child, both
- * waiting; it serves one process and dies with it. Nothing of a request enters a slot before it is taken, and one of a kind never serves
- * another: identity, network, filter, layout of the root and home are the same, byte for byte. */
+/* Prepared sandboxes: what takes time is done before a command comes. A slot is the first process
+ * of its namespaces with a parked child, both waiting; it serves one process and dies with it.
+ * Nothing of a request enters a slot before it is taken, and one of a kind never serves another:
+ * identity, network, filter, layout of the root and home are the same, byte for byte. */
 #ifndef COOP_KEEPER_SLOTS_H
 #define COOP_KEEPER_SLOTS_H
 
@@ -48,11 +49,13 @@ struct coop_slots {
 void coop_slots_init(struct coop_keeper *keeper);
 void coop_slots_free(struct coop_keeper *keeper);
 
-/* Whether the process can be started in two steps at all: first a sandbox, then the command in it. */
+/* Whether the process can be started in two steps at all: first a sandbox, then the command in
+ * it. */
 bool coop_slots_fit(const struct coop_process *process);
 
-/* A slot that fits the process, taken out of its pool: the wire and the pid are the caller's from now on, the struct is gone. `fill` is
- * the plan that makes one, as coop_plans_make does. False: none is there. Either way one of that kind will be made soon. */
+/* A slot that fits the process, taken out of its pool: the wire and the pid are the caller's from
+ * now on, the struct is gone. `fill` is the plan that makes one, as coop_plans_make does. False:
+ * none is there. Either way one of that kind will be made soon. */
 bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
 		     struct coop_wire **ret_wire, pid_t *ret_pid);
 
@@ -65,7 +68,8 @@ void coop_slot_answered(struct coop_slot *slot, pid_t pid, int error);
 /* All go: the keeper is leaving, or the host has changed. */
 void coop_slots_drop_all(struct coop_keeper *keeper);
 
-/* A start failed for want of processes or memory: what is only prepared must not be the reason for the next. */
+/* A start failed for want of processes or memory: what is only prepared must not be the reason for
+ * the next. */
 void coop_slots_pressed(struct coop_keeper *keeper);
 
 /* Whether that child of ours is the first process of a slot. */

@@ -16,10 +16,14 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_spawn.h"
+#include "keeper/output/note.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/process/wire.h"
+#include "keeper/start/launcher.h"
 #include "keeper/start/plans.h"
+#include "keeper/start/slots.h"
 #include "keeper/start/spawn_failure.h"
 #include "keeper/start/spawn_fds.h"
 #include "keeper/start/spawn_slot.h"
@@ -61,7 +65,8 @@ static void fail_spawn(struct coop_spawn *spawn)
 	if (spawn->reply_error && spawn->reply_step == COOP_STEP_NETWORK && process->confine->net &&
 	    process->confine->net->home)
 		coop_net_orphan(process->confine->net->home);
-	/* Only what a user could have meant as a command leaves a record; want of resources does not. */
+	/* Only what a user could have meant as a command leaves a record; want of resources does
+	 * not. */
 	bool keep = process->record_failure && !spawn->refusal && !spawn->reply_error &&
 		    error != E2BIG &&
 		    (spawn->failure.step == COOP_STEP_EXEC ||
@@ -100,7 +105,8 @@ static void succeed(struct coop_spawn *spawn)
 	struct rusage usage = spawn->usage;
 
 	coop_registry_name(process, spawn->program_pid ? spawn->program_pid : process->root_pid);
-	/* One that has ended by now has nothing more to say, and nobody would close it before the record goes. */
+	/* One that has ended by now has nothing more to say, and nobody would close it before the
+	 * record goes. */
 	if (coop_process_boxed(process) && !spawn->wire->over) {
 		process->wire = spawn->wire;
 		spawn->wire = NULL;
@@ -152,8 +158,8 @@ static void conclude(struct coop_spawn *spawn)
 	coop_process_unref(process);
 }
 
-/* Sends the plan once more, through the launcher that was started meanwhile. 0: the old spawn is gone; -errno: it is still the
- * caller's. */
+/* Sends the plan once more, through the launcher that was started meanwhile. 0: the old spawn is
+ * gone; -errno: it is still the caller's. */
 static int try_again(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
@@ -191,7 +197,8 @@ static void adopt(struct coop_spawn *spawn)
 	coop_spawn_answered(spawn, spawn->cloned_pid);
 }
 
-/* The launcher died with this plan, and the child's silence says that it was never cloned: it is sent again. */
+/* The launcher died with this plan, and the child's silence says that it was never cloned: it is
+ * sent again. */
 static void repeat(struct coop_spawn *spawn)
 {
 	coop_launcher_settled(spawn->launcher, spawn);
@@ -249,8 +256,9 @@ static void on_message(struct coop_wire *wire, const struct coop_plan_status *me
 	go_on(spawn);
 }
 
-/* Without a first process of its own the channel ends when the program is executed. With one, it has died before that: because it was
- * killed, or else something went wrong that it could not tell. */
+/* Without a first process of its own the channel ends when the program is executed. With one, it
+ * has died before that: because it was killed, or else something went wrong that it could not
+ * tell. */
 static void on_end(struct coop_wire *wire)
 {
 	struct coop_spawn *spawn = wire->user;
@@ -313,8 +321,8 @@ void coop_spawn_net_made(struct coop_spawn *spawn, int fd)
 
 void coop_spawn_sent(struct coop_spawn *spawn)
 {
-	/* From here on only the child holds this end: it closes when the child executes or dies. The other ends are kept for
-	 * another try until the launcher has answered. */
+	/* From here on only the child holds this end: it closes when the child executes or dies.
+	 * The other ends are kept for another try until the launcher has answered. */
 	(void)close(spawn->fds[COOP_PLAN_FD_CHANNEL]);
 	spawn->fds[COOP_PLAN_FD_CHANNEL] = -1;
 }

@@ -1,5 +1,5 @@
-/* A process being started: pipes, plan, the launcher's answer, and the child's own word over its channel. spawn_begin.c sends it on its way,
- * spawn.c hears what became of it. */
+/* A process being started: pipes, plan, the launcher's answer, and the child's own word over its
+ * channel. spawn_begin.c sends it on its way, spawn.c hears what became of it. */
 #ifndef COOP_KEEPER_SPAWN_H
 #define COOP_KEEPER_SPAWN_H
 
@@ -26,8 +26,9 @@ struct coop_spawn {
 	struct coop_launcher *launcher;
 	struct coop_link in_launcher;
 	struct coop_buf message; /* plan and body */
-	struct coop_buf
-		rest; /* in two steps: what the sandbox is sent that the message makes; empty: the message is all */
+	/* in two steps: what the sandbox is sent that the message makes; empty: the message is
+	 * all */
+	struct coop_buf rest;
 	int fds[COOP_SPAWN_FDS_MAX];
 	uint64_t sequence; /* 0: not sent */
 	unsigned attempts;
@@ -41,9 +42,9 @@ struct coop_spawn {
 	int reply_error;
 	enum coop_plan_step reply_step;
 	struct coop_plan_status failure; /* event 0: none */
-	struct coop_err *
-		refusal; /* the keeper's own, while the sandbox was being made already; NULL: none */
-	bool ended;      /* the program ended before its start was known */
+	/* the keeper's own, while the sandbox was being made already; NULL: none */
+	struct coop_err *refusal;
+	bool ended; /* the program ended before its start was known */
 	bool alone, root_gone;
 	int wait_status;
 	struct rusage usage;
@@ -61,15 +62,18 @@ struct coop_spawn_command {
 	bool keep_stdin_open;
 };
 
-/* Starts the process, which is in the registry already. 0: the request will be answered when the program has been executed or
- * could not be. Else nothing was started and the error is filled; the request is the caller's. */
+/* Starts the process, which is in the registry already. 0: the request will be answered when the
+ * program has been executed or could not be. Else nothing was started and the error is filled; the
+ * request is the caller's. */
 int coop_spawn_start(struct coop_process *process, const struct coop_spawn_command *command,
 		     struct coop_request *request, struct coop_err *err);
 
-/* Sends the plan to the launcher, over a channel of its own; in two steps the rest goes ahead, if it is there already. 0, or -errno: it is
- * still the caller's. The launcher's refusal may end the spawn before this returns. */
+/* Sends the plan to the launcher, over a channel of its own; in two steps the rest goes ahead, if
+ * it is there already. 0, or -errno: it is still the caller's. The launcher's refusal may end the
+ * spawn before this returns. */
 int coop_spawn_submit(struct coop_spawn *spawn);
-/* It was submitted, and cannot be gone on with. The request is answered when nothing of it is left with the launcher. */
+/* It was submitted, and cannot be gone on with. The request is answered when nothing of it is left
+ * with the launcher. */
 void coop_spawn_abandon(struct coop_spawn *spawn, const struct coop_err *err);
 /* Gives back all that it holds. */
 void coop_spawn_release(struct coop_spawn *spawn);
@@ -90,8 +94,8 @@ void coop_spawn_refused(struct coop_spawn *spawn, int error, enum coop_plan_step
 /* With it came the net namespace that was made for the session; the fd is taken over. */
 void coop_spawn_net_made(struct coop_spawn *spawn, int fd);
 
-/* The launcher died without a reply. The channel tells what became of the plan: the child's pid, or the end of file of one that was
- * never cloned. */
+/* The launcher died without a reply. The channel tells what became of the plan: the child's pid, or
+ * the end of file of one that was never cloned. */
 void coop_spawn_unanswered(struct coop_spawn *spawn);
 
 /* Our child was reaped while it was being started. */

@@ -3,13 +3,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
+#include "keeper/output/stdin.h"
 #include "keeper/process/process.h"
 #include "keeper/process/wire.h"
+#include "keeper/start/launcher.h"
 #include "keeper/start/plans.h"
+#include "keeper/start/slots.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/spawn_failure.h"
 #include "keeper/start/spawn_fds.h"
@@ -167,7 +172,8 @@ static int begin_in_steps(struct coop_spawn *spawn, const struct coop_spawn_comm
 	pid_t pid = 0;
 	int r = coop_spawn_plan_sandbox(spawn);
 
-	/* What all commands of a kind have in common mostly is small: the masks of the home may not be. */
+	/* What all commands of a kind have in common mostly is small: the masks of the home may not
+	 * be. */
 	if (r == -E2BIG) {
 		coop_buf_clear(&spawn->message);
 		return begin_whole(spawn, command, err);

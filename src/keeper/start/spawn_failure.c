@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/cwd.h"
 #include "keeper/core/keeper.h"
@@ -83,8 +84,8 @@ static const char *step_protection(enum coop_plan_step step)
 	return NULL;
 }
 
-/* Under a keeper of root's a folder that is named as the workspace is shown as the command's own; a user's keeper has no more rights than
- * the command, and there it helps nobody. */
+/* Under a keeper of root's a folder that is named as the workspace is shown as the command's own; a
+ * user's keeper has no more rights than the command, and there it helps nobody. */
 static void refuse_cwd(const struct coop_process *process, bool closed, struct coop_err *err)
 {
 	const struct coop_launcher_class *launcher = &process->confine->launcher;

@@ -7,9 +7,11 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/process.h"
 #include "keeper/start/spawn.h"
 #include "sandbox/plan/plan.h"
@@ -97,7 +99,8 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 	return r;
 }
 
-/* They belong to whom the command runs as, so that it can open /dev/stdout and the like. The one that stands for no input is nobody's. */
+/* They belong to whom the command runs as, so that it can open /dev/stdout and the like. The one
+ * that stands for no input is nobody's. */
 static int give_away(const struct coop_spawn *spawn, bool with_stdin)
 {
 	const struct coop_launcher_class *whose = &spawn->process->confine->launcher;

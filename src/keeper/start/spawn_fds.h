@@ -1,4 +1,5 @@
-/* The descriptors of a process that is being started: pipes or a terminal, one end for the keeper, one for the child. */
+/* The descriptors of a process that is being started: pipes or a terminal, one end for the keeper,
+ * one for the child. */
 #ifndef COOP_KEEPER_SPAWN_FDS_H
 #define COOP_KEEPER_SPAWN_FDS_H
 
@@ -8,15 +9,16 @@
 struct coop_keeper;
 struct coop_spawn;
 
-/* A pipe of which end `ours` (0 or 1) is the keeper's: non-blocking and close-on-exec. The other is only close-on-exec, until
- * the child duplicates it. 0 or -errno. */
+/* A pipe of which end `ours` (0 or 1) is the keeper's: non-blocking and close-on-exec. The other is
+ * only close-on-exec, until the child duplicates it. 0 or -errno. */
 int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, int *ret_theirs);
 
-/* Opens stdin, stdout and stderr. The keeper's ends are the process's and are watched; the child's are in spawn->fds, also on
- * failure: close them. 0 or -errno. */
+/* Opens stdin, stdout and stderr. The keeper's ends are the process's and are watched; the child's
+ * are in spawn->fds, also on failure: close them. 0 or -errno. */
 int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin);
 
-/* Those that go with the message to the launcher, COOP_SPAWN_FDS_MAX at most; those that go with the rest, where there is one. How many. */
+/* Those that go with the message to the launcher, COOP_SPAWN_FDS_MAX at most; those that go with
+ * the rest, where there is one. How many. */
 size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret);
 size_t coop_spawn_rest_fds(const struct coop_spawn *spawn, int *ret);
 

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/io/fdpass.h"
 #include "base/io/log.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
+#include "keeper/process/deadlines.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/process/wire.h"
 #include "keeper/start/plans.h"
 #include "keeper/start/spawn.h"

@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
+#include "keeper/agents/agent_settings.h"
+#include "keeper/conf/env.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/preflight.h"
@@ -50,7 +53,8 @@ int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret)
 	const struct coop_policy_command command = {
 		.argv = draft->argv,
 		.shell_command = line,
-		/* Patterns look at all of a shell's line; of a very long argv only the beginning is kept. */
+		/* Patterns look at all of a shell's line; of a very long argv only the beginning is
+		   kept. */
 		.display = line ? line : draft->process->labels.command,
 		.display_cut = !line && draft->process->labels.truncated,
 		.cwd = draft->process->labels.cwd,

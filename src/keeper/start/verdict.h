@@ -8,8 +8,8 @@
 
 struct coop_draft;
 
-/* Asks the policies of the operator and of all agents from the principal's first down to the draft's. 0: it is allowed; else
- * draft->err says why not. */
+/* Asks the policies of the operator and of all agents from the principal's first down to the
+ * draft's. 0: it is allowed; else draft->err says why not. */
 int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret);
 
 /* Writes the members of the envelope. */

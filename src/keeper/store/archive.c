@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/buf.h"
 #include "base/io/log.h"
 #include "base/json/stored.h"
 #include "base/mem.h"
@@ -14,9 +15,11 @@
 #include "keeper/agents/session.h"
 #include "keeper/core/keeper.h"
 #include "keeper/output/digest.h"
+#include "keeper/output/stream.h"
 #include "keeper/process/lookup.h"
 #include "keeper/process/process.h"
 #include "keeper/process/record.h"
+#include "keeper/process/registry.h"
 
 #define MS 1000000u
 /* What is known of one that has not ended. */
@@ -33,7 +36,8 @@ static char *text_of(struct coop_buf *out, const struct coop_jsonw *w)
 	return NULL;
 }
 
-/* Both texts hold the members of a row of `history` as it is shown, so that nothing has to be parsed to show it. */
+/* Both texts hold the members of a row of `history` as it is shown, so that nothing has to be
+ * parsed to show it. */
 char *coop_archive_about(const struct coop_process *process)
 {
 	const struct coop_labels *labels = &process->labels;
@@ -139,7 +143,7 @@ static void restore_streams(struct coop_process *process, const json_t *bytes)
 {
 	process->stream_count = process->pty || process->merged ? 1 : 2;
 	for (int i = 0; i < process->stream_count; i++) {
-		struct coop_stream *stream = &process->streams[i];
+		struct coop_outlet *stream = &process->streams[i];
 		stream->number = (uint8_t)(process->pty ? 3 : i + 1);
 		stream->eof = true;
 		stream->ring.start = stream->ring.end =
@@ -149,7 +153,7 @@ static void restore_streams(struct coop_process *process, const json_t *bytes)
 
 static void restore_end(struct coop_process *process, const json_t *outcome, int64_t ended_at)
 {
-	struct coop_end *end = &process->end;
+	struct coop_ending *end = &process->end;
 
 	const json_t *evidence = json_object_get(outcome, "end_evidence");
 
@@ -183,7 +187,7 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 	process->merged = says(about, "stderr_mode", "merged");
 	for (int lease = 0; coop_choices_lease[lease]; lease++) {
 		if (says(about, "lease", coop_choices_lease[lease]))
-			process->lease = (enum coop_lease)lease;
+			process->lease = (enum coop_term)lease;
 	}
 	if (strlen(row->id) >= sizeof process->id || coop_lookup_number(row->id) != row->n)
 		return false;
@@ -213,8 +217,8 @@ int coop_archive_restore(struct coop_agent *owner, const struct coop_store_proce
 	return r;
 }
 
-/* The members of an object's text go into the object that is being written. A text that is none must not spoil what stands
- * around it: false, and nothing is written. */
+/* The members of an object's text go into the object that is being written. A text that is none
+ * must not spoil what stands around it: false, and nothing is written. */
 static bool write_members(struct coop_jsonw *w, const char *text)
 {
 	json_t *object = coop_stored_object(text);

@@ -1,4 +1,5 @@
-/* A process as the database keeps it: two JSON texts, what was asked and how it ended; and back, as a receipt. */
+/* A process as the database keeps it: two JSON texts, what was asked and how it ended; and back, as
+ * a receipt. */
 #ifndef COOP_KEEPER_ARCHIVE_H
 #define COOP_KEEPER_ARCHIVE_H
 
@@ -20,7 +21,8 @@ char *coop_archive_outcome(const struct coop_process *process);
 	"\"end_evidence\":{\"wait_status\":null},\"bytes\":null,\"events\":null,"             \
 	"\"cpu_usage_ns\":null,\"memory_peak_bytes\":null,\"digest\":null}"
 
-/* Puts a row into the registry as a receipt. 0 or -ENOMEM; a row that cannot be read is left out, with a line in the log. */
+/* Puts a row into the registry as a receipt. 0 or -ENOMEM; a row that cannot be read is left out,
+ * with a line in the log. */
 int coop_archive_restore(struct coop_agent *owner, const struct coop_store_process *row);
 
 /* A row of `history`, as `viewer_id` sees it. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/io/log.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/job.h"
 #include "keeper/process/process.h"
@@ -43,8 +44,8 @@ struct batch {
 	/* The audit's lines up to `lines_end`, and how that went; of rows all before `rows_end`. */
 	uint64_t lines_end, lines_done, rows_end;
 	int lines_result;
-	uint64_t
-		open_from; /* the audit has the end, or the database the row, of every start before */
+	/* the audit has the end, or the database the row, of every start before */
+	uint64_t open_from;
 	uint64_t audit_bytes;
 	unsigned audit_files;
 	bool ghosts; /* the list of placeholders has changed */

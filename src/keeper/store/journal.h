@@ -1,8 +1,8 @@
 /* What the disk is told: the audit's lines, and of processes their start, their end, their release
  * for the database. Queued here, written by the helper thread in batches, so that no process ever
- * waits for a disk; and put into the backlog, where the next keeper finds what this one did not live
- * to write. While the disk takes nothing the queue grows up to its bound; what comes then is lost,
- * counted and told. */
+ * waits for a disk; and put into the backlog, where the next keeper finds what this one did not
+ * live to write. While the disk takes nothing the queue grows up to its bound; what comes then is
+ * lost, counted and told. */
 #ifndef COOP_KEEPER_JOURNAL_H
 #define COOP_KEEPER_JOURNAL_H
 
@@ -44,8 +44,8 @@ void coop_journal_free(struct coop_keeper *keeper);
 
 /* The audit has a line more, to be carried to the disk. */
 void coop_journal_line(struct coop_keeper *keeper);
-/* The audit has a line that allows it: should it never be executed, and the keeper die, the next one
- * gives the line its end. 0 or -ENOMEM. */
+/* The audit has a line that allows it: should it never be executed, and the keeper die, the next
+ * one gives the line its end. 0 or -ENOMEM. */
 int coop_journal_allowed(struct coop_process *process);
 /* The audit has its end. */
 void coop_journal_closed(struct coop_process *process);

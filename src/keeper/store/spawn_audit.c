@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/io/log.h"
+#include "base/json/jsonw.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
+#include "keeper/conf/env_rules.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/injections.h"
 #include "keeper/core/keeper.h"
@@ -15,6 +18,9 @@
 #include "keeper/link/request.h"
 #include "keeper/process/process.h"
 #include "keeper/process/record.h"
+#include "keeper/store/journal.h"
+#include "records/audit_chain.h"
+#include "records/secret.h"
 
 /* Lines are short, so that nobody washes the audit away with long ones. */
 #define WORDS_MAX 8192u     /* bytes of argv */
@@ -87,7 +93,8 @@ static void write_env(const struct coop_keeper *keeper, const json_t *env, struc
 	coop_jsonw_end(w);
 }
 
-/* Of files that are given along: names, and hashes of what is in them. Nothing of what is no list of files. */
+/* Of files that are given along: names, and hashes of what is in them. Nothing of what is no list
+ * of files. */
 static void write_files(const struct coop_keeper *keeper, const json_t *args,
 			struct coop_injections_data data, struct coop_jsonw *w)
 {

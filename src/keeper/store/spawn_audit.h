@@ -1,5 +1,6 @@
-/* The audit's lines: one for each attempt to start a process, one for each end, one when a fault is acknowledged. No value of a
- * variable, no input, no output and no id that could be used ever stands there; hashes are keyed. */
+/* The audit's lines: one for each attempt to start a process, one for each end, one when a fault is
+ * acknowledged. No value of a variable, no input, no output and no id that could be used ever
+ * stands there; hashes are keyed. */
 #ifndef COOP_KEEPER_SPAWN_AUDIT_H
 #define COOP_KEEPER_SPAWN_AUDIT_H
 
@@ -20,7 +21,8 @@ void coop_spawn_audit_refused(struct coop_request *request, const struct coop_pr
 /* A process that was allowed has ended, or could not be executed. */
 void coop_spawn_audit_end(struct coop_process *process);
 
-/* The operator has taken note of the fault that was found at start. 0, or the error filled: then it stands. */
+/* The operator has taken note of the fault that was found at start. 0, or the error filled: then it
+ * stands. */
 int coop_spawn_audit_acknowledged(struct coop_keeper *keeper, struct coop_err *err);
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/tree/tree.h"
 
 #define THREADS_MAX 64 /* looked at per process */
 #define POLLED_MAX 256 /* descriptors of one poll that are looked at */
@@ -34,8 +35,8 @@ struct search {
 	enum coop_known answer;
 };
 
-/* The name is read, and nothing opened or followed: whatever else the program has open may be on a disk that does not
- * answer. */
+/* The name is read, and nothing opened or followed: whatever else the program has open may be on a
+ * disk that does not answer. */
 static bool is_input(const struct input *input, pid_t pid, int fd)
 {
 	char path[64], name[64];
@@ -57,7 +58,8 @@ static bool peek(pid_t pid, uint64_t address, void *ret_bytes, size_t size)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* One of several descriptors: it waits for input if that is all it waits for; for more than one thing at a time nobody can say. */
+/* One of several descriptors: it waits for input if that is all it waits for; for more than one
+ * thing at a time nobody can say. */
 static enum coop_known judge(unsigned inputs, unsigned others)
 {
 	if (!inputs)
@@ -103,8 +105,8 @@ static enum coop_known in_select(const struct input *input, pid_t pid, const uin
 	return judge(inputs, others);
 }
 
-/* An epoll set watches for more than input nearly always (event loops have a wake-up of their own), so a set that holds the
- * input among others is unknown. */
+/* An epoll set watches for more than input nearly always (event loops have a wake-up of their own),
+ * so a set that holds the input among others is unknown. */
 static enum coop_known in_epoll(const struct input *input, pid_t pid, int epoll)
 {
 	char path[64], line[256];

@@ -30,11 +30,13 @@ bool coop_foreground_signal(struct coop_process *process, int number, pid_t *ret
 	    group.id <= 1)
 		return false;
 	*ret_group = group.id;
-	/* The signals of a terminal's keys are sent by the kernel itself, to all of the group at once. */
+	/* The signals of a terminal's keys are sent by the kernel itself, to all of the group at
+	 * once. */
 	if ((number == SIGINT || number == SIGQUIT || number == SIGTSTP) &&
 	    ioctl(process->input.fd, TIOCSIG, number) == 0)
 		return true;
-	/* The group may be gone and its number a stranger's: only members of the tree are reached, each by itself. */
+	/* The group may be gone and its number a stranger's: only members of the tree are reached,
+	 * each by itself. */
 	if (coop_tree_look(process->keeper) < 0)
 		return false;
 	coop_tree_each(process->keeper, process, signal_member, &group);

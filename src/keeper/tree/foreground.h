@@ -7,8 +7,9 @@
 
 struct coop_process;
 
-/* Sends a signal to the terminal's foreground group, as its keys do. Whether it went out, and to which group; 0 if there is none. Members of that group who are not the process's
- * own get nothing. */
+/* Sends a signal to the terminal's foreground group, as its keys do. Whether it went out, and to
+ * which group; 0 if there is none. Members of that group who are not the process's own get
+ * nothing. */
 bool coop_foreground_signal(struct coop_process *process, int number, pid_t *ret_group);
 
 #endif

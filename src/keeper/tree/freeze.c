@@ -11,7 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/io/log.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
@@ -21,6 +23,7 @@
 #include "keeper/process/notices.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/tree.h"
+#include "sandbox/cgroup/cgroup.h"
 
 #define MEMBERS_MAX 4096u
 #define ROUNDS_MAX 8u /* those that are born while others are moved are met in the next one */
@@ -220,7 +223,8 @@ static void done(struct coop_job *job)
 	free_freeze(freeze);
 }
 
-/* The group that its members are stopped in: its own, if it has limits, else one for this purpose. */
+/* The group that its members are stopped in: its own, if it has limits, else one for this
+ * purpose. */
 static int choose_group(struct coop_process *process, const struct coop_cgroup **ret,
 			struct coop_err *err)
 {
@@ -236,7 +240,8 @@ static int choose_group(struct coop_process *process, const struct coop_cgroup *
 	*ret = &confine->freezer;
 	if (confine->freezer.path)
 		return 0;
-	/* In version 2 who is moved leaves the group that it was in: its agent's limits must hold on. */
+	/* In version 2 who is moved leaves the group that it was in: its agent's limits must hold
+	 * on. */
 	bool inside = host->version[COOP_CG_FREEZER] == 2 && process->agent->group.path;
 	(void)snprintf(path, sizeof path, "%s%sf-%llu", inside ? process->agent->group.path : "",
 		       inside ? "/" : "", (unsigned long long)process->n);

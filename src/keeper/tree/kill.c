@@ -10,8 +10,10 @@
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
+#include "keeper/process/deadlines.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/party.h"
+#include "keeper/process/registry.h"
 #include "keeper/tree/freeze.h"
 #include "keeper/tree/leader.h"
 #include "keeper/tree/orphans.h"
@@ -69,7 +71,8 @@ static bool meet(struct coop_kill *job, pid_t pid)
 	return true;
 }
 
-/* The signal that asks politely goes to the group, as a terminal's would; a stopped process must be able to act on it. */
+/* The signal that asks politely goes to the group, as a terminal's would; a stopped process must be
+ * able to act on it. */
 static void ask(struct coop_kill *job)
 {
 	struct coop_process *process = job->process;
@@ -164,7 +167,7 @@ void coop_kill_grace_over(struct coop_process *process)
 static void complete(struct coop_kill *job)
 {
 	struct coop_process *process = job->process;
-	struct coop_receipt receipt = {
+	struct coop_kill_receipt receipt = {
 		.success = job->survivors == 0,
 		.signalled = job->signalled,
 		.signalled_count = job->signalled_count,
@@ -209,8 +212,8 @@ static struct coop_kill *job_of(const struct coop_keeper *keeper,
 	return process->kill && process->kill->killing ? process->kill : NULL;
 }
 
-/* Stops every member that was not seen before. Returns whether there were any: stopped ones cannot fork, so a look that finds
- * nobody new has found all. */
+/* Stops every member that was not seen before. Returns whether there were any: stopped ones cannot
+ * fork, so a look that finds nobody new has found all. */
 static bool freeze(const struct coop_keeper *keeper)
 {
 	bool fresh = false;
@@ -242,8 +245,9 @@ static void stop_orphan(void *user, const struct coop_tree_entry *entry)
 	}
 }
 
-/* A process that forks, leaves its parent and lets it die, over and over, is gone before a whole look is over. But whoever it is
- * at the moment is a child of ours, and that list is read, and the process stopped, in the time of a few system calls. */
+/* A process that forks, leaves its parent and lets it die, over and over, is gone before a whole
+ * look is over. But whoever it is at the moment is a child of ours, and that list is read, and the
+ * process stopped, in the time of a few system calls. */
 static bool chase_orphans(struct coop_keeper *keeper)
 {
 	struct chase chase = {.keeper = keeper};
@@ -264,8 +268,8 @@ static void strike(const struct coop_keeper *keeper)
 	}
 }
 
-/* Stops everybody who is to die, until a look finds nobody new or time is up. Returns whether that is certain; -errno where
- * /proc could not be read. */
+/* Stops everybody who is to die, until a look finds nobody new or time is up. Returns whether that
+ * is certain; -errno where /proc could not be read. */
 static int freeze_all(struct coop_keeper *keeper)
 {
 	uint64_t began = coop_clock_now();
@@ -285,7 +289,8 @@ static void note_member(void *user, const struct coop_tree_entry *entry)
 	note(user, entry->pid);
 }
 
-/* The first process of the namespace dies, and the kernel ends all others before it can be reaped. */
+/* The first process of the namespace dies, and the kernel ends all others before it can be
+ * reaped. */
 static void end_namespace(struct coop_kill *job)
 {
 	struct coop_process *process = job->process;
@@ -300,7 +305,8 @@ static void end_namespace(struct coop_kill *job)
 	(void)kill(process->root_pid, SIGKILL); /* our unreaped child */
 }
 
-/* Kills of trees without a namespace, all at once. Whether that is certain; -errno as freeze_all. */
+/* Kills of trees without a namespace, all at once. Whether that is certain; -errno as
+ * freeze_all. */
 static int kill_trees(struct coop_keeper *keeper)
 {
 	bool any = false;
@@ -341,7 +347,8 @@ void coop_kill_round(struct coop_keeper *keeper)
 		/* For want of memory or descriptors: again soon. */
 		if (certain < 0)
 			coop_deadlines_retry(process);
-		/* With on_exit kill the end waits until nobody is left; the answer waits for the end. */
+		/* With on_exit kill the end waits until nobody is left; the answer waits for the
+		 * end. */
 		job->nobody_left = certain > 0 && job->survivors == 0;
 		if (job->nobody_left)
 			keeper->tree.swept =
@@ -375,7 +382,7 @@ void coop_kill_limit_reached(struct coop_process *process)
 
 void coop_kill_await(struct coop_process *process, struct coop_request *request)
 {
-	static const struct coop_receipt nothing = {.success = true};
+	static const struct coop_kill_receipt nothing = {.success = true};
 
 	if (process->kill)
 		coop_list_add(&process->kill->requests, &request->in_process);
@@ -389,7 +396,7 @@ static bool gone(pid_t pid)
 	return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-void coop_receipt_write(const struct coop_receipt *receipt, struct coop_jsonw *w)
+void coop_receipt_write(const struct coop_kill_receipt *receipt, struct coop_jsonw *w)
 {
 	static const char *const lists[] = {"signalled", "killed"};
 

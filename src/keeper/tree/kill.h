@@ -1,6 +1,7 @@
-/* Ends a whole tree and proves it. One in a PID namespace ends with its first process: when that has been reaped, the kernel has seen
- * to it that nobody is left. Of others: SIGSTOP everything until nothing new appears, SIGKILL all, look again whenever a process
- * of the tree has been reaped, until the kernel shows none. A stop begins with SIGTERM and a grace. */
+/* Ends a whole tree and proves it. One in a PID namespace ends with its first process: when that
+ * has been reaped, the kernel has seen to it that nobody is left. Of others: SIGSTOP everything
+ * until nothing new appears, SIGKILL all, look again whenever a process of the tree has been
+ * reaped, until the kernel shows none. A stop begins with SIGTERM and a grace. */
 #ifndef COOP_KEEPER_KILL_H
 #define COOP_KEEPER_KILL_H
 
@@ -41,25 +42,26 @@ struct coop_kill {
 };
 
 /* The proof, as it is sent. */
-struct coop_receipt {
+struct coop_kill_receipt {
 	bool success;
 	const pid_t *signalled;
 	size_t signalled_count;
 	unsigned survivors;
-	unsigned
-		strays; /* living processes that belong to no record: nobody can say that none of them came from here */
+	/* living processes that belong to no record: nobody can say that none of them came from
+	 * here */
+	unsigned strays;
 	uint64_t ms;
 };
 
-/* Begins, or joins one that is under way (a shorter grace wins). Does nothing to a process whose tree is known to be
- * empty. 0 or -ENOMEM (then nothing was begun). */
+/* Begins, or joins one that is under way (a shorter grace wins). Does nothing to a process whose
+ * tree is known to be empty. 0 or -ENOMEM (then nothing was begun). */
 int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *order);
 
 /* `request` is answered with the receipt when the kill is over; at once if none is under way. */
 void coop_kill_await(struct coop_process *process, struct coop_request *request);
 
-/* Goes on with every kill that has something to look at; they share their looks at /proc. Called before the loop
- * sleeps. */
+/* Goes on with every kill that has something to look at; they share their looks at /proc. Called
+ * before the loop sleeps. */
 void coop_kill_round(struct coop_keeper *keeper);
 void coop_kill_grace_over(struct coop_process *process);
 void coop_kill_limit_reached(struct coop_process *process);
@@ -71,6 +73,6 @@ void coop_kill_started(struct coop_process *process);
 void coop_kill_look_again(struct coop_process *process);
 
 /* Writes the members success … ms of a receipt. */
-void coop_receipt_write(const struct coop_receipt *receipt, struct coop_jsonw *w);
+void coop_receipt_write(const struct coop_kill_receipt *receipt, struct coop_jsonw *w);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/tree/tree.h"
 
 bool coop_leader_there(const struct coop_process *process)
@@ -23,8 +24,9 @@ bool coop_leader_signal(const struct coop_process *process, int number, bool gro
 	/* Our unreaped child: neither its pid nor its group can be a stranger's. */
 	if (!coop_process_boxed(process))
 		return kill(group ? -process->pid : process->pid, number) == 0;
-	/* The child of our unreaped child: the descriptor names one process for ever, and the look afterwards says that it is one. For
-	 * the group there is no such descriptor; its number is not given out again while one of its members lives. */
+	/* The child of our unreaped child: the descriptor names one process for ever, and the look
+	 * afterwards says that it is one. For the group there is no such descriptor; its number is
+	 * not given out again while one of its members lives. */
 	COOP_AUTO_FD int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	if (fd < 0 || coop_tree_read(process->pid, &now) < 0 || now.parent != process->root_pid)
 		return false;

@@ -6,7 +6,8 @@
 
 struct coop_process;
 
-/* Whether the program is there to be signalled: not reaped, by us or by the first process of its namespace. */
+/* Whether the program is there to be signalled: not reaped, by us or by the first process of its
+ * namespace. */
 bool coop_leader_there(const struct coop_process *process);
 
 /* Sends it, to the program alone or to its group. Whether it went out. */

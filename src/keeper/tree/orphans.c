@@ -11,17 +11,21 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
+#include "keeper/start/launcher.h"
+#include "keeper/start/slots.h"
 #include "sandbox/plan/plan.h"
 
 #define SWEEP_AGE_NS 100000000u
 #define SWEEP_SHORT_NS 2000000u  /* for a count that somebody wants to see */
 #define SWEEP_LONG_NS 100000000u /* before something is declared to be over */
 
-/* The record whose leader has, or had, that pid as its session or group. The number is not given out anew while one of them
- * lives; once none does, it says nothing any more. */
+/* The record whose leader has, or had, that pid as its session or group. The number is not given
+ * out anew while one of them lives; once none does, it says nothing any more. */
 static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_tree_entry *entry)
 {
 	const pid_t numbers[] = {entry->session, entry->group};
@@ -31,14 +35,16 @@ static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_t
 			numbers[i] > 0
 				? coop_map_get(&keeper->registry.by_session, (uint64_t)numbers[i])
 				: NULL;
-		/* A dead one, not reaped yet, still holds its numbers, however little else is left. */
+		/* A dead one, not reaped yet, still holds its numbers, however little else is
+		 * left. */
 		if (process && (!process->childless || entry->dead))
 			return process->n;
 	}
 	return 0;
 }
 
-/* The limit as /proc shows it to everybody: a program that has gained rights may not be asked otherwise. */
+/* The limit as /proc shows it to everybody: a program that has gained rights may not be asked
+ * otherwise. */
 static uint64_t read_mark(pid_t pid)
 {
 	char text[4096];
@@ -63,7 +69,8 @@ bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid)
 	return coop_orphans_mark(pid) == keeper->mark;
 }
 
-/* Every process carries the number of its record in a limit that the kernel hands on to whatever it starts, and obeys nowhere. */
+/* Every process carries the number of its record in a limit that the kernel hands on to whatever it
+ * starts, and obeys nowhere. */
 static uint64_t by_mark(const struct coop_keeper *keeper, pid_t pid)
 {
 	uint64_t n = coop_orphans_mark(pid) ^ keeper->mark;
@@ -91,7 +98,9 @@ struct pass {
 	coop_orphans_call call;
 	void *user;
 	int count;
-	int dead; /* so many at the front of the list are dead, and stay so: the next pass need not look at them */
+	/* so many at the front of the list are dead, and stay so: the next pass need not look at
+	 * them */
+	int dead;
 };
 
 static void meet(struct pass *pass, const struct pass *last, pid_t pid)
@@ -115,7 +124,8 @@ static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 	pass->call(pass->user, &entry);
 }
 
-/* 0, or -errno where the kernel does not list children. The list is read at every exit, so its file stays open. */
+/* 0, or -errno where the kernel does not list children. The list is read at every exit, so its file
+ * stays open. */
 static int make_pass(struct pass *pass, const struct pass *last)
 {
 	struct coop_tree *tree = &pass->keeper->tree;
@@ -138,7 +148,8 @@ static int make_pass(struct pass *pass, const struct pass *last)
 		if (n <= 0)
 			break;
 		offset += n;
-		/* The kernel gives whole numbers only: a piece that is short by more than one is the last. */
+		/* The kernel gives whole numbers only: a piece that is short by more than one is
+		 * the last. */
 		more = (size_t)n + 16 > room;
 		text[kept + (size_t)n] = 0;
 		while ((space = strchr(at, ' '))) {
@@ -155,8 +166,9 @@ static int make_pass(struct pass *pass, const struct pass *last)
 	return 0;
 }
 
-/* Nobody is reaped meanwhile, so the list only grows. Whoever it names may fork and die before it is looked at; its child then
- * comes to the list's end, once its parent is a zombie. So nobody was missed when a second list is as long as the first. */
+/* Nobody is reaped meanwhile, so the list only grows. Whoever it names may fork and die before it
+ * is looked at; its child then comes to the list's end, once its parent is a zombie. So nobody was
+ * missed when a second list is as long as the first. */
 int coop_orphans_each(struct coop_keeper *keeper, uint64_t limit_ns, coop_orphans_call call,
 		      void *user)
 {
@@ -218,8 +230,9 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 	/* The first process of a namespace stays as long as somebody is left in it. */
 	if (coop_process_boxed(process))
 		return !process->root_gone;
-	/* Only what lived when the leader died can be left of it, and the topmost of that are children of ours now. So a sweep
-	 * after the end that found none settles it for ever; one that found some is good for a while. */
+	/* Only what lived when the leader died can be left of it, and the topmost of that are
+	 * children of ours now. So a sweep after the end that found none settles it for ever; one
+	 * that found some is good for a while. */
 	if (tree->swept <= process->end.ended || age > SWEEP_AGE_NS ||
 	    (care == COOP_THOROUGH && !tree->swept_whole))
 		sweep(keeper, care == COOP_THOROUGH ? SWEEP_LONG_NS : SWEEP_SHORT_NS);

@@ -8,10 +8,14 @@
 #include <unistd.h>
 
 #include "base/io/log.h"
+#include "base/map.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/process/stats.h"
 #include "keeper/process/wire.h"
+#include "keeper/start/launcher.h"
+#include "keeper/start/slots.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/spawn_slot.h"
 #include "keeper/tree/kill.h"
@@ -40,7 +44,8 @@ static int wait_status(int code, int status)
 	return (status & 0x7f) | (code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* The first process is gone, and with it all. If it could not tell how the program ended, that was killed together with it. */
+/* The first process is gone, and with it all. If it could not tell how the program ended, that was
+ * killed together with it. */
 static void namespace_gone(struct coop_process *process, int status, const struct rusage *usage)
 {
 	if (process->wire)
@@ -130,8 +135,9 @@ static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
 	coop_kill_look_again(process);
 }
 
-/* A dead child that nobody knows is an orphan, or a process whose spawn has not been answered yet. It stays unreaped, hence its
- * pid unused, until every spawn that was on its way when it was met has been answered. */
+/* A dead child that nobody knows is an orphan, or a process whose spawn has not been answered yet.
+ * It stays unreaped, hence its pid unused, until every spawn that was on its way when it was met
+ * has been answered. */
 static bool must_wait(struct coop_keeper *keeper, pid_t pid)
 {
 	if (keeper->reap_pid != pid) {
@@ -169,7 +175,8 @@ void coop_reap(struct coop_keeper *keeper)
 		} else if (coop_slots_has(keeper, pid)) {
 			slot_reported(keeper, pid);
 		} else if (must_wait(keeper, pid)) {
-			/* What it waits for may never come: the launcher may be dead, behind it in the kernel's list. */
+			/* What it waits for may never come: the launcher may be dead, behind it in
+			 * the kernel's list. */
 			launchers_reported(keeper);
 			return;
 		} else {

@@ -16,6 +16,9 @@
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
+#include "keeper/start/launcher.h"
+#include "keeper/start/slots.h"
 #include "keeper/tree/orphans.h"
 
 #define UNRESOLVED UINT64_MAX
@@ -37,10 +40,12 @@ ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t 
 	return n;
 }
 
-/* Reads /proc/PID/stat. The name may hold anything, so fields are counted from its closing parenthesis. */
+/* Reads /proc/PID/stat. The name may hold anything, so fields are counted from its closing
+ * parenthesis. */
 int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 {
-	/* Which fields are wanted, counted from the name; scanf would cost more than reading them. */
+	/* Which fields are wanted, counted from the name; scanf would cost more than reading
+	 * them. */
 	enum {
 		PARENT = 2,
 		GROUP,
@@ -69,7 +74,8 @@ int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 			return -EPROTO;
 		field[i] = (uint64_t)strtoll(at, &at, 10);
 	}
-	/* A process whose first thread has exited while others run shows Z too, and is as alive as any. */
+	/* A process whose first thread has exited while others run shows Z too, and is as alive as
+	 * any. */
 	bool headless = field[THREADS] > 1 && state == 'Z';
 	*ret = (struct coop_tree_entry){
 		.pid = pid,
@@ -91,7 +97,8 @@ int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
 /* The process's own CPU time in nanoseconds: /proc only counts in ticks. */
 static uint64_t own_cpu(pid_t pid)
 {
-	/* The kernel's name for the CPU clock of a process; the C library would ask it first whether that exists. */
+	/* The kernel's name for the CPU clock of a process; the C library would ask it first
+	 * whether that exists. */
 	clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
 	struct timespec used;
 
@@ -105,7 +112,8 @@ struct coop_tree_entry *coop_tree_find(const struct coop_tree *tree, pid_t pid)
 	return pid > 0 ? coop_map_get(&tree->index, (uint64_t)pid) : NULL;
 }
 
-/* What the entry itself shows, without asking its parents: its record's n, 0 for none, UNRESOLVED if the parent decides. */
+/* What the entry itself shows, without asking its parents: its record's n, 0 for none, UNRESOLVED
+ * if the parent decides. */
 static uint64_t own_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
 			  const struct coop_tree_entry *entry, pid_t self)
 {
@@ -127,7 +135,8 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 	for (size_t i = 0; i < tree->count; i++) {
 		struct coop_tree_entry *entry = &tree->entries[i], *top = entry;
 		uint64_t owner;
-		/* Up until somebody knows; a table that changes while it is read could hold a loop, hence the bound. */
+		/* Up until somebody knows; a table that changes while it is read could hold a loop,
+		 * hence the bound. */
 		for (size_t steps = 0;; steps++) {
 			owner = top->owner != UNRESOLVED ? top->owner
 							 : own_owner(keeper, last, top, self);
@@ -306,7 +315,8 @@ int coop_tree_signal(const struct coop_tree_entry *entry, int number)
 
 	if (fd < 0)
 		return -errno;
-	/* The descriptor names one process for ever; this looks that it is the one that was meant. */
+	/* The descriptor names one process for ever; this looks that it is the one that was
+	 * meant. */
 	if (coop_tree_read(entry->pid, &now) < 0 || now.start_time != entry->start_time)
 		return -ESRCH;
 	return syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 ? -errno : 0;

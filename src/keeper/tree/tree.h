@@ -21,7 +21,8 @@ struct coop_tree_entry {
 	char state;     /* as in /proc/PID/stat */
 	bool exiting;   /* on its way to becoming a zombie */
 	bool dead;      /* a zombie: all of its threads are gone */
-	bool custodian; /* the first process of a record's namespace: not part of what it looks after */
+	/* the first process of a record's namespace: not part of what it looks after */
+	bool custodian;
 };
 
 /* What a record's living processes use together. */
@@ -49,7 +50,8 @@ struct coop_tree {
 /* Takes a fresh look at /proc. 0 or -errno (the last look stays). */
 int coop_tree_look(struct coop_keeper *keeper);
 
-/* As fresh as is cheap: repeated looks within a short time share one, so that statistics can never eat the keeper. */
+/* As fresh as is cheap: repeated looks within a short time share one, so that statistics can never
+ * eat the keeper. */
 int coop_tree_look_lately(struct coop_keeper *keeper);
 
 /* As fresh as a request that was sent in answer to anything the keeper has said: those of one turn
@@ -73,7 +75,8 @@ struct coop_tree_sum coop_tree_sum(const struct coop_keeper *keeper,
 void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process *process,
 		    void (*call)(void *user, const struct coop_tree_entry *entry), void *user);
 
-/* Signals exactly the process of the entry, or nobody: a reused pid is never hit. 0 or -errno (-ESRCH: gone). */
+/* Signals exactly the process of the entry, or nobody: a reused pid is never hit. 0 or -errno
+ * (-ESRCH: gone). */
 int coop_tree_signal(const struct coop_tree_entry *entry, int number);
 
 /* One process as /proc shows it now, its owner not resolved. 0 or -errno. */

@@ -88,7 +88,8 @@ static uint32_t limited_above(const struct coop_cgroups *groups, const char *pat
 	return found;
 }
 
-/* A group that is to have some below it: in version 2 it hands on its controllers, and does no longer die as one. */
+/* A group that is to have some below it: in version 2 it hands on its controllers, and does no
+ * longer die as one. */
 static int become_parent(const char *folder, int version)
 {
 	uint32_t new = 0;
@@ -101,7 +102,8 @@ static int become_parent(const char *folder, int version)
 	return error;
 }
 
-/* The folder and those above it, from the top. One with folders in it, seen by its links, is a parent already. */
+/* The folder and those above it, from the top. One with folders in it, seen by its links, is a
+ * parent already. */
 static int make_folders(const char *base, const char *path, int version)
 {
 	char folder[COOP_CG_PATH_MAX];
@@ -275,7 +277,8 @@ static bool is_limited(const struct coop_cgroups *groups, const char *folder, in
 	return false;
 }
 
-/* Groups above that were made along the way and are of no more use. A folder without folders has two links. */
+/* Groups above that were made along the way and are of no more use. A folder without folders has
+ * two links. */
 static void prune(const struct coop_cgroups *groups, char *folder, size_t base, int version)
 {
 	struct stat st;

@@ -176,7 +176,8 @@ static int kill_below(const char *path, void *spare)
 {
 	if (spare && !strcmp(strrchr(path, '/') + 1, spare))
 		return 0;
-	/* Version 2 does it at once and for those below, too; nothing that forks meanwhile gets away. */
+	/* Version 2 does it at once and for those below, too; nothing that forks meanwhile gets
+	 * away. */
 	if (coop_cgfile_write(path, "cgroup.kill", "1") < 0) {
 		(void)coop_cgfile_procs(path, kill_one, NULL);
 		(void)coop_cgfile_folders(path, kill_below, NULL);
@@ -205,7 +206,8 @@ int coop_cgfile_remove_tree(const char *folder, const char *spare,
 	for (int i = 0; r == -EBUSY && i < tries; i++) {
 		if (i > 0)
 			(void)nanosleep(&(struct timespec){.tv_nsec = DYING_PAUSE_NS}, NULL);
-		/* Empty ones go without a word to anybody; the rest is killed, again and again, for as long as something is there. */
+		/* Empty ones go without a word to anybody; the rest is killed, again and again, for
+		 * as long as something is there. */
 		r = spare ? coop_cgfile_folders(folder, remove_below, context)
 			  : remove_below(folder, NULL);
 		if (r == -EBUSY && spare)

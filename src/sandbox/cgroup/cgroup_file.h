@@ -21,7 +21,8 @@ ssize_t coop_cgfile_read(const char *folder, const char *name, char *ret, size_t
 /* The whole of a file of any size, to be freed; NULL with errno set. */
 char *coop_cgfile_read_all(const char *path);
 
-/* The number after `key` in a text of lines "key number"; without key the first number. 0 where there is none. */
+/* The number after `key` in a text of lines "key number"; without key the first number. 0 where
+ * there is none. */
 uint64_t coop_cgfile_number(const char *text, const char *key);
 
 /* Makes it, which may already be there. */
@@ -37,9 +38,9 @@ int coop_cgfile_folders(const char *folder, int (*each)(const char *path, void *
 /* Whether those that were killed are waited for: up to some seconds, which no loop has. */
 enum coop_cgfile_patience { COOP_CGFILE_AT_ONCE, COOP_CGFILE_WAIT };
 
-/* Kills all that is in the folder and below, lets go what is frozen, and removes the folders; -EBUSY
- * where the dying were not waited for, or do not die. `spare` names a folder right below that is left
- * alone, with which the folder itself stays; NULL: none. */
+/* Kills all that is in the folder and below, lets go what is frozen, and removes the folders;
+ * -EBUSY where the dying were not waited for, or do not die. `spare` names a folder right below
+ * that is left alone, with which the folder itself stays; NULL: none. */
 int coop_cgfile_remove_tree(const char *folder, const char *spare,
 			    enum coop_cgfile_patience patience);
 

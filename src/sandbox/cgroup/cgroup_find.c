@@ -121,7 +121,8 @@ static size_t unescape(struct span from, char *to)
 	return size;
 }
 
-/* The own group's path in the hierarchy of `controller`; with NULL in that of version 2. "4:memory:/a", "1:cpu,cpuacct:/", "0::/a". */
+/* The own group's path in the hierarchy of `controller`; with NULL in that of version 2.
+ * "4:memory:/a", "1:cpu,cpuacct:/", "0::/a". */
 static bool own_path(const char *text, const char *controller, struct span *ret)
 {
 	struct span line;
@@ -152,8 +153,9 @@ static bool fits(const struct mount *mount, const char *controller)
 	       coop_cgroup_listed(mount->super.at, mount->super.size, ",", controller);
 }
 
-/* What of the own path lies below the mount's root; false: the own group is not to be seen in it. Both begin at the root of this
- * process's cgroup namespace, and say "/.." for what is above it: the same dots at the front mean the same group. */
+/* What of the own path lies below the mount's root; false: the own group is not to be seen in it.
+ * Both begin at the root of this process's cgroup namespace, and say "/.." for what is above it:
+ * the same dots at the front mean the same group. */
 static bool below(struct span root, struct span own, struct span *ret)
 {
 	if (is(root, "/"))
@@ -186,7 +188,8 @@ static int take(struct coop_cgroup_place *place, const struct mount *mount, stru
 	return 0;
 }
 
-/* The first mount that shows the own group and may be written; one that may not only if there is no other. */
+/* The first mount that shows the own group and may be written; one that may not only if there is no
+ * other. */
 static int find_one(const char *mountinfo, const char *own, const char *controller,
 		    struct coop_cgroup_place *place)
 {

@@ -1,5 +1,5 @@
-/* Where the hierarchies of control groups are mounted, and which part of them is this process's own. Text in, places out: no file is
- * touched. */
+/* Where the hierarchies of control groups are mounted, and which part of them is this process's
+ * own. Text in, places out: no file is touched. */
 #ifndef COOP_SANDBOX_CGROUP_FIND_H
 #define COOP_SANDBOX_CGROUP_FIND_H
 
@@ -20,8 +20,9 @@ struct coop_cgroup_places {
 	struct coop_cgroup_place v1[COOP_CG_COUNT];
 };
 
-/* `mountinfo` and `own` are texts of /proc/self/mountinfo and /proc/self/cgroup. 0, with every place either found or explained (to be
- * cleared), or -ENOMEM. Lines that make no sense are passed over. */
+/* `mountinfo` and `own` are texts of /proc/self/mountinfo and /proc/self/cgroup. 0, with every
+ * place either found or explained (to be cleared), or -ENOMEM. Lines that make no sense are passed
+ * over. */
 int coop_cgroup_find(const char *mountinfo, const char *own, struct coop_cgroup_places *ret);
 void coop_cgroup_places_clear(struct coop_cgroup_places *places);
 

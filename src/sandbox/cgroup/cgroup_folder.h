@@ -8,7 +8,8 @@
 void coop_cgroups_init_from(struct coop_cgroups *groups, const char *name, const char *mountinfo,
 			    const char *own);
 
-/* Both write a path of up to COOP_CG_PATH_MAX bytes. 0, or -ENOTSUP if the group has no such folder. */
+/* Both write a path of up to COOP_CG_PATH_MAX bytes. 0, or -ENOTSUP if the group has no such
+ * folder. */
 int coop_cgroup_folder(const struct coop_cgroups *groups, const struct coop_cgroup *group,
 		       enum coop_controller controller, char *ret);
 /* In the tree of version 2. */

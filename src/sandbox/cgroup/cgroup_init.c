@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "sandbox/cgroup/cgroup.h"
 #include "sandbox/cgroup/cgroup_file.h"
 #include "sandbox/cgroup/cgroup_find.h"
@@ -58,8 +59,8 @@ static int sweep_one(const char *path, void *context)
 	return 0;
 }
 
-/* An earlier keeper of the name may have been started from another group and killed there: its folders are nobody's. Those with
- * somebody in them are left alone. */
+/* An earlier keeper of the name may have been started from another group and killed there: its
+ * folders are nobody's. Those with somebody in them are left alone. */
 static void sweep(const struct coop_cgroup_place *place, const char *name)
 {
 	char top[COOP_CG_PATH_MAX];
@@ -82,7 +83,8 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct coop_cgroups *gr
 		groups->error = -error;
 }
 
-/* Whether the file system that is seen there is the one that mountinfo spoke of: it may be covered by another. */
+/* Whether the file system that is seen there is the one that mountinfo spoke of: it may be covered
+ * by another. */
 static bool shows(const char *folder, unsigned magic)
 {
 	struct statfs fs;

@@ -45,8 +45,9 @@ static int memory_v2(const char *folder, int64_t limit)
 	return write_max(folder, "memory.max", limit);
 }
 
-/* The limit of memory and that of memory with swap hold each other: the first never above the second. So the way up and the way down need
- * different orders, and which one it is need not be known if the first is tried twice. */
+/* The limit of memory and that of memory with swap hold each other: the first never above the
+ * second. So the way up and the way down need different orders, and which one it is need not be
+ * known if the first is tried twice. */
 static int memory_v1(const char *folder, int64_t limit)
 {
 	int64_t value = limit > 0 ? limit : -1;
@@ -84,7 +85,8 @@ static int cpu_v2(const char *folder, int64_t millis)
 static int cpu_v1_plain(const char *folder, int64_t millis)
 {
 	int64_t quota, period;
-	/* Without a slice any period is right; with one, the two would be checked against each other half-way. */
+	/* Without a slice any period is right; with one, the two would be checked against each
+	 * other half-way. */
 	int r = coop_cgfile_write_number(folder, "cpu.cfs_quota_us", -1);
 
 	if (r < 0 || millis <= 0)
@@ -130,8 +132,8 @@ static int64_t cpu_v1_above(const char *folder)
 	return found;
 }
 
-/* Version 1 refuses a share that is smaller than one below it: those go first. And one that is larger than the share above, which holds
- * anyway: then it is left to that. */
+/* Version 1 refuses a share that is smaller than one below it: those go first. And one that is
+ * larger than the share above, which holds anyway: then it is left to that. */
 static int cpu_v1(const char *folder, int64_t millis)
 {
 	int64_t before = cpu_v1_read(folder);

@@ -83,7 +83,8 @@ static int move_one(pid_t pid, void *context)
 	return r == -ESRCH ? 0 : r;
 }
 
-/* The keeper, and a second process of its program that watches it, are all that is in `from`: they go to `to`. */
+/* The keeper, and a second process of its program that watches it, are all that is in `from`: they
+ * go to `to`. */
 static int move_ours(const char *from, const char *to)
 {
 	struct stat self;
@@ -121,7 +122,8 @@ void coop_cgunified_leave(const char *base, uint32_t handed_on, bool moved,
 	parent_of(base, parent);
 	(void)coop_cgfile_remove_tree(base, moved ? COOP_CGUNIFIED_KEEPER : NULL, patience);
 	if (moved && coop_cgfile_join(base, COOP_CGUNIFIED_KEEPER, keeper, sizeof keeper) == 0) {
-		/* A group with processes takes no controllers, so both let go of theirs before the keeper comes back. */
+		/* A group with processes takes no controllers, so both let go of theirs before the
+		 * keeper comes back. */
 		take_back(base, LIMITING);
 		take_back(parent, LIMITING);
 		(void)coop_cgfile_procs(keeper, move_one, parent);
@@ -137,8 +139,9 @@ static int one_is_enough(pid_t pid, void *context)
 	return 1;
 }
 
-/* A group with processes hands on nothing that is of use: controllers of threads alone could be turned on, but then no process could
- * enter a group below. The root of the whole tree, the one group without a type, may have both. */
+/* A group with processes hands on nothing that is of use: controllers of threads alone could be
+ * turned on, but then no process could enter a group below. The root of the whole tree, the one
+ * group without a type, may have both. */
 static bool is_occupied(const char *folder)
 {
 	char text[32];
@@ -244,7 +247,8 @@ int coop_cgunified_place(const struct coop_cgroup_place *own, const char *name,
 		first_error = first && r < 0 ? r : first_error;
 		if (r == 0)
 			leave_place(ret);
-		/* A limit that is set on the way holds for the keeper, and would not for what it starts beside it. */
+		/* A limit that is set on the way holds for the keeper, and would not for what it
+		 * starts beside it. */
 		if (strlen(folder) > own->top && !is_limited(folder)) {
 			*strrchr(folder, '/') = 0;
 			continue;

@@ -1,4 +1,5 @@
-/* Where in the tree of version 2 the keeper's groups can be, so that controllers reach them. For the cgroup modules only. */
+/* Where in the tree of version 2 the keeper's groups can be, so that controllers reach them. For
+ * the cgroup modules only. */
 #ifndef COOP_SANDBOX_CGROUP_UNIFIED_H
 #define COOP_SANDBOX_CGROUP_UNIFIED_H
 
@@ -20,11 +21,13 @@ struct coop_cgunified {
 	char why[128];
 };
 
-/* Finds the place for folder `name` and makes it, without what an earlier one held. 0, or -errno where none can be made at all. */
+/* Finds the place for folder `name` and makes it, without what an earlier one held. 0, or -errno
+ * where none can be made at all. */
 int coop_cgunified_place(const struct coop_cgroup_place *own, const char *name,
 			 struct coop_cgunified *ret);
 
-/* Turns on for the groups below `folder` what is to be had there of `wanted`. What they have then. */
+/* Turns on for the groups below `folder` what is to be had there of `wanted`. What they have
+ * then. */
 uint32_t coop_cgunified_hand_on(const char *folder, uint32_t wanted, uint32_t *ret_new,
 				int *ret_error);
 

@@ -51,7 +51,8 @@ static void make_view(const struct coop_payload *payload, const struct coop_plan
 	}
 }
 
-/* The working directory, looked up in the view without following any link: what was swapped in since it was checked fails. */
+/* The working directory, looked up in the view without following any link: what was swapped in
+ * since it was checked fails. */
 static void find_cwd(struct coop_payload *payload, const struct coop_view *view, int channel)
 {
 	payload->cwd = coop_view_target(view, payload->text + payload->plan->cwd);

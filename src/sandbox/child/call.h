@@ -1,5 +1,6 @@
-/* System calls that leave errno alone. A command's process runs on the memory of the first process, and errno with it, while that one goes
- * on with calls of its own: whatever both do at the same time is called from here. */
+/* System calls that leave errno alone. A command's process runs on the memory of the first process,
+ * and errno with it, while that one goes on with calls of its own: whatever both do at the same
+ * time is called from here. */
 #ifndef COOP_SANDBOX_CALL_H
 #define COOP_SANDBOX_CALL_H
 
@@ -8,7 +9,7 @@
 /* On another machine nobody compiles this before it is written down how it makes a system call. */
 #if defined __x86_64__
 /* What the kernel returns: a result, or -errno. */
-static inline long coop_call(long number, long a, long b, long c, long d, long e)
+static inline long coop_raw_call(long number, long a, long b, long c, long d, long e)
 {
 	register long fourth __asm__("r10") = d;
 	register long fifth __asm__("r8") = e;
@@ -21,7 +22,7 @@ static inline long coop_call(long number, long a, long b, long c, long d, long e
 	return result;
 }
 #elif defined __aarch64__
-static inline long coop_call(long number, long a, long b, long c, long d, long e)
+static inline long coop_raw_call(long number, long a, long b, long c, long d, long e)
 {
 	register long which __asm__("x8") = number;
 	register long result __asm__("x0") = a;

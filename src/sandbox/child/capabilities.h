@@ -5,7 +5,8 @@
 /* Gives up all that it has. 0 or -errno. */
 int coop_capabilities_clear(void);
 
-/* The same, and none can be gained by what it executes: empties the bounding set first. 0 or -errno. */
+/* The same, and none can be gained by what it executes: empties the bounding set first. 0 or
+ * -errno. */
 int coop_capabilities_drop(void);
 
 #endif

@@ -41,8 +41,9 @@ _Noreturn void coop_channel_fail(int channel, enum coop_plan_step step, uint32_t
 	_exit(step == COOP_STEP_EXEC && error == ENOENT ? 127 : 126);
 }
 
-/* The signal is armed first and the keeper looked for afterwards: an exiting process closes its files before its children are given
- * away, so either the poll sees the broken channel or the signal comes. */
+/* The signal is armed first and the keeper looked for afterwards: an exiting process closes its
+ * files before its children are given away, so either the poll sees the broken channel or the
+ * signal comes. */
 void coop_channel_die_with_keeper(int channel)
 {
 	struct pollfd keeper = {.fd = channel, .events = POLLRDHUP};

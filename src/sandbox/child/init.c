@@ -34,7 +34,7 @@ static void keep_only(int channel)
 /* The program's own; on memory that we share with it a failure is told there. */
 static void begin_session(void)
 {
-	long r = coop_call(SYS_setsid, 0, 0, 0, 0, 0);
+	long r = coop_raw_call(SYS_setsid, 0, 0, 0, 0, 0);
 
 	if (r < 0) {
 		failure.step = COOP_STEP_SESSION;
@@ -140,7 +140,8 @@ _Noreturn void coop_init_run(struct coop_payload *payload, int channel)
 {
 	payload->shared_failure = &failure;
 	close_up(channel);
-	/* The child runs on our memory until it executes: nothing is copied, and we go on exactly then. */
+	/* The child runs on our memory until it executes: nothing is copied, and we go on exactly
+	 * then. */
 	pid_t program =
 		clone(run_payload, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, payload);
 	if (program < 0)
@@ -155,10 +156,11 @@ static const struct coop_plan
 
 static void futex(volatile int *word, int operation, int value)
 {
-	(void)coop_call(SYS_futex, (long)word, operation, value, 0, 0);
+	(void)coop_raw_call(SYS_futex, (long)word, operation, value, 0, 0);
 }
 
-/* Has all that does not depend on the command in force, and waits. Meanwhile the first process may be at the view: no errno here. */
+/* Has all that does not depend on the command in force, and waits. Meanwhile the first process may
+ * be at the view: no errno here. */
 static int park(void *user)
 {
 	struct coop_payload *payload = user;
@@ -239,7 +241,8 @@ _Noreturn void coop_init_wait(struct coop_payload *payload, struct coop_view *vi
 	receive_rest(payload, view, channel);
 	__atomic_store_n(&go_on, 1, __ATOMIC_RELEASE);
 	futex(&go_on, FUTEX_WAKE, 1);
-	/* The kernel clears the word when the child leaves our memory: it has executed, or is gone. */
+	/* The kernel clears the word when the child leaves our memory: it has executed, or is
+	 * gone. */
 	while (still_here)
 		futex(&still_here, FUTEX_WAIT, 1);
 	report(payload, channel, program);

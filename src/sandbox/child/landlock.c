@@ -92,7 +92,8 @@ static uint64_t rights_of(enum coop_plan_access access)
 	case COOP_ACCESS_DEVICES:
 		return FS_READ_FILE | FS_WRITE_FILE | FS_READ_DIR | FS_IOCTL_DEV;
 	case COOP_ACCESS_PROC:
-		/* No writing: without mounts this is the host's own, with files of every process of the user. */
+		/* No writing: without mounts this is the host's own, with files of every process of
+		 * the user. */
 		return FS_READ_FILE | FS_READ_DIR;
 	}
 	return 0;
@@ -125,7 +126,8 @@ static int step_down(int from, const char *name, size_t size)
 	return fd < 0 ? -error : refuse_link(fd);
 }
 
-/* Name by name, where openat2 is refused: by the filter that a prepared process is already under. */
+/* Name by name, where openat2 is refused: by the filter that a prepared process is already
+ * under. */
 static int walk(const char *path)
 {
 	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -173,7 +175,8 @@ int coop_landlock_allow(int ruleset, uint32_t abi, const char *path, enum coop_p
 {
 	int place = look_up(path);
 
-	/* What cannot be reached needs no permission, and what has become a link is not what was meant. */
+	/* What cannot be reached needs no permission, and what has become a link is not what was
+	 * meant. */
 	if (place == -ENOENT || place == -ENOTDIR || place == -EACCES || place == -ELOOP)
 		return 0;
 	if (place < 0)

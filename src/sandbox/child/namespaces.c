@@ -33,7 +33,8 @@ static uint32_t read_count(const char *path)
 	return n > 0 ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
 
-/* The first user namespace of the host's, which those of a namespace further down cannot exceed whatever they say. */
+/* The first user namespace of the host's, which those of a namespace further down cannot exceed
+ * whatever they say. */
 void coop_namespaces_counts(struct coop_user_counts *ret)
 {
 	ret->instances = read_count("/proc/sys/fs/inotify/max_user_instances");

@@ -8,7 +8,8 @@
 /* Brings its loopback device up. 0 or -errno. */
 int coop_namespaces_loopback(void);
 
-/* What the kernel counts for each user and user namespace, so that it has to be shared out: inotify. */
+/* What the kernel counts for each user and user namespace, so that it has to be shared out:
+ * inotify. */
 struct coop_user_counts {
 	uint32_t instances, watches; /* 0: not known */
 };

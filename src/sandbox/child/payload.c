@@ -51,7 +51,7 @@ int coop_payload_unpack(struct coop_payload *payload, const char *body, struct c
 void coop_payload_restrict(struct coop_payload *payload, const struct coop_plan *plan)
 {
 	long r = plan->flags & COOP_PLAN_NO_NEW_PRIVS
-			 ? coop_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+			 ? coop_raw_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 			 : 0;
 
 	if (r < 0)
@@ -61,8 +61,8 @@ void coop_payload_restrict(struct coop_payload *payload, const struct coop_plan 
 		fail(payload, COOP_STEP_CAPABILITIES, (int)-r);
 	/* Last of all: the filter refuses some of what came before. */
 	if (plan->filter)
-		r = coop_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
-			      (long)&payload->filters->program[plan->filter], 0, 0);
+		r = coop_raw_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+				  (long)&payload->filters->program[plan->filter], 0, 0);
 	if (r < 0)
 		fail(payload, COOP_STEP_SECCOMP, (int)-r);
 	payload->restricted = true;
@@ -127,7 +127,8 @@ _Noreturn void coop_payload_run(struct coop_payload *payload)
 	take_stdio(payload);
 	enter_folder(payload);
 	coop_rlimits_mark(plan->mark);
-	/* Not closed at once: the channel must be able to tell of a failure, and the ruleset is still needed. */
+	/* Not closed at once: the channel must be able to tell of a failure, and the ruleset is
+	 * still needed. */
 	if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		fail(payload, COOP_STEP_CLOSE_FDS, errno);
 	if ((plan->flags & COOP_PLAN_NO_NEW_PRIVS) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -1,4 +1,5 @@
-/* The last steps of a child before it becomes the program, the same for every way of starting one. In the child: only system calls. */
+/* The last steps of a child before it becomes the program, the same for every way of starting one.
+ * In the child: only system calls. */
 #ifndef COOP_SANDBOX_PAYLOAD_H
 #define COOP_SANDBOX_PAYLOAD_H
 
@@ -26,17 +27,20 @@ struct coop_payload {
 	int ruleset;     /* of Landlock, begun earlier; -1 */
 	bool restricted; /* no_new_privs, capabilities and the filter are in force already */
 	bool shared;     /* the table of fds is another's: leave it first */
-	/* Where a failure is told: over the channel, or to the process whose memory this one shares. */
+	/* Where a failure is told: over the channel, or to the process whose memory this one
+	 * shares. */
 	volatile struct coop_plan_status *shared_failure;
 };
 
-/* Takes the body apart (NULL with COOP_PLAN_BODY_FD: it comes as an fd) and fills the payload. 0 or -errno. */
+/* Takes the body apart (NULL with COOP_PLAN_BODY_FD: it comes as an fd) and fills the payload. 0 or
+ * -errno. */
 int coop_payload_unpack(struct coop_payload *payload, const char *body, struct coop_body_view *ret);
 
 /* Begins the Landlock ruleset with the rules that are known; more may follow. 0 or -errno. */
 int coop_payload_begin_landlock(struct coop_payload *payload);
 
-/* What can be done before the command is known, as `plan` says. On shared memory too: it leaves errno alone. */
+/* What can be done before the command is known, as `plan` says. On shared memory too: it leaves
+ * errno alone. */
 void coop_payload_restrict(struct coop_payload *payload, const struct coop_plan *plan);
 
 /* All the rest. Never returns. */

@@ -88,7 +88,8 @@ static void execute_from_path(const struct coop_program *program)
 			candidate[size++] = '/';
 		memcpy(candidate + size, name, name_size + 1);
 		execute(candidate, program);
-		/* A folder that may not be searched says EACCES too: that is no sign of a program. */
+		/* A folder that may not be searched says EACCES too: that is no sign of a
+		 * program. */
 		if (errno == EACCES)
 			denied = denied || access(candidate, F_OK) == 0;
 		else if (errno != ENOENT && errno != ENOTDIR)
@@ -107,6 +108,7 @@ void coop_program_execute(const struct coop_program *program)
 
 void coop_program_execute_fd(const struct coop_program *program, int fd)
 {
-	/* The descriptor closes with it: the program finds nothing open that was not given to it. */
+	/* The descriptor closes with it: the program finds nothing open that was not given to
+	 * it. */
 	(void)syscall(SYS_execveat, fd, "", program->argv, program->envp, AT_EMPTY_PATH);
 }

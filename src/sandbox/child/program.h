@@ -1,4 +1,5 @@
-/* The program that is to run: its arguments and variables, found in a plan's body, and the search for it. In the child: no heap. */
+/* The program that is to run: its arguments and variables, found in a plan's body, and the search
+ * for it. In the child: no heap. */
 #ifndef COOP_SANDBOX_PROGRAM_H
 #define COOP_SANDBOX_PROGRAM_H
 

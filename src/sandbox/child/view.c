@@ -62,8 +62,9 @@ static int make_one(int folder, const char *name, bool is_folder, uint32_t mode)
 	return 0;
 }
 
-/* What covers the place that `size` bytes of the path lead to and can still be written to: the way that
- * reaches furthest down there, else the root. `ret_size` is how much of the path leads to it. */
+/* What covers the place that `size` bytes of the path lead to and can still be written to: the way
+ * that reaches furthest down there, else the root. `ret_size` is how much of the path leads to
+ * it. */
 static int find_makeable(const struct coop_view *view, const char *path, size_t size,
 			 size_t *ret_size)
 {
@@ -81,8 +82,8 @@ static int find_makeable(const struct coop_view *view, const char *path, size_t 
 	return found;
 }
 
-/* The root itself, or a way down, may be read-only by now: then it is made through the other mount of the same file system. `size` is the
- * length of the parent's path. */
+/* The root itself, or a way down, may be read-only by now: then it is made through the other mount
+ * of the same file system. `size` is the length of the parent's path. */
 static int make_in_root(const struct coop_view *view, const char *path, size_t size,
 			const char *name, bool folder, uint32_t mode)
 {

@@ -1,5 +1,6 @@
-/* The view of the files under construction: what a plan's operations work on. In the child: no heap, only system calls. Whatever fails
- * returns -errno and leaves the rest to the end of the process. */
+/* The view of the files under construction: what a plan's operations work on. In the child: no
+ * heap, only system calls. Whatever fails returns -errno and leaves the rest to the end of the
+ * process. */
 #ifndef COOP_SANDBOX_VIEW_H
 #define COOP_SANDBOX_VIEW_H
 
@@ -15,17 +16,20 @@
 struct coop_view {
 	const char *text;
 	const int *extra_fds;
-	const struct coop_user_counts
-		*counts; /* for the user namespace, set with its /proc; NULL: none */
-	int terminal;    /* fd of the terminal; -1: none */
-	int root;        /* in which targets lie */
-	int old_root;    /* in which sources lie */
+	/* for the user namespace, set with its /proc; NULL: none */
+	const struct coop_user_counts *counts;
+	int terminal; /* fd of the terminal; -1: none */
+	int root;     /* in which targets lie */
+	int old_root; /* in which sources lie */
 	int makeable; /* the root once more, writable, to make mount points in; -1: `root` itself */
-	int covers; /* a small file system with an empty "file", "absent" and "folder", and "files" to mount on; -1: not there yet */
-	int files;  /* what was injected; -1: nothing yet */
+	/* a small file system with an empty "file", "absent" and "folder", and "files" to mount
+	 * on; -1: not there yet */
+	int covers;
+	int files; /* what was injected; -1: nothing yet */
 	unsigned file_count;
 	bool empty_root;
-	/* The folder that the last name lay in which is only not to be made; -1: none. Most of those lie side by side. */
+	/* The folder that the last name lay in which is only not to be made; -1: none. Most of
+	 * those lie side by side. */
 	int beside;
 	const char *beside_path; /* of that name */
 	size_t beside_size;      /* of the folder's path in it */
@@ -35,8 +39,8 @@ struct coop_view {
 		int fd;
 	} beneath[COOP_VIEW_BENEATH_MAX];
 	unsigned beneath_count;
-	/* Folders closed to this identity that were covered by ways down: the first bytes of a path,
-	 * and the cover once more, writable. */
+	/* Folders closed to this identity that were covered by ways down: the first bytes of a
+	 * path, and the cover once more, writable. */
 	struct {
 		const char *path;
 		size_t size;
@@ -56,12 +60,14 @@ void coop_view_init(struct coop_view *view);
 int coop_view_source(const struct coop_view *view, const char *path);
 /* A target that exists. */
 int coop_view_target(const struct coop_view *view, const char *path);
-/* The same; what is missing is made: a folder, or an empty file. Works where the view is private. */
+/* The same; what is missing is made: a folder, or an empty file. Works where the view is
+ * private. */
 int coop_view_make(const struct coop_view *view, const char *path, bool folder, uint32_t mode);
 /* Notes that path is about to be covered. */
 int coop_view_save(struct coop_view *view, const char *path);
 
-/* A file system of that kind, detached: pairs of keys and values, NULL-ended; a NULL value is a flag. An fd or -errno. */
+/* A file system of that kind, detached: pairs of keys and values, NULL-ended; a NULL value is a
+ * flag. An fd or -errno. */
 int coop_view_fs(const char *kind, const char *const *options, uint64_t attributes);
 /* Puts `tree` there, and closes it. */
 int coop_view_put(int tree, int target);

@@ -1,4 +1,5 @@
-/* A folder seen as it is, with a private layer on top that takes all writes and hides some names. */
+/* A folder seen as it is, with a private layer on top that takes all writes and hides some
+ * names. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 #define COMPONENT_MAX 256
 #define FD_PATH_MAX 64
 
-/* Makes the folder of the upper layer with the rights of the one below, and opens both. 1; 0: below there is no such folder, so that there
- * is nothing to hide in it; or -errno. */
+/* Makes the folder of the upper layer with the rights of the one below, and opens both. 1; 0: below
+ * there is no such folder, so that there is nothing to hide in it; or -errno. */
 static int step_down(int upper, int lower, const char *name, int *ret_upper, int *ret_lower)
 {
 	struct stat status = {.st_mode = S_IFDIR | 0700};
@@ -32,18 +33,21 @@ static int step_down(int upper, int lower, const char *name, int *ret_upper, int
 	return r;
 }
 
-/* What takes names away. All are one file with many names, as a link costs less than a file; and most lie side by side. */
+/* What takes names away. All are one file with many names, as a link costs less than a file; and
+ * most lie side by side. */
 struct whiteout {
 	int upper, lower;
 	char first[COMPONENT_MAX]; /* the first one's name, in the layer's own top; "": none yet */
-	const char
-		*folder; /* path of the folder that the last one lay in, up to `size`; NULL: none */
+	/* path of the folder that the last one lay in, up to `size`; NULL: none */
+	const char *folder;
 	size_t size;
-	int at, below; /* that folder above and below; `at` -1: below there is none, so nothing needs to be hidden in it */
+	/* that folder above and below; `at` -1: below there is none, so nothing needs to be
+	 * hidden in it */
+	int at, below;
 };
 
-/* The name is absent from now on, whatever comes to be below: an overlay takes a device 0:0 in the upper layer for that, which anybody
- * may make. */
+/* The name is absent from now on, whatever comes to be below: an overlay takes a device 0:0 in the
+ * upper layer for that, which anybody may make. */
 static int put_whiteout(struct whiteout *whiteout, int folder, const char *name)
 {
 	if (*whiteout->first && linkat(whiteout->upper, whiteout->first, folder, name, 0) == 0)

@@ -56,8 +56,8 @@ static int put_new(const struct coop_view *view, int tree, const char *path)
 	return coop_view_put(tree, coop_view_make(view, path, true, 0755));
 }
 
-/* The covers must be attached somewhere, as older kernels clone nothing from a detached mount; beneath the first private file system
- * nobody inside can reach them. */
+/* The covers must be attached somewhere, as older kernels clone nothing from a detached mount;
+ * beneath the first private file system nobody inside can reach them. */
 static int make_covers(struct coop_view *view, const char *path)
 {
 	int tree = bounded(COVERS_SIZE, COVERS_INODES, 0755, 0);
@@ -108,7 +108,8 @@ int coop_view_proc(struct coop_view *view, const struct coop_plan_op *op)
 	return put_new(view, tree, view->text + op->path);
 }
 
-/* Names of our own, one below the folder, and no link is followed: there is nothing to look up first. */
+/* Names of our own, one below the folder, and no link is followed: there is nothing to look up
+ * first. */
 static int bind_device(int host, const char *name, int folder)
 {
 	if (mknodat(folder, name, S_IFREG | 0600, 0) < 0)
@@ -195,7 +196,8 @@ int coop_view_dev(struct coop_view *view, const struct coop_plan_op *op)
 	return r;
 }
 
-/* The terminal belongs to the host's devices; its node is found again by its number, so that programs can tell its name. */
+/* The terminal belongs to the host's devices; its node is found again by its number, so that
+ * programs can tell its name. */
 int coop_view_console(struct coop_view *view)
 {
 	struct stat own, found;
@@ -224,7 +226,8 @@ int coop_view_console(struct coop_view *view)
 	return coop_view_put(tree, target);
 }
 
-/* The folder that path lies in, looked up once for all that follow in it. An fd, which stays the view's, or -errno. */
+/* The folder that path lies in, looked up once for all that follow in it. An fd, which stays the
+ * view's, or -errno. */
 static int beside(struct coop_view *view, const char *path, size_t size)
 {
 	char folder[PATH_BYTES];
@@ -244,7 +247,8 @@ static int beside(struct coop_view *view, const char *path, size_t size)
 	return view->beside;
 }
 
-/* A name that is only not to be made, and mostly one of many: a placeholder stands there, which is no folder. -ENOTDIR: it is one. */
+/* A name that is only not to be made, and mostly one of many: a placeholder stands there, which is
+ * no folder. -ENOTDIR: it is one. */
 static int cover_name(struct coop_view *view, const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -285,8 +289,8 @@ int coop_view_cover(struct coop_view *view, const struct coop_plan_op *op)
 	return coop_view_put(tree < 0 ? -errno : tree, target);
 }
 
-/* Where the files of this plan are: a part of the covers that can be written, under the same roof. All are injected one after the other,
- * the first makes it. */
+/* Where the files of this plan are: a part of the covers that can be written, under the same roof.
+ * All are injected one after the other, the first makes it. */
 static int open_files(struct coop_view *view)
 {
 	int tree = coop_open_tree(view->covers, "files", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);

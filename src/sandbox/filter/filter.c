@@ -19,8 +19,8 @@
 #define X32_BIT 0x40000000u
 #define OPENING_MAX 64
 
-/* The library compares with single values and cannot say "none of these" or "from here on" about the low half of a word. Those few
- * tests are written out and stand in front of what it makes. */
+/* The library compares with single values and cannot say "none of these" or "from here on" about
+ * the low half of a word. Those few tests are written out and stand in front of what it makes. */
 struct opening {
 	struct sock_filter code[OPENING_MAX];
 	size_t count;
@@ -192,7 +192,8 @@ static int begin(scmp_filter_ctx *ret)
 	if (!filter)
 		return -ENOMEM;
 	int r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* A tree instead of a list: the kernel runs the program once for each number there is when it is loaded. */
+	/* A tree instead of a list: the kernel runs the program once for each number there is when
+	 * it is loaded. */
 	if (r == 0)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (r < 0) {

@@ -37,7 +37,8 @@ const char *const coop_filter_refused[] = {
 #define NAMESPACES                                                                     \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	 CLONE_NEWPID | CLONE_NEWNET)
-/* A file with one of these, made in a folder whose owner is shown as another one, would be set-id for that owner outside. */
+/* A file with one of these, made in a folder whose owner is shown as another one, would be set-id
+ * for that owner outside. */
 #define SET_ID (S_ISUID | S_ISGID)
 #define SOCKET_TYPE 0xfu /* the other bits are flags */
 #define TMPFILE (O_TMPFILE & ~O_DIRECTORY)
@@ -61,7 +62,8 @@ const struct coop_filter_rule coop_filter_rules[] = {
 	{"creat", EPERM, .any = {1, SET_ID}},
 	{"mkdir", EPERM, .any = {1, SET_ID}},
 	{"mkdirat", EPERM, .any = {2, SET_ID}},
-	/* A mode counts only where a file is made; else it is whatever happened to be in the register. */
+	/* A mode counts only where a file is made; else it is whatever happened to be in the
+	   register. */
 	{"open", EPERM, .is = {1, O_CREAT, O_CREAT}, .any = {2, SET_ID}},
 	{"open", EPERM, .is = {1, TMPFILE, TMPFILE}, .any = {2, SET_ID}},
 	{"openat", EPERM, .is = {2, O_CREAT, O_CREAT}, .any = {3, SET_ID}},

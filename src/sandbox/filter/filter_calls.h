@@ -11,9 +11,9 @@
 /* Refused with EPERM whatever their arguments are. Ends with NULL. */
 extern const char *const coop_filter_refused[];
 
-/* Refused where both hold: the bits of `mask` in one argument are `value`, and any of `bits` is set in another. A mask or bits of 0
- * say nothing. Only the low half of an argument is looked at: of an int the kernel ignores the rest, and callers may leave anything
- * there. */
+/* Refused where both hold: the bits of `mask` in one argument are `value`, and any of `bits` is set
+ * in another. A mask or bits of 0 say nothing. Only the low half of an argument is looked at: of an
+ * int the kernel ignores the rest, and callers may leave anything there. */
 struct coop_filter_rule {
 	const char *name;
 	int error;
@@ -32,8 +32,8 @@ extern const struct coop_filter_rule coop_filter_network_rules[];
 #define COOP_FILTER_VALUES_MAX 7
 #define COOP_FILTER_WHEN_MAX 2
 
-/* Refused unless the argument is one of these values; with `when`, only where another argument is one of those. Ends with one without a
- * name. */
+/* Refused unless the argument is one of these values; with `when`, only where another argument is
+ * one of those. Ends with one without a name. */
 struct coop_filter_choice {
 	const char *name;
 	int error;
@@ -48,7 +48,8 @@ extern const struct coop_filter_choice coop_filter_choices[];
 /* For who sees the host's processes. */
 extern const struct coop_filter_choice coop_filter_others_choices[];
 
-/* The number of a system call; -ENOSYS: this architecture has none of that name; -EINVAL: nor has any other. */
+/* The number of a system call; -ENOSYS: this architecture has none of that name; -EINVAL: nor has
+ * any other. */
 int coop_filter_number(const char *name);
 
 #endif

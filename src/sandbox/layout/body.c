@@ -53,7 +53,8 @@ static size_t measure(const char *const *vector, uint32_t *ret_count)
 	return size;
 }
 
-/* Offsets of a layout count from its own text; here that stands behind the strings of the command. 0 stays: there is none. */
+/* Offsets of a layout count from its own text; here that stands behind the strings of the command.
+ * 0 stays: there is none. */
 static uint32_t relocate(uint32_t offset, const struct range *range, size_t shift)
 {
 	return offset ? (uint32_t)(offset - range->text_first + shift) : 0;

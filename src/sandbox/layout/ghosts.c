@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io/log.h"
 #include "base/mem.h"
@@ -241,7 +242,8 @@ void coop_ghosts_free(struct coop_ghosts *ghosts)
 	free(ghosts);
 }
 
-/* No reason to refuse the process: the name is taken, or cannot be made by anybody inside either. */
+/* No reason to refuse the process: the name is taken, or cannot be made by anybody inside
+ * either. */
 static bool passed_over(struct coop_ghosts *ghosts, const char *path, int status)
 {
 	switch (-status) {
@@ -280,7 +282,8 @@ static int add(struct coop_ghosts *ghosts, struct entry **place, const struct co
 	return 0;
 }
 
-/* One that somebody removed meanwhile is made again. Where somebody put something in its place, that is not ours. */
+/* One that somebody removed meanwhile is made again. Where somebody put something in its place,
+ * that is not ours. */
 static int take(struct coop_ghosts *ghosts, struct coop_ghost *ghost)
 {
 	struct entry **place = find(ghosts, ghost->path), *entry = *place;

@@ -39,7 +39,8 @@ static bool serves(const struct coop_ghost_stock *stock, int folder)
 	       (geteuid() != 0 || (st.st_uid == stock->uid && st.st_gid == stock->gid));
 }
 
-/* The folder that the path lies in; *ret_name is the rest. An fd, which stays the parent's, or -errno. */
+/* The folder that the path lies in; *ret_name is the rest. An fd, which stays the parent's, or
+ * -errno. */
 static int open_parent(struct coop_ghost_parent *parent, const char *path, const char **ret_name)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -87,8 +88,8 @@ bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 	       (mark->type != S_IFDIR || coop_paths_is_empty(fd, name));
 }
 
-/* A folder that got something meanwhile stays, as the kernel removes only empty ones. Its descriptor keeps the file system from freeing it
- * at once. */
+/* A folder that got something meanwhile stays, as the kernel removes only empty ones. Its
+ * descriptor keeps the file system from freeing it at once. */
 static int remove_in(int parent, const char *name, const struct coop_ghost_mark *mark, int *ret_fd)
 {
 	bool folder = mark->type == S_IFDIR;
@@ -138,7 +139,8 @@ bool coop_ghost_openable(struct coop_ghost_parent *parent, const char *path)
 
 	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_UID, &around) < 0)
 		return false;
-	/* Root is refused by remote file systems alone, which may still serve the one for whom it works. */
+	/* Root is refused by remote file systems alone, which may still serve the one for whom it
+	 * works. */
 	return (around.stx_uid == geteuid() || geteuid() == 0) &&
 	       !(around.stx_attributes & STATX_ATTR_IMMUTABLE);
 }
@@ -190,7 +192,8 @@ static int make_plain(int parent, const char *name, const char *content)
 	return r < 0 ? r : COOP_TAKE_FD(fd);
 }
 
-/* Opens what was just made without asking what it is. The owner of the folder may have put something else there since. An fd, or -errno. */
+/* Opens what was just made without asking what it is. The owner of the folder may have put
+ * something else there since. An fd, or -errno. */
 static int open_made(int parent, const char *name, mode_t mode)
 {
 	struct stat st;
@@ -234,8 +237,8 @@ static int link_stock(struct coop_ghost_parent *parent, const char *name,
 	return r;
 }
 
-/* All sockets of a folder are one with many names: file systems take their time to find and to free an inode. 0; -errno: it did not
- * work, or the name is taken. */
+/* All sockets of a folder are one with many names: file systems take their time to find and to free
+ * an inode. 0; -errno: it did not work, or the name is taken. */
 static int link_socket(const struct coop_ghost_parent *parent, const char *name,
 		       struct coop_ghost_mark *ret_mark)
 {
@@ -248,7 +251,8 @@ static int link_socket(const struct coop_ghost_parent *parent, const char *name,
 		return 0;
 	if (errno != ENOENT && errno != EPERM)
 		return -errno;
-	/* Kernels before 6.10 let only root link a descriptor, but anybody what /proc shows it as. */
+	/* Kernels before 6.10 let only root link a descriptor, but anybody what /proc shows it
+	 * as. */
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", parent->socket);
 	return linkat(AT_FDCWD, path, parent->fd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
@@ -279,8 +283,9 @@ void coop_ghost_stock_close(struct coop_ghost_stock *stock)
 	*stock = COOP_GHOST_STOCK;
 }
 
-/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever leave. A folder with something in it is one
- * that somebody has put there since: it may be root's own. */
+/* It belongs to whom the folder belongs to, who can then remove what root's keeper should ever
+ * leave. A folder with something in it is one that somebody has put there since: it may be root's
+ * own. */
 static int give_away(int parent, int own, const struct stat *st)
 {
 	struct stat around;
@@ -354,8 +359,9 @@ int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, c
 	return r < 0 ? r : coop_buf_append(text, path, strlen(path) + 1);
 }
 
-/* In place, over what was there, which mostly is as long: to free and find room on disk again costs more than all the rest. A keeper that
- * is killed in between leaves the front of one and the rest of another list: every line is checked before anything is removed by it. */
+/* In place, over what was there, which mostly is as long: to free and find room on disk again costs
+ * more than all the rest. A keeper that is killed in between leaves the front of one and the rest
+ * of another list: every line is checked before anything is removed by it. */
 int coop_ghost_list_write(int fd, off_t at, struct coop_buf *text)
 {
 	int r = coop_buf_append(text, "", 1);

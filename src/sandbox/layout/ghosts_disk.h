@@ -32,7 +32,8 @@ struct coop_ghost_stock {
 int coop_ghost_stock_open(struct coop_ghost_stock *stock, const char *folder);
 void coop_ghost_stock_close(struct coop_ghost_stock *stock);
 
-/* The folder that the last one lay in: most lie side by side. Begins as COOP_GHOST_PARENT, must be closed in the end. */
+/* The folder that the last one lay in: most lie side by side. Begins as COOP_GHOST_PARENT, must be
+ * closed in the end. */
 struct coop_ghost_parent {
 	const struct coop_ghost_stock *stock; /* NULL: none */
 	int fd;
@@ -45,7 +46,8 @@ struct coop_ghost_parent {
 #define COOP_GHOST_PARENT ((struct coop_ghost_parent){.fd = -1, .socket = -1})
 void coop_ghost_parent_close(struct coop_ghost_parent *parent);
 
-/* 0 or -errno. No link is followed on the way, here and in the following. Where the file system has no sockets it is an empty folder. */
+/* 0 or -errno. No link is followed on the way, here and in the following. Where the file system has
+ * no sockets it is an empty folder. */
 int coop_ghost_make(struct coop_ghost_parent *parent, const struct coop_ghost *ghost,
 		    struct coop_ghost_mark *ret_mark);
 /* Of a folder in which we may not make anything: whether a process of its owner's could. */
@@ -53,8 +55,9 @@ bool coop_ghost_openable(struct coop_ghost_parent *parent, const char *path);
 /* Whether it still is what was made: nobody put anything in its place, or into it. */
 bool coop_ghost_unchanged(struct coop_ghost_parent *parent, const char *path,
 			  const struct coop_ghost_mark *mark);
-/* Only then it is removed; also where its folder, which is ours, was closed meanwhile. A removed folder's descriptor, the caller's to close,
- * or -1: the disk is at work only when that is closed. */
+/* Only then it is removed; also where its folder, which is ours, was closed meanwhile. A removed
+ * folder's descriptor, the caller's to close, or -1: the disk is at work only when that is
+ * closed. */
 int coop_ghost_remove(struct coop_ghost_parent *parent, const char *path,
 		      const struct coop_ghost_mark *mark);
 
@@ -65,7 +68,8 @@ struct coop_ghost_front {
 	size_t size; /* 0: none yet */
 	char text[96];
 };
-/* A list is a run of "TYPE DEVICE INODE SIZE /path" (inode 0: announced, and SIZE is the time in seconds), numbers, each with its NUL; an empty one ends it. 0 or -errno. */
+/* A list is a run of "TYPE DEVICE INODE SIZE /path" (inode 0: announced, and SIZE is the time in
+ * seconds), numbers, each with its NUL; an empty one ends it. 0 or -errno. */
 int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, const char *path,
 			const struct coop_ghost_mark *mark);
 /* A line for one that is about to be made, when nobody knows yet by what it will be known. Should
@@ -74,7 +78,8 @@ int coop_ghost_list_add(struct coop_ghost_front *front, struct coop_buf *text, c
 int coop_ghost_list_announce(struct coop_buf *text, const struct coop_ghost *ghost);
 /* Replaces what the file holds from there on; ends the text. */
 int coop_ghost_list_write(int fd, off_t at, struct coop_buf *text);
-/* Adds to the text, which is empty, what the file holds, perhaps more than the list. 0 or -errno. */
+/* Adds to the text, which is empty, what the file holds, perhaps more than the list. 0 or
+ * -errno. */
 int coop_ghost_list_read(int fd, struct coop_buf *text);
 /* Removes from disk what the file names. */
 void coop_ghost_list_remove_all(int fd);

@@ -1,4 +1,5 @@
-/* What this host can do, found out by doing it in a throw-away child when the keeper starts. An errno of 0 says that it works. */
+/* What this host can do, found out by doing it in a throw-away child when the keeper starts. An
+ * errno of 0 says that it works. */
 #ifndef COOP_SANDBOX_HOST_H
 #define COOP_SANDBOX_HOST_H
 

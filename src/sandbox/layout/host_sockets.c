@@ -30,7 +30,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Connections of a server carry its path, too: each is looked at once. Returns how many are left. */
+/* Connections of a server carry its path, too: each is looked at once. Returns how many are
+ * left. */
 static size_t drop_repeated(char **paths, size_t count)
 {
 	size_t kept = 0;
@@ -295,7 +296,8 @@ static void refresh(struct coop_host_sockets *sockets, const struct coop_silence
 			forget(sockets);
 		return;
 	}
-	/* Where they lead is mostly known already, and takes longer to find out than all the rest. */
+	/* Where they lead is mostly known already, and takes longer to find out than all the
+	 * rest. */
 	if (same(sockets, names, count) && now - sockets->resolved_at < KNOWN_NS && !moved) {
 		free(names);
 	} else {

@@ -1,5 +1,5 @@
-/* The sockets of the host that have a name in the file system. Connecting is no write: a process reaches each one that it can see, so its
- * view is made without them. */
+/* The sockets of the host that have a name in the file system. Connecting is no write: a process
+ * reaches each one that it can see, so its view is made without them. */
 #ifndef COOP_SANDBOX_HOST_SOCKETS_H
 #define COOP_SANDBOX_HOST_SOCKETS_H
 
@@ -39,7 +39,8 @@ struct coop_host_sockets {
 const char *const *coop_host_sockets_list(struct coop_host_sockets *sockets,
 					  const struct coop_silence *silence);
 
-/* A socket's canonical path joins the list, until all are taken back. Without memory it does not. */
+/* A socket's canonical path joins the list, until all are taken back. Without memory it does
+ * not. */
 void coop_host_sockets_lend(struct coop_host_sockets *sockets, const char *path);
 
 /* Of a cold name it is known now where it led by the mounts of that generation: the canonical path

@@ -1,5 +1,5 @@
-/* A folder shown with other owners: how a command that runs as somebody without rights works in a folder of anybody's. Only a root keeper
- * can do that. */
+/* A folder shown with other owners: how a command that runs as somebody without rights works in a
+ * folder of anybody's. Only a root keeper can do that. */
 #ifndef COOP_SANDBOX_IDMAP_H
 #define COOP_SANDBOX_IDMAP_H
 
@@ -17,9 +17,10 @@ struct coop_idmaps {
 	unsigned count, next; /* the oldest gives way */
 };
 
-/* A detached mount of the tree at `folder` (an O_PATH fd), in which what belongs to its owner belongs to uid and gid, and the other way
- * round for what is made in it. All other ids but 0 stay as they are. The fd or -errno (-EINVAL: the file system, or one mounted below,
- * does not take part). */
+/* A detached mount of the tree at `folder` (an O_PATH fd), in which what belongs to its owner
+ * belongs to uid and gid, and the other way round for what is made in it. All other ids but 0 stay
+ * as they are. The fd or -errno (-EINVAL: the file system, or one mounted below, does not take
+ * part). */
 int coop_idmap_tree(struct coop_idmaps *maps, int folder, uint32_t uid, uint32_t gid);
 
 /* Tries it on a file system that is known to take part. 0 or -errno. */

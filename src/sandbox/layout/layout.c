@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 
 struct tree {
 	const struct coop_layout_root *root;
@@ -24,7 +25,8 @@ static bool write_denied(const struct coop_builder *b, const char *path)
 	return false;
 }
 
-/* Whether what is there already shows the tree as it is to be. One with an fd may have other owners than what it lies in. */
+/* Whether what is there already shows the tree as it is to be. One with an fd may have other owners
+ * than what it lies in. */
 static bool shown(const struct coop_builder *b, const struct tree *tree)
 {
 	const char *path = tree->root->path;
@@ -81,7 +83,8 @@ static void add_late_home(struct coop_builder *b)
 	coop_layout_empty(b);
 }
 
-/* From the outside in. A home that lies in one of them comes after it, and before those that lie in the home. */
+/* From the outside in. A home that lies in one of them comes after it, and before those that lie in
+ * the home. */
 static void add_trees(struct coop_builder *b)
 {
 	const struct coop_layout_input *input = b->input;
@@ -113,8 +116,8 @@ static void add_trees(struct coop_builder *b)
 	free(trees);
 }
 
-/* In the command's own part, over the private one, which every process of a kind begins with. What it holds has nothing to do with the
- * host's /tmp. */
+/* In the command's own part, over the private one, which every process of a kind begins with. What
+ * it holds has nothing to do with the host's /tmp. */
 static void add_tmp(struct coop_builder *b)
 {
 	const struct coop_layout_root *tmp = b->input->tmp;
@@ -165,7 +168,8 @@ static void build_base(struct coop_builder *b)
 	coop_layout_hide_keeper(b);
 	coop_layout_empty(b);
 	coop_layout_pivot(b, true);
-	/* Where the root is left only later, /tmp is what becomes the root: a rule for it would be one for everything. */
+	/* Where the root is left only later, /tmp is what becomes the root: a rule for it would be
+	 * one for everything. */
 	if (!coop_layout_pivots_late(b))
 		coop_layout_base_rules(b);
 	out->base_ops = op_count(out);

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sandbox/layout/layout.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 
 #define TMP_BYTES (256u << 20)
 #define TMP_INODES 65536u
@@ -103,7 +105,8 @@ static void add_private(struct coop_builder *b, bool minimal)
 	int64_t tmp = b->input->policy->limits.tmp_bytes;
 
 	add_tmpfs(b, COOP_LAYOUT_TMP, tmp > 0 ? (uint64_t)tmp : TMP_BYTES, TMP_INODES, 01777);
-	/* Connecting to a socket is no write: those of the host are out of reach only where they are not seen. */
+	/* Connecting to a socket is no write: those of the host are out of reach only where they
+	 * are not seen. */
 	if (minimal || is_folder("/run"))
 		add_tmpfs(b, "/run", RUN_BYTES, RUN_INODES, 0755);
 	add_resolver(b);

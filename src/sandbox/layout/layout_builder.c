@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "interface/err.h"
+#include "sandbox/layout/ghosts.h"
 
 #define GHOST_ROOM 48
 /* A layout is built in the keeper's loop, from what an earlier command may have left: it is refused
@@ -186,7 +189,8 @@ static int compare_seals(const void *one, const void *other)
 	return order ? order : (int)a->flags - (int)b->flags;
 }
 
-/* Whether the seal adds nothing to the last one of its kind: pins hold one name each, the others all below. */
+/* Whether the seal adds nothing to the last one of its kind: pins hold one name each, the others
+ * all below. */
 static bool needless(const struct coop_seal *seal, const struct coop_seal *last)
 {
 	if (!last || last->kind != seal->kind)

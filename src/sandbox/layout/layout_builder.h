@@ -1,8 +1,9 @@
 /* A layout in the making: shared by the files layout*.c, and by nothing else.
  *
- * Operations are written in the order in which they are carried out. What each does to the view is noted as a zone, so that later ones
- * know what is seen where. What holds single paths (pins, read-only ones, covers) is collected as seals and written at the end, each kind
- * sorted. The first failure stays in `failed`; all functions do nothing after it, so that it is looked at once. */
+ * Operations are written in the order in which they are carried out. What each does to the view is
+ * noted as a zone, so that later ones know what is seen where. What holds single paths (pins,
+ * read-only ones, covers) is collected as seals and written at the end, each kind sorted. The first
+ * failure stays in `failed`; all functions do nothing after it, so that it is looked at once. */
 #ifndef COOP_SANDBOX_LAYOUT_BUILDER_H
 #define COOP_SANDBOX_LAYOUT_BUILDER_H
 
@@ -43,14 +44,14 @@ struct coop_seal {
 	bool firm;      /* nobody writes there, without mounts neither */
 };
 
-/* What stands on disk for a name that is missing. A socket reads as an empty file inside; of all zeroes it is one for a name at the end,
- * and an empty folder for one on the way. */
+/* What stands on disk for a name that is missing. A socket reads as an empty file inside; of all
+ * zeroes it is one for a name at the end, and an empty folder for one on the way. */
 struct coop_stand_in {
 	bool folder;       /* at the end, too */
 	bool flat;         /* on the way a socket does as well */
 	bool never_folder; /* not even on a file system that has no sockets */
-	const char *
-		content; /* at the end a plain file with that, which whoever reads it takes for nothing; static */
+	/* at the end a plain file with that, which whoever reads it takes for nothing; static */
+	const char *content;
 };
 
 struct coop_builder {
@@ -61,7 +62,8 @@ struct coop_builder {
 	bool degraded; /* no mounts: only rules */
 	bool shallow;  /* for the seals that follow, as in them */
 	bool firm;     /* the same */
-	bool home_later; /* the home lies in a writable root or in a /tmp that is shared, which come first */
+	/* the home lies in a writable root or in a /tmp that is shared, which come first */
+	bool home_later;
 	struct coop_ghost_parent near; /* where placeholders of others were looked for last */
 	struct coop_buf zones;         /* struct coop_zone_entry */
 	struct coop_buf seals;         /* struct coop_seal */
@@ -91,7 +93,8 @@ void coop_builder_rule(struct coop_builder *b, enum coop_plan_access access, con
 
 /* Notes that from here on path and what is below it is of that zone. */
 void coop_builder_enter(struct coop_builder *b, const char *path, enum coop_zone zone);
-/* What is seen at path: the last that was entered and holds it. *ret_top (may be NULL) is where that begins. */
+/* What is seen at path: the last that was entered and holds it. *ret_top (may be NULL) is where
+ * that begins. */
 enum coop_zone coop_builder_zone(const struct coop_builder *b, const char *path,
 				 const char **ret_top);
 /* Whether a tree was brought in at path or below. */
@@ -104,7 +107,8 @@ bool coop_builder_sealed(const struct coop_builder *b, const char *path, enum co
 /* Sorts, drops what others make needless, writes the operations. */
 void coop_builder_write_seals(struct coop_builder *b);
 
-/* Asks for a placeholder. It, good until the next is asked for; NULL where there are none, or without memory. */
+/* Asks for a placeholder. It, good until the next is asked for; NULL where there are none, or
+ * without memory. */
 struct coop_ghost *coop_builder_ghost(struct coop_builder *b, const char *path, bool folder);
 /* Whether one is asked for: it was looked for, and is not there. */
 bool coop_builder_missing(const struct coop_builder *b, const char *path);
@@ -134,14 +138,16 @@ bool coop_layout_pivots_late(const struct coop_builder *b);
 /* layout_protect.c: deny_write and protected paths. */
 void coop_layout_protect(struct coop_builder *b);
 
-/* layout_git.c: what git reads by way of `.git` in that folder; and that it takes the folder itself for no repository. */
+/* layout_git.c: what git reads by way of `.git` in that folder; and that it takes the folder itself
+ * for no repository. */
 void coop_layout_git(struct coop_builder *b, const char *root);
 
 /* layout_include.c: what a file of git's settings includes, and what that does. */
 void coop_layout_includes(struct coop_builder *b, const char *file);
 
-/* layout_seal.c: seals path, which begins with root; that has no links. Behind it there may be links and dots: all that can be written on
- * the way becomes pinned, what is missing there is held by a placeholder. */
+/* layout_seal.c: seals path, which begins with root; that has no links. Behind it there may be
+ * links and dots: all that can be written on the way becomes pinned, what is missing there is held
+ * by a placeholder. */
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,
 			 enum coop_seal_kind kind, struct coop_stand_in missing);
 /* The same for root/name, read-only, where the root is known not to have its first name. */

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include "base/text/glob.h"
+#include "interface/err.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
+#include "sandbox/layout/mountinfo.h"
 #include "sandbox/layout/path_walk.h"
 
 #define MATCHES_MAX 1024u
@@ -14,13 +17,15 @@
 #define EMPTIED_BYTES (256u << 10) /* for the mount points of trees */
 #define EMPTIED_INODES 256u
 
-/* Under a root keeper the process is somebody else: what it cannot reach need not be covered, and cannot. */
+/* Under a root keeper the process is somebody else: what it cannot reach need not be covered, and
+ * cannot. */
 static uint32_t cover_flags(const struct coop_builder *b)
 {
 	return b->input->root_keeper ? COOP_OP_OPTIONAL : 0;
 }
 
-/* A missing path where the process cannot write. Somebody else may make it while the process runs: if that is us, the name is held. */
+/* A missing path where the process cannot write. Somebody else may make it while the process runs:
+ * if that is us, the name is held. */
 static void deny_missing(struct coop_builder *b, const char *path)
 {
 	char part[COOP_PATH_SIZE], parent[COOP_PATH_SIZE];
@@ -80,7 +85,8 @@ struct alias_context {
 	struct stat st;
 };
 
-/* The same file under another mount. Where that is covered by a third one, the path shows something else. */
+/* The same file under another mount. Where that is covered by a third one, the path shows something
+ * else. */
 static void deny_alias(void *context, const char *alias)
 {
 	struct alias_context *known = context;

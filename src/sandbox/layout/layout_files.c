@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interface/err.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 #include "sandbox/layout/path_walk.h"
 
 #define FIELD_SIZE 48
@@ -17,8 +19,8 @@ static void refuse(struct coop_builder *b, size_t i, const char *why)
 					    field, why, b->input->injections[i].path));
 }
 
-/* In a /tmp that is shared the name would stay: it is a placeholder on disk, too. In folders that are not there yet, or are links, it is
- * made when the view is. */
+/* In a /tmp that is shared the name would stay: it is a placeholder on disk, too. In folders that
+ * are not there yet, or are links, it is made when the view is. */
 static const char *place_in_tmp(struct coop_builder *b, const char *path)
 {
 	char disk[COOP_PATH_SIZE], parent[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
@@ -39,7 +41,8 @@ static const char *place_in_tmp(struct coop_builder *b, const char *path)
 	return NULL;
 }
 
-/* Where a file can be put: on one that exists, or in what is private; in a writable root on a placeholder. NULL, or why not. */
+/* Where a file can be put: on one that exists, or in what is private; in a writable root on a
+ * placeholder. NULL, or why not. */
 static const char *place(struct coop_builder *b, const char *path)
 {
 	char parent[COOP_PATH_SIZE];

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "interface/err.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 
 #define GITFILE_MAX 4200
 #define DEPTH_MAX 8
@@ -45,7 +47,8 @@ static bool read_line(const char *path, const char *prefix, char *ret)
 	return n > 0 && (size_t)n < COOP_PATH_SIZE;
 }
 
-/* What a line says, seen from that folder. Links and dots stay in it: each is looked at when it is sealed. */
+/* What a line says, seen from that folder. Links and dots stay in it: each is looked at when it is
+ * sealed. */
 static bool path_from(const char *folder, const char *name, char *ret)
 {
 	int n = snprintf(ret, COOP_PATH_SIZE, "%s%s%s", *name == '/' ? "" : folder,
@@ -56,7 +59,8 @@ static bool path_from(const char *folder, const char *name, char *ret)
 
 static const struct coop_stand_in a_socket = {0}, a_folder = {.folder = true},
 				  a_name = {.never_folder = true};
-/* Files that git reads where it finds them, and which must then change nothing: "." is the folder itself. */
+/* Files that git reads where it finds them, and which must then change nothing: "." is the folder
+ * itself. */
 static const struct coop_stand_in a_dot = {.content = ".\n"}, an_empty_file = {.content = ""};
 
 static void seal_part(const struct search *search, const char *folder, const char *name,
@@ -229,7 +233,8 @@ static void seal_all_in(struct search *search, const char *folder, bool worktree
 	(void)closedir(dir);
 }
 
-/* The linked work trees and modules that are there; where nothing of it can be written they need no look. */
+/* The linked work trees and modules that are there; where nothing of it can be written they need no
+ * look. */
 static void seal_nested(struct search *search, const char *folder, int depth)
 {
 	char path[COOP_PATH_SIZE], real[COOP_PATH_SIZE];
@@ -245,10 +250,11 @@ static void seal_nested(struct search *search, const char *folder, int depth)
 		seal_all_in(search, path, false, depth);
 }
 
-/* The folder itself is a repository without a `.git`, or could be made one: git takes any folder for one that has HEAD, objects and
- * refs, the latter two perhaps where `commondir` says, and runs what its settings name. Nothing but one of those needs to be missing for
- * good. HEAD will not do: while a file of that name stands there git takes the word for ambiguous and refuses `git diff HEAD`. Of the
- * others `refs` is what projects have least. */
+/* The folder itself is a repository without a `.git`, or could be made one: git takes any folder
+ * for one that has HEAD, objects and refs, the latter two perhaps where `commondir` says, and runs
+ * what its settings name. Nothing but one of those needs to be missing for good. HEAD will not do:
+ * while a file of that name stands there git takes the word for ambiguous and refuses `git diff
+ * HEAD`. Of the others `refs` is what projects have least. */
 static void seal_bare(struct search *search, const char *root)
 {
 	struct coop_builder *b = search->b;

@@ -1,9 +1,14 @@
-/* The home folder: seen as it is, less the credentials, with a private layer; or without writes; or not at all. */
+/* The home folder: seen as it is, less the credentials, with a private layer; or without writes; or
+ * not at all. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/text/glob.h"
+#include "sandbox/layout/layout.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
+#include "sandbox/layout/masks.h"
 #include "sandbox/policy/credentials.h"
 
 #define LAYER_BYTES (512u << 20)
@@ -75,8 +80,8 @@ static void add_row(struct coop_builder *b, const char *name, size_t size, const
 
 enum found { PLAIN, MISSING, LINKED };
 
-/* How a path in the home is there, without resolving it: most have no link on the way. MISSING: *path is cut behind the first name that
- * is not there. */
+/* How a path in the home is there, without resolving it: most have no link on the way. MISSING:
+ * *path is cut behind the first name that is not there. */
 static enum found look_in_home(const char *home, char *path)
 {
 	struct stat st;
@@ -94,8 +99,9 @@ static enum found look_in_home(const char *home, char *path)
 	return PLAIN;
 }
 
-/* A name in the home may lead elsewhere. What is in the home is hidden under its real name, and under a link's. Of what is missing the
- * first missing name is hidden: that needs no folders which the home does not have. */
+/* A name in the home may lead elsewhere. What is in the home is hidden under its real name, and
+ * under a link's. Of what is missing the first missing name is hidden: that needs no folders which
+ * the home does not have. */
 static void mask_path(struct coop_builder *b, const char *given)
 {
 	size_t skip = strlen(b->input->home) + 1;
@@ -203,9 +209,10 @@ static bool holds_mounts(struct coop_builder *b)
 	return false;
 }
 
-/* What can be had. An overlay keeps the owners of files: with other owners below, as under a root keeper, it would show a home that the
- * process may hardly read. And it shows what lies beneath other mounts, which the kernel does not let an ordinary user look at: over a
- * folder that holds some there is none. */
+/* What can be had. An overlay keeps the owners of files: with other owners below, as under a root
+ * keeper, it would show a home that the process may hardly read. And it shows what lies beneath
+ * other mounts, which the kernel does not let an ordinary user look at: over a folder that holds
+ * some there is none. */
 static enum coop_home possible(struct coop_builder *b)
 {
 	const struct coop_layout_input *input = b->input;
@@ -280,7 +287,8 @@ void coop_layout_home(struct coop_builder *b)
 	enum coop_home wanted = possible(b);
 	enum coop_zone zone = coop_builder_zone(b, home, &top);
 	bool private = zone == COOP_ZONE_PRIVATE;
-	/* Nothing can be shown where the host has nothing, and what is private already needs no second cover. */
+	/* Nothing can be shown where the host has nothing, and what is private already needs no
+	 * second cover. */
 	if ((private && !strcmp(top, home)) || (private && !exists))
 		wanted = COOP_HOME_HIDDEN;
 	else if (!exists)
@@ -297,8 +305,9 @@ void coop_layout_home(struct coop_builder *b)
 	}
 }
 
-/* Where the home has no layer, or a tree or a link shows them all the same, credentials are covered as other denied paths are. Those that
- * are missing matter only where they could be made, in the home itself: others may lie in a folder for work. */
+/* Where the home has no layer, or a tree or a link shows them all the same, credentials are covered
+ * as other denied paths are. Those that are missing matter only where they could be made, in the
+ * home itself: others may lie in a folder for work. */
 static void cover_credential(struct coop_builder *b, const char *home, const char *path,
 			     enum coop_found_state state)
 {
@@ -355,7 +364,8 @@ static void cover_in(struct coop_builder *b, const char *home)
 	writes |= brings_back;
 	for (size_t i = 0; i < input->readable_count; i++)
 		brings_back |= coop_path_below(input->readable[i].path, home);
-	/* What lies in a private home, and in no folder that was brought back, is not there at all; what its links lead to may be. */
+	/* What lies in a private home, and in no folder that was brought back, is not there at all;
+	 * what its links lead to may be. */
 	bool hidden = !brings_back && coop_builder_zone(b, home, NULL) == COOP_ZONE_PRIVATE;
 	const struct coop_found *rows = rows_of(b, home, room);
 	for (uint32_t i = 0; i < coop_credentials_count; i++) {
@@ -371,7 +381,8 @@ void coop_layout_cover_masks(struct coop_builder *b)
 {
 	const char *home = b->input->home;
 
-	/* Browsers keep many thousand files: looking at each for every process would cost more than it is worth. */
+	/* Browsers keep many thousand files: looking at each for every process would cost more than
+	 * it is worth. */
 	b->shallow = true;
 	if (home && home[1])
 		cover_in(b, home);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 
 #define FILE_MAX (256u << 10)
 #define DEPTH_MAX 10 /* git goes no deeper */
@@ -24,7 +25,8 @@ struct reading {
 
 static void read_settings(struct reading *reading, const char *file, int depth);
 
-/* A value as git reads it, up to the end of its line: quotes, escapes, comments, lines that go on. Returns where that is. */
+/* A value as git reads it, up to the end of its line: quotes, escapes, comments, lines that go on.
+ * Returns where that is. */
 static const char *read_value(const char *at, char *ret)
 {
 	size_t size = 0, kept = 0;

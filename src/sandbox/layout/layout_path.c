@@ -226,7 +226,8 @@ static bool is_folder(const char *path, const struct dirent *entry)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* All names in the folder: those that fit `name` lead on to `rest`; with `again` every folder is searched by that whole pattern. */
+/* All names in the folder: those that fit `name` lead on to `rest`; with `again` every folder is
+ * searched by that whole pattern. */
 static void search_names(struct search *search, const char *folder, const char *name,
 			 const char *rest, const char *again, int depth)
 {

@@ -12,10 +12,12 @@ struct coop_lookable;
 /* Whether path is folder or lies below it, by their words. Both are absolute and normal. */
 bool coop_path_below(const char *path, const char *folder);
 
-/* Absolute, without doubled slashes, without . and .., without a slash at the end; shorter than COOP_PATH_SIZE. */
+/* Absolute, without doubled slashes, without . and .., without a slash at the end; shorter than
+ * COOP_PATH_SIZE. */
 bool coop_path_normal(const char *path);
 
-/* "/a/b" for "/a" and "b"; -ENAMETOOLONG. `ret` has COOP_PATH_SIZE bytes, here and in the following. */
+/* "/a/b" for "/a" and "b"; -ENAMETOOLONG. `ret` has COOP_PATH_SIZE bytes, here and in the
+ * following. */
 int coop_path_join(const char *folder, const char *name, char *ret);
 
 /* The folder that path lies in, "/" for "/". */
@@ -31,7 +33,8 @@ int coop_path_follow(const char *link, char *at, char *rest);
 /* Orders paths so that what lies below a folder follows it directly. */
 int coop_path_compare(const char *one, const char *other);
 
-/* Where path leads: links are followed as far as it exists, the rest stays as it is. 0, or -errno if that cannot be seen. */
+/* Where path leads: links are followed as far as it exists, the rest stays as it is. 0, or -errno
+ * if that cannot be seen. */
 int coop_path_resolve(const char *path, char *ret, bool *ret_exists);
 
 /* "~/x" becomes "home/x", all else stays. -ENOENT: there is no home. */

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 #include "sandbox/policy/protected.h"
 
 /* What the operator and requests name may be a folder by its nature, should it be missing. */
@@ -101,7 +103,8 @@ static void protect_absolute(struct coop_builder *b, const char *given)
 		coop_builder_seal(b, real, COOP_SEAL_READONLY, COOP_OP_OPTIONAL);
 }
 
-/* The same folder under another mount that is writable as well. Elsewhere it is read-only anyway. */
+/* The same folder under another mount that is writable as well. Elsewhere it is read-only
+ * anyway. */
 static void protect_alias(void *context, const char *alias)
 {
 	struct coop_builder *b = context;

@@ -1,9 +1,12 @@
-/* Landlock: behind the mounts everything may be read and the writable places be written; without mounts the rules are all there is. */
+/* Landlock: behind the mounts everything may be read and the writable places be written; without
+ * mounts the rules are all there is. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 
 #define RULES_MAX 2048u
 
@@ -65,7 +68,8 @@ static bool leads_to_denied(const struct coop_builder *b, const char *path,
 static void allow(struct coop_builder *b, const char *path, enum coop_plan_access access,
 		  size_t *budget);
 
-/* Landlock cannot take back what lies below an allowed folder: all that is beside the denied is allowed, name by name. */
+/* Landlock cannot take back what lies below an allowed folder: all that is beside the denied is
+ * allowed, name by name. */
 static void allow_beside(struct coop_builder *b, const char *folder, enum coop_plan_access access,
 			 size_t *budget)
 {

@@ -1,10 +1,12 @@
-/* The way to a path that is sealed: every name on it that somebody inside could change is held, links one by one. */
+/* The way to a path that is sealed: every name on it that somebody inside could change is held,
+ * links one by one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 
 #define LINKS_MAX 40 /* the kernel follows no more */
 
@@ -18,7 +20,8 @@ struct way {
 	char rest[COOP_PATH_SIZE]; /* as it was written */
 };
 
-/* Inside, a placeholder that is no folder reads as an empty file: most programs know no better than to open it. */
+/* Inside, a placeholder that is no folder reads as an empty file: most programs know no better than
+ * to open it. */
 static void hold_missing(struct way *way, const char *path)
 {
 	struct coop_builder *b = way->b;

@@ -1,5 +1,5 @@
-/* Hard links: the same file under other names. A cover hides one name, a read-only mount holds one name; the others in the writable roots
- * are treated likewise. */
+/* Hard links: the same file under other names. A cover hides one name, a read-only mount holds one
+ * name; the others in the writable roots are treated likewise. */
 #include <dirent.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -8,7 +8,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "sandbox/layout/layout_builder.h"
+#include "sandbox/layout/layout_path.h"
 
 #define SEALED_ENTRIES_MAX 4096u
 #define ALL_SEALED_ENTRIES_MAX 65536u
@@ -317,7 +319,8 @@ void coop_layout_twins(struct coop_builder *b)
 		search_roots(&twins);
 		const struct twin *list = list_of(&twins, &count);
 		for (size_t i = 0; i < count; i++) {
-			/* Names outside are read-only, so it is only reading that they may allow. */
+			/* Names outside are read-only, so it is only reading that they may
+			 * allow. */
 			if (list[i].known < list[i].names && list[i].credential)
 				(void)snprintf(b->out->links, sizeof b->out->links,
 					       "hard links of %s may show it elsewhere",

@@ -52,7 +52,8 @@ static const char *find_type(char *line)
 	return "";
 }
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw": the third to the fifth word count here, and the type. */
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw": the third to the fifth word
+ * count here, and the type. */
 static bool parse_line(char *line, struct coop_mount *ret)
 {
 	unsigned major, minor;

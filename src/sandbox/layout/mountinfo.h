@@ -26,15 +26,16 @@ struct coop_mountinfo {
 /* 0 or -errno. */
 int coop_mountinfo_read(struct coop_mountinfo *ret);
 
-/* Parses what was read: `text` as the file has it. Lines that are none are passed over. 0 or -ENOMEM. */
+/* Parses what was read: `text` as the file has it. Lines that are none are passed over. 0 or
+ * -ENOMEM. */
 int coop_mountinfo_parse(struct coop_mountinfo *ret, const char *text, size_t size);
 void coop_mountinfo_clear(struct coop_mountinfo *info);
 
 /* The mount that path, canonical, is seen through; NULL: none is known. */
 const struct coop_mount *coop_mountinfo_find(const struct coop_mountinfo *info, const char *path);
 
-/* Calls `tell` with every other path that shows the same file or folder, or (for a folder) a part of it. Paths of other mounts that are
- * themselves covered by a later mount are told, too. */
+/* Calls `tell` with every other path that shows the same file or folder, or (for a folder) a part
+ * of it. Paths of other mounts that are themselves covered by a later mount are told, too. */
 void coop_mountinfo_aliases(const struct coop_mountinfo *info, const char *path,
 			    void (*tell)(void *context, const char *alias), void *context);
 

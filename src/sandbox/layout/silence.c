@@ -214,8 +214,8 @@ int coop_silence_ask(const struct coop_silence *silence, const char *path)
 {
 	char real[COOP_PATH_SIZE];
 
-	/* With no mount that links must not lead into the kernel may follow them itself. It does not
-	 * those of processes, which lead anywhere: it would have to look. */
+	/* With no mount that links must not lead into the kernel may follow them itself. It does
+	 * not those of processes, which lead anywhere: it would have to look. */
 	if (silence->known && !silence->count) {
 		int fd = open_path(path, 0, RESOLVE_CACHED);
 		if (fd >= 0)

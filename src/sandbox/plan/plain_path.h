@@ -1,4 +1,5 @@
-/* What both halves understand by a plain path: the keeper's half makes them, the launcher's looks again. */
+/* What both halves understand by a plain path: the keeper's half makes them, the launcher's looks
+ * again. */
 #ifndef COOP_SANDBOX_PLAIN_PATH_H
 #define COOP_SANDBOX_PLAIN_PATH_H
 
@@ -7,7 +8,8 @@
 
 #define COOP_PLAIN_PATH_SIZE 4096u /* with the NUL */
 
-/* Absolute, not too long, without empty, . and .. parts, and without a slash at the end unless it is the root. */
+/* Absolute, not too long, without empty, . and .. parts, and without a slash at the end unless it
+ * is the root. */
 static inline bool coop_plain_path(const char *path)
 {
 	if (*path != '/' || strnlen(path, COOP_PLAIN_PATH_SIZE) == COOP_PLAIN_PATH_SIZE)

@@ -1,5 +1,6 @@
-/* Names below a home that hold secrets, as found in use: keys, tokens, passwords, cookies, histories in which they were typed. Commands do not
- * see them. The rows are data; what does with them is in layout_home.c. */
+/* Names below a home that hold secrets, as found in use: keys, tokens, passwords, cookies,
+ * histories in which they were typed. Commands do not see them. The rows are data; what does with
+ * them is in layout_home.c. */
 #ifndef COOP_SANDBOX_CREDENTIALS_H
 #define COOP_SANDBOX_CREDENTIALS_H
 

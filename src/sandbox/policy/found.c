@@ -17,7 +17,9 @@
 
 #define ENTRIES_MAX 4096u /* of a folder; in a larger one each name is looked for */
 #define READ_BYTES 16384u /* of a folder's entries at a time */
-#define PLACES_MAX 64u /* folders that a memory knows; where there are more nothing is remembered */
+#define PLACES_MAX                                                                     \
+	64u /* folders that a memory knows; where there are more nothing is remembered \
+	     */
 /* A change this soon after another may leave a folder with the same times: the kernel's clock
  * for them goes by ticks. */
 #define TICK_NS INT64_C(20000000)

@@ -1,5 +1,5 @@
-/* Many names in a folder, looked for at once: each folder that may hold some is read once, and what lies in folders that are not there is
- * not looked for. */
+/* Many names in a folder, looked for at once: each folder that may hold some is read once, and what
+ * lies in folders that are not there is not looked for. */
 #ifndef COOP_SANDBOX_FOUND_H
 #define COOP_SANDBOX_FOUND_H
 
@@ -15,18 +15,20 @@ struct coop_found {
 	/* MISSING: the folder where it ends was read and does not have it; else it may be there
 	 * and not be seen. */
 	bool sure;
-	uint32_t
-		known; /* MISSING: up to the end of the first name that is missing; LINKED: of the link */
+	/* MISSING: up to the end of the first name that is missing; LINKED: of the link */
+	uint32_t known;
 };
 
-/* A table whose rows begin with a pointer to their name, relative; sorted name by name, a slash before all else, and none lies in another. */
+/* A table whose rows begin with a pointer to their name, relative; sorted name by name, a slash
+ * before all else, and none lies in another. */
 struct coop_rows {
 	const void *first;
 	size_t stride;
 	uint32_t count;
 };
 
-/* `ret` has as many members as there are rows. In a folder that may be neither read nor searched all are missing. */
+/* `ret` has as many members as there are rows. In a folder that may be neither read nor searched
+ * all are missing. */
 void coop_found_look(const char *folder, const struct coop_rows *rows, struct coop_found *ret);
 
 /* What a look found, for the next one through the same folder: it holds while none of the

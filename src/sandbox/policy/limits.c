@@ -7,6 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json/jsonw.h"
+#include "sandbox/policy/protection.h"
+
 enum unit { COUNT, BYTES, CORES };
 
 /* In the order of their protections. Cores are kept in thousandths. */

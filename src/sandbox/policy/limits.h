@@ -1,4 +1,5 @@
-/* The limits of a policy as rows: one for each protection from COOP_PROTECT_MEMORY on, in their order. */
+/* The limits of a policy as rows: one for each protection from COOP_PROTECT_MEMORY on, in their
+ * order. */
 #ifndef COOP_SANDBOX_LIMITS_H
 #define COOP_SANDBOX_LIMITS_H
 
@@ -22,11 +23,13 @@ void coop_limit_put(struct coop_sandbox_limits *limits, size_t i, int64_t value)
 /* A value as JSON has it: "1.5" for 1500 thousandths. */
 void coop_limit_text(size_t i, int64_t value, char *ret_text, size_t size);
 
-/* Lays the members of the object over `limits` and sets their bits. 0, or the error filled, naming "limits.max_pids". */
+/* Lays the members of the object over `limits` and sets their bits. 0, or the error filled, naming
+ * "limits.max_pids". */
 int coop_limits_read(const json_t *json, struct coop_sandbox_limits *limits, uint32_t *ret_asked,
 		     struct coop_err *err);
 
-/* One as the configuration gives it, `name` being known: 64M, 1.5. Not twice. Errors name the key that it was given by. */
+/* One as the configuration gives it, `name` being known: 64M, 1.5. Not twice. Errors name the key
+ * that it was given by. */
 bool coop_limits_known(const char *name);
 int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const char *key,
 		    const char *value, struct coop_err *err);

@@ -1,4 +1,5 @@
-/* The members of a policy as rows, for what is done with each of them alike: reading, writing, laying one over another. */
+/* The members of a policy as rows, for what is done with each of them alike: reading, writing,
+ * laying one over another. */
 #ifndef COOP_SANDBOX_MEMBERS_H
 #define COOP_SANDBOX_MEMBERS_H
 
@@ -66,7 +67,8 @@ int coop_profile_parse(const char *name);
 const struct coop_sandbox_policy *coop_profiles_own(const struct coop_profiles *profiles,
 						    const char *name);
 
-/* Lays an own profile under what a request says: choices and limits that are not said, lists together. */
+/* Lays an own profile under what a request says: choices and limits that are not said, lists
+ * together. */
 int coop_sandbox_policy_under(struct coop_sandbox_policy *policy,
 			      const struct coop_sandbox_policy *own, struct coop_err *err);
 

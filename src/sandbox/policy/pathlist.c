@@ -26,7 +26,8 @@ static const char *fault_of(enum coop_pathlist_kind kind, const char *text)
 		return "must be a path; ~ stands for the home folder only as ~/";
 	if (kind != COOP_PATHLIST_PROTECTED && !absolute && !home)
 		return "must be an absolute path, or begin with ~/";
-	/* Taken literally it would be a rule that holds nothing, and nobody would see that. Brackets are common in names. */
+	/* Taken literally it would be a rule that holds nothing, and nobody would see that.
+	 * Brackets are common in names. */
 	if ((kind == COOP_PATHLIST_PLAIN || kind == COOP_PATHLIST_PROTECTED) && strpbrk(text, "*?"))
 		return "must not be a pattern; only deny_read takes patterns";
 	return NULL;

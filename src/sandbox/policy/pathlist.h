@@ -1,5 +1,5 @@
-/* Lists of paths of a policy: as text, made plain when they are read and not looked up here. NULL is a list that was not given, which
- * is not the same as an empty one. */
+/* Lists of paths of a policy: as text, made plain when they are read and not looked up here. NULL
+ * is a list that was not given, which is not the same as an empty one. */
 #ifndef COOP_SANDBOX_PATHLIST_H
 #define COOP_SANDBOX_PATHLIST_H
 
@@ -18,11 +18,13 @@ enum coop_pathlist_kind {
 	COOP_PATHLIST_PROTECTED, /* no pattern; may be relative to what is writable */
 };
 
-/* The path without `.`, `..` and doubled slashes, for the caller to free. NULL with the error filled, naming `field`. */
+/* The path without `.`, `..` and doubled slashes, for the caller to free. NULL with the error
+ * filled, naming `field`. */
 char *coop_pathlist_plain(enum coop_pathlist_kind kind, const char *text, const char *field,
 			  struct coop_err *err);
 
-/* Makes `text` plain and adds it, unless it is there already. 0, or the error filled and the list as it was. */
+/* Makes `text` plain and adds it, unless it is there already. 0, or the error filled and the list
+ * as it was. */
 int coop_pathlist_add(char ***list, enum coop_pathlist_kind kind, const char *text,
 		      const char *field, struct coop_err *err);
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
+#include "sandbox/policy/pathlist.h"
 
 const char *const coop_profile_names[] = {"read-only", "workspace-write", "full", NULL};
 static const char *const network_names[] = {"none", "loopback", "host", NULL};

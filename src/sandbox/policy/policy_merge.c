@@ -2,13 +2,17 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/err.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
+#include "sandbox/policy/pathlist.h"
+#include "sandbox/policy/policy.h"
 
 /* What a merge looks at. */
 struct merge {
 	const struct coop_sandbox_policy *request;
-	/* Where the request is silent: the own profile that the operator made the default, then [sandbox]. NULL: none. */
+	/* Where the request is silent: the own profile that the operator made the default, then
+	 * [sandbox]. NULL: none. */
 	const struct coop_sandbox_policy *silent[2];
 	const struct coop_sandbox_policy *const *ceilings; /* of agents */
 	size_t count;                                      /* of them; the operator's follows */
@@ -96,7 +100,8 @@ static bool all_let(const struct merge *m, const char *path, bool write)
 	return true;
 }
 
-/* What allows: the request's, which the ceilings were asked about; where it says nothing the defaults', as far as the ceilings let. */
+/* What allows: the request's, which the ceilings were asked about; where it says nothing the
+ * defaults', as far as the ceilings let. */
 static int merge_grants(const struct merge *m, const struct coop_list_row *row,
 			struct coop_sandbox_policy *merged)
 {
@@ -139,7 +144,8 @@ static void drop_list(char ***list)
 	*list = NULL;
 }
 
-/* `read-only` has no writable paths. The workspace is still one to be read, which needs to be said where the root is minimal. */
+/* `read-only` has no writable paths. The workspace is still one to be read, which needs to be said
+ * where the root is minimal. */
 static int take_writes_away(const struct merge *m, struct coop_sandbox_policy *merged)
 {
 	char *const workspace[] = {merged->workspace, NULL};
@@ -239,7 +245,8 @@ static int merge_require(const struct merge *m, struct coop_sandbox_policy *merg
 
 	unlimited &= ~coop_limits_bits(&merged->limits);
 	if (request->require_set) {
-		/* To insist on something gives up nothing else; to insist on nothing, by an empty list, does. */
+		/* To insist on something gives up nothing else; to insist on nothing, by an empty
+		 * list, does. */
 		require = request->require ? require | request->require : 0;
 		if (require & unlimited)
 			return refuse(m, "sandbox.require", "names a limit that is not set");
@@ -261,7 +268,8 @@ static int merge_require(const struct merge *m, struct coop_sandbox_policy *merg
 	require |= request->limits_asked;
 	require &= ~tolerate;
 	uint32_t insisted = m->operators->require;
-	/* His limits are ceilings on every host; whether one that cannot hold them starts anything is his to say, too. */
+	/* His limits are ceilings on every host; whether one that cannot hold them starts anything
+	 * is his to say, too. */
 	insisted |= coop_limits_bits(&m->operators->limits) & ~m->silent[1]->tolerate;
 	for (size_t i = 0; i < m->count; i++)
 		insisted |= m->ceilings[i]->require |

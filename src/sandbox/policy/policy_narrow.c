@@ -1,9 +1,14 @@
 #include <stdio.h>
 
+#include "interface/err.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
+#include "sandbox/policy/pathlist.h"
+#include "sandbox/policy/policy.h"
+#include "sandbox/policy/protection.h"
 
-/* `full` holds none of what a policy can say besides, and no protection wholly: such a ceiling is one against `full`, too. */
+/* `full` holds none of what a policy can say besides, and no protection wholly: such a ceiling is
+ * one against `full`, too. */
 static bool confines(const struct coop_sandbox_policy *policy)
 {
 	for (size_t i = 0; i < COOP_CHOICE_ROWS; i++) {

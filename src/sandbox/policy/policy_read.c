@@ -3,8 +3,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
+#include "sandbox/policy/pathlist.h"
+#include "sandbox/policy/policy.h"
+#include "sandbox/policy/protection.h"
 
 #define FIELD_MAX 96u
 
@@ -193,7 +198,8 @@ static int read_member(struct coop_sandbox_policy *policy, const char *name, con
 	if (!strcmp(name, "tolerate"))
 		return read_protections(value, name, &policy->tolerate, err);
 	(void)snprintf(field, sizeof field, "sandbox.%.64s", name);
-	/* It says how the request came to its paths; what follows from that is not of the policy. */
+	/* It says how the request came to its paths; what follows from that is not of the
+	 * policy. */
 	if (!strcmp(name, "names")) {
 		const char *text = text_of(value, field, err);
 		return !text ? -EINVAL

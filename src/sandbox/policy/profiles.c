@@ -4,8 +4,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/err.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
+#include "sandbox/policy/pathlist.h"
+#include "sandbox/policy/policy.h"
+#include "sandbox/policy/protection.h"
+#include "sandbox/policy/shares.h"
 
 _Static_assert(COOP_SANDBOX_PROFILES_MAX <= 64, "said_new_privileges has a bit for each");
 
@@ -162,7 +167,8 @@ static int set_common(struct coop_sandbox_policy *policy, const char *key, const
 	return -ENOENT;
 }
 
-/* The profile of [sandbox]: an own one may stand further down in the file, so only its name is kept of it. */
+/* The profile of [sandbox]: an own one may stand further down in the file, so only its name is kept
+ * of it. */
 static int set_default_profile(struct coop_sandbox_policy *defaults, const char *value,
 			       struct coop_err *err)
 {

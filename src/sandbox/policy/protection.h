@@ -1,5 +1,5 @@
-/* The protections by name: what is asked for, what holds, by which means. The same names are used in requests, reports, errors and
- * `coop doctor`. */
+/* The protections by name: what is asked for, what holds, by which means. The same names are used
+ * in requests, reports, errors and `coop doctor`. */
 #ifndef COOP_SANDBOX_PROTECTION_H
 #define COOP_SANDBOX_PROTECTION_H
 
@@ -36,7 +36,8 @@ enum coop_protection {
 
 /* All seven that are no limits. */
 #define COOP_PROTECT_ALL (COOP_PROTECT_BIT(COOP_PROTECT_MEMORY) - 1u)
-/* What there is without namespaces, mounts and a filter, that is with the profile `full`: these two in part, and the limits. */
+/* What there is without namespaces, mounts and a filter, that is with the profile `full`: these two
+ * in part, and the limits. */
 #define COOP_PROTECT_PLAIN                                               \
 	(~COOP_PROTECT_ALL | COOP_PROTECT_BIT(COOP_PROTECT_PRIVILEGES) | \
 	 COOP_PROTECT_BIT(COOP_PROTECT_KILL))
@@ -67,7 +68,8 @@ coop_held_set(struct coop_achieved *achieved, enum coop_protection protection,
 /* Whether all that was asked is enforced; false where nothing was. */
 bool coop_achieved_enforced(const struct coop_achieved *achieved);
 
-/* {"files": {"state": "enforced", "mechanism": "mounts, landlock", "reason": null}, …}: what was asked, and all seven protections. */
+/* {"files": {"state": "enforced", "mechanism": "mounts, landlock", "reason": null}, …}: what was
+ * asked, and all seven protections. */
 void coop_achieved_write(const struct coop_achieved *achieved, struct coop_jsonw *w,
 			 const char *name);
 

@@ -1,5 +1,6 @@
-/* Shares: how much all processes of an agent may use together, with those of all agents below it, where
- * nobody says otherwise. A number, or so many hundredths of what the machine has; or nothing is held. */
+/* Shares: how much all processes of an agent may use together, with those of all agents below it,
+ * where nobody says otherwise. A number, or so many hundredths of what the machine has; or nothing
+ * is held. */
 #ifndef COOP_SANDBOX_SHARES_H
 #define COOP_SANDBOX_SHARES_H
 
@@ -42,7 +43,8 @@ int coop_shares_set(struct coop_shares *shares, const char *key, const char *val
 /* Finds out. What the kernel does not tell is 0: nothing is held of it. */
 void coop_machine_look(struct coop_machine *ret);
 
-/* Memory and processes of a principal's first agent, or of another, over limits that say nothing of them. */
+/* Memory and processes of a principal's first agent, or of another, over limits that say nothing of
+ * them. */
 void coop_shares_lay(const struct coop_shares *shares, const struct coop_machine *machine,
 		     bool first, struct coop_sandbox_limits *limits);
 

@@ -1,6 +1,8 @@
 #include <stdio.h>
 
 #include "doors/cli/admin/agent_args.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/sandbox_args.h"
 #include "doors/cli/verbs.h"
 
 struct settings {

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/place.h"
 
 /* The keeper lives in another folder than the one who typed it. */
@@ -21,7 +23,8 @@ static int add_workspace(const struct cli_list *folders, json_t *args, struct co
 			cli_error(error, "invalid_input", "--workspace %.60s: %.420s", typed, why);
 			return -EINVAL;
 		}
-		/* The keeper resolves it itself, and sees what it was called: by a link nobody means credentials. */
+		/* The keeper resolves it itself, and sees what it was called: by a link nobody
+		 * means credentials. */
 		json_decref(path);
 		path = cli_place_resolve(typed, CLI_BY_ITS_WORDS, error);
 		if (!path)

@@ -126,8 +126,8 @@ struct cli_agent {
 		 "what becomes of commands: judged and run, or only judged"},                     \
 		CLI_SANDBOX_AGENT_ROWS(struct cli_agent)
 
-/* Adds what the rows have in common to the request's arguments: paths made absolute, an empty list where "" asks for one.
- * 0, or negative with *error filled. */
+/* Adds what the rows have in common to the request's arguments: paths made absolute, an empty list
+ * where "" asks for one. 0, or negative with *error filled. */
 int cli_agent_args(const struct cli_option *options, const struct cli_agent *agent, json_t *args,
 		   struct coop_error *error);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/table.h"
 #include "doors/cli/terminal/terminal.h"
@@ -19,8 +20,8 @@ static const struct cli_column columns[] = {
 	{"SESSIONS", true, 0}, {"TOKENS", true, 0},  {"FLAGS", false, 0},
 };
 
-/* Agents come parents first; each stands below its parent, by the depth of its path. The first one's path is written out, which may
- * itself be below others. */
+/* Agents come parents first; each stands below its parent, by the depth of its path. The first
+ * one's path is written out, which may itself be below others. */
 static void format_path(const char *path, const char *top, char ret_text[PATH_SIZE])
 {
 	const size_t length = strlen(top);

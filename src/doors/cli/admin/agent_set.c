@@ -2,7 +2,10 @@
 #include <string.h>
 
 #include "doors/cli/admin/agent_args.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/record.h"
+#include "doors/cli/sandbox_args.h"
 #include "doors/cli/verbs.h"
 
 struct settings {
@@ -61,7 +64,8 @@ static const char *check_unset(const struct settings *s, const char *name)
 	return cli_option_given(option, s) ? "it is set too" : NULL;
 }
 
-/* The parts that were given, over those that the agent has. Lists are replaced, labels of risks changed one by one. */
+/* The parts that were given, over those that the agent has. Lists are replaced, labels of risks
+ * changed one by one. */
 static void merge(json_t *group, const json_t *given)
 {
 	const char *name;
@@ -76,7 +80,8 @@ static void merge(json_t *group, const json_t *given)
 	}
 }
 
-/* Parts that say nothing: empty lists, but for that of what alone is allowed, and the mode that holds anyway. */
+/* Parts that say nothing: empty lists, but for that of what alone is allowed, and the mode that
+ * holds anyway. */
 static void drop_empty(json_t *group)
 {
 	const char *name;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "doors/cli/admin/agent_args.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/sandbox_text.h"
 #include "doors/cli/verbs.h"

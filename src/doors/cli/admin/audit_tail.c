@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/table.h"
 #include "doors/cli/terminal/terminal.h"
@@ -39,7 +40,8 @@ static void format_what(const json_t *line, char ret_text[CLI_TEXT_MAX])
 		       decision);
 }
 
-/* An attempt is its command; a refused one also says why. An end names the attempt that it belongs to. */
+/* An attempt is its command; a refused one also says why. An end names the attempt that it belongs
+ * to. */
 static void format_text(const json_t *line, char *ret_text, size_t size)
 {
 	char words[1024];

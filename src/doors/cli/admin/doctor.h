@@ -20,13 +20,15 @@ struct cli_check {
 /* The checks, ended by a row without a name. */
 extern const struct cli_check cli_checks[];
 
-/* What the keeper says of the sandbox, which it is started for if need be: its answer, to be released, or NULL without one. */
+/* What the keeper says of the sandbox, which it is started for if need be: its answer, to be
+ * released, or NULL without one. */
 json_t *cli_doctor_sandbox(struct cli *cli, struct cli_finding *finding);
 
 /* The answer as lines for people, one for each protection, with what to change. NULL: none. */
 void cli_doctor_print(const json_t *answer);
 
-/* Only what holds secrets in the home, and whether commands see it. The exit code: a failure if they see any. */
+/* Only what holds secrets in the home, and whether commands see it. The exit code: a failure if
+ * they see any. */
 int cli_doctor_credentials(struct cli *cli);
 
 #endif

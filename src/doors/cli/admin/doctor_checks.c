@@ -14,7 +14,9 @@
 
 #include "base/cleanup.h"
 #include "base/io/paths.h"
+#include "coop.h"
 #include "doors/cli/admin/doctor.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 
 __attribute__((format(printf, 3, 4))) static void
@@ -50,7 +52,8 @@ static void look_kernel(struct cli *cli, struct cli_finding *finding)
 	advise(finding, "use a host with Linux 5.15 or newer");
 }
 
-/* A child by clone3, or clone where a container's filter hides that, with a pidfd; signalled and waited for by that. */
+/* A child by clone3, or clone where a container's filter hides that, with a pidfd; signalled and
+ * waited for by that. */
 static void look_clone(struct cli *cli, struct cli_finding *finding)
 {
 	int pidfd = -1;

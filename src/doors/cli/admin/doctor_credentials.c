@@ -1,9 +1,11 @@
-/* What holds secrets in the home, and whether commands see it: as the keeper says that it would lay out the view. */
+/* What holds secrets in the home, and whether commands see it: as the keeper says that it would lay
+ * out the view. */
 #include <stdio.h>
 #include <string.h>
 
 #include "doors/cli/admin/doctor.h"
 #include "doors/cli/clean.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 
 static void print_one(const json_t *entry, size_t width)

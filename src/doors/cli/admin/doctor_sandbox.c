@@ -5,6 +5,7 @@
 
 #include "doors/cli/admin/doctor.h"
 #include "doors/cli/clean.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 
 /* Without these a command of a confined profile is not started, unless they are tolerated. */
@@ -119,8 +120,8 @@ static void print_group(const char *name, const json_t *group)
 		(void)printf("                -> %s\n", fix);
 }
 
-/* The freezer always. What counts the processes of several commands together only where it is missing and the limit of one holds, which
- * says nothing of it. */
+/* The freezer always. What counts the processes of several commands together only where it is
+ * missing and the limit of one holds, which says nothing of it. */
 static void print_groups(const json_t *answer)
 {
 	const json_t *freezer = cli_member(answer, "cgroup", "freezer"),

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/table.h"
 #include "doors/cli/terminal/terminal.h"

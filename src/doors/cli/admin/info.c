@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/sibling.h"
 #include "doors/cli/verbs.h"
 
@@ -15,7 +16,8 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-/* `operands` lies in main's argv, so that there is a place in front of it for the program's name. */
+/* `operands` lies in main's argv, so that there is a place in front of it for the program's
+ * name. */
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	if (count == 1 && (strcmp(operands[0], "--help") == 0 || strcmp(operands[0], "-h") == 0)) {

@@ -1,7 +1,9 @@
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/place.h"
 #include "doors/cli/record.h"
+#include "doors/cli/sandbox_args.h"
 #include "doors/cli/verbs.h"
 #include "doors/cli/verdict.h"
 #include "doors/cli/workspace.h"

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/receipt.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"

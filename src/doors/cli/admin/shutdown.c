@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "coop.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/receipt.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
@@ -19,7 +22,8 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-/* The answer comes just before the keeper leaves. Its end is what was asked for, so that is waited for too. */
+/* The answer comes just before the keeper leaves. Its end is what was asked for, so that is waited
+ * for too. */
 static void wait_for_end(int pidfd)
 {
 	struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};

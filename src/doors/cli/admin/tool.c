@@ -1,3 +1,4 @@
+#include "doors/cli/cli.h"
 #include "doors/cli/door.h"
 #include "doors/cli/verbs.h"
 

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/verbs.h"
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)

@@ -12,6 +12,8 @@
 #include "base/io/paths.h"
 #include "base/text/netname.h"
 #include "client/locate.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/place.h"
 #include "doors/cli/record.h"
 #include "doors/cli/sandbox_args.h"
@@ -82,7 +84,7 @@ struct cli_serve_found {
 static int check_proxies(const struct cli *cli, const struct settings *s)
 {
 	char origin[COOP_ORIGIN_SIZE];
-	struct coop_network network;
+	struct coop_address_range network;
 	if (s->public_url && coop_origin_parse(s->public_url, origin) < 0)
 		return cli_misuse(
 			cli,
@@ -220,8 +222,8 @@ static int find_programs(struct cli_serve *serve, struct cli_serve_found *found,
 	return 0;
 }
 
-/* Default folder: this one, where it can be a workspace. Another profile is not chosen for the user as coop run does: agents have folders of
- * their own, which would become read-only too. */
+/* Default folder: this one, where it can be a workspace. Another profile is not chosen for the user
+ * as coop run does: agents have folders of their own, which would become read-only too. */
 static void choose_workspace(struct cli *cli, const struct settings *s, json_t *args)
 {
 	char folder[PATH_MAX];
@@ -236,7 +238,8 @@ static void choose_workspace(struct cli *cli, const struct settings *s, json_t *
 		cli_workspace_add(cli, &s->sandbox, NULL, NULL, args);
 }
 
-/* Lets the keeper look at what every process is to be started with: better now than with the first one. */
+/* Lets the keeper look at what every process is to be started with: better now than with the first
+ * one. */
 static int prepare(struct cli_serve *serve, struct coop_error *error)
 {
 	struct cli_serve_found *found = serve->found;

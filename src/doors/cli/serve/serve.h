@@ -19,7 +19,8 @@ struct cli_serve {
 	struct cli_serve_keeper keeper;
 	struct cli_serve_worker workers[CLI_SERVE_WORKERS_MAX];
 	char token_file[PATH_MAX];
-	/* Called when the keeper is there for the first time, before there is a gateway: looks at what only the keeper can tell. */
+	/* Called when the keeper is there for the first time, before there is a gateway: looks at
+	 * what only the keeper can tell. */
 	int (*prepare)(struct cli_serve *serve, struct coop_error *error);
 	bool told;         /* the line that says that it serves was printed */
 	uint64_t ready_by; /* before that; 0: there is no gateway yet */
@@ -28,11 +29,12 @@ struct cli_serve {
 	bool prepared;
 };
 
-/* Runs keeper and gateways until a signal asks for the end. 0, or a negative errno with *error filled: it could not begin. Everything that
- * was started has ended then. */
+/* Runs keeper and gateways until a signal asks for the end. 0, or a negative errno with *error
+ * filled: it could not begin. Everything that was started has ended then. */
 int cli_serve_run(struct cli_serve *serve, struct coop_error *error);
 
-/* Blocks the signals that end it, so that they wait until the loop looks at them. A descriptor, or a negative errno. */
+/* Blocks the signals that end it, so that they wait until the loop looks at them. A descriptor, or
+ * a negative errno. */
 int cli_serve_signals(void);
 
 /* Prints where it serves: a line for people, or with --json an object. */

@@ -18,8 +18,8 @@
 /* Where descriptors wait until the numbers below are free for them. */
 #define CHILD_FDS_WAIT 128
 
-/* Puts the descriptors where the program expects them, with `report` behind them. They are lifted first, because any of them may have the
- * number of another. */
+/* Puts the descriptors where the program expects them, with `report` behind them. They are lifted
+ * first, because any of them may have the number of another. */
 static int place_fds(const struct cli_serve_program *program, int report)
 {
 	int lifted[CHILD_FDS_MAX + 1];

@@ -8,8 +8,9 @@
 
 #include "client/child.h"
 
-/* What it is given: stdin and stdout are /dev/null, stderr is ours, `fds` are COOP_CHILD_FD and the following ones; all others are closed.
- * Signals are at their defaults. It has a session of its own: the terminal's Ctrl-C is for coop serve, which ends them in order. */
+/* What it is given: stdin and stdout are /dev/null, stderr is ours, `fds` are COOP_CHILD_FD and the
+ * following ones; all others are closed. Signals are at their defaults. It has a session of its
+ * own: the terminal's Ctrl-C is for coop serve, which ends them in order. */
 struct cli_serve_program {
 	const char *path;
 	char *const *argv;
@@ -36,7 +37,8 @@ struct cli_serve_deaths {
 	size_t count;
 };
 
-/* Notes a death and says when it is to be started again: at once, or in a second if this has been the third one within ten. */
+/* Notes a death and says when it is to be started again: at once, or in a second if this has been
+ * the third one within ten. */
 uint64_t cli_serve_deaths_add(struct cli_serve_deaths *deaths, uint64_t now);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/io/fdpass.h"
 #include "base/io/log.h"
+#include "client/child.h"
 
 #define FDS_MAX (CLI_SERVE_LISTENERS_MAX + 3)
 #define NUMBER_MAX 16
@@ -36,7 +37,8 @@
 #endif
 #endif
 
-/* A command line in the making: descriptors get their numbers in the order in which they are added. */
+/* A command line in the making: descriptors get their numbers in the order in which they are
+ * added. */
 struct line {
 	char *words[WORDS_MAX + 1];
 	size_t word_count;
@@ -75,7 +77,8 @@ static void add_list(struct line *line, const char *option, const struct cli_lis
 		add(line, option, list->items[i]);
 }
 
-/* Clients call a host by its address, too. One that stands for all of them is none that could be called. */
+/* Clients call a host by its address, too. One that stands for all of them is none that could be
+ * called. */
 static void add_address(struct line *line, const struct cli_serve_listener *listener, size_t i)
 {
 	const char *colon = strrchr(listener->address, ':');
@@ -142,7 +145,8 @@ static void make_env(char *ret_env[], char *texts[], size_t count)
 	ret_env[used] = NULL;
 }
 
-/* A file of its own for each gateway: a shared one would have one position for all of them. -1: there are no bytes. */
+/* A file of its own for each gateway: a shared one would have one position for all of them. -1:
+ * there are no bytes. */
 static int make_file(const struct cli_serve_bytes *bytes, int *ret_fd)
 {
 	*ret_fd = -1;
@@ -234,7 +238,8 @@ static int send_answer(struct cli_serve_worker *worker)
 	return r;
 }
 
-/* A message of the gateway: "keeper" or "ready WORDS". Others mean nothing, and there is nothing to be said to them. */
+/* A message of the gateway: "keeper" or "ready WORDS". Others mean nothing, and there is nothing to
+ * be said to them. */
 static void take_message(struct cli_serve_worker *worker, const struct cli_serve_keeper *keeper,
 			 const char *text)
 {

@@ -1,5 +1,5 @@
-/* The gateways that coop serve runs (src/doors/http), and its side of their broker: a gateway can connect to nothing, so it asks here for
- * connections to the keeper's gate. */
+/* The gateways that coop serve runs (src/doors/http), and its side of their broker: a gateway can
+ * connect to nothing, so it asks here for connections to the keeper's gate. */
 #ifndef COOP_CLI_SERVE_GATEWAY_H
 #define COOP_CLI_SERVE_GATEWAY_H
 
@@ -47,7 +47,8 @@ struct cli_serve_worker {
 };
 
 /* A gateway that somebody has stopped (SIGSTOP) serves nobody, and keeps those waiting that connect
- * to it. So long it may be looked at, and go on. One that a debugger holds is the debugger's alone. */
+ * to it. So long it may be looked at, and go on. One that a debugger holds is the debugger's
+ * alone. */
 #define CLI_SERVE_STANDS_MAX_S 10
 
 void cli_serve_worker_init(struct cli_serve_worker *worker);
@@ -59,7 +60,8 @@ int cli_serve_worker_start(struct cli_serve_worker *worker,
 #define CLI_SERVE_WORKER_POLLS 2
 size_t cli_serve_worker_poll(const struct cli_serve_worker *worker, struct pollfd *ret);
 
-/* Answers what it asks, without waiting. True: it has ended, with *ret_status, and is to be started again or not. */
+/* Answers what it asks, without waiting. True: it has ended, with *ret_status, and is to be started
+ * again or not. */
 bool cli_serve_worker_step(struct cli_serve_worker *worker, const struct cli_serve_keeper *keeper,
 			   int *ret_status);
 

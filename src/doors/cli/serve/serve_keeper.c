@@ -16,7 +16,9 @@
 #include "base/io/claim.h"
 #include "base/io/log.h"
 #include "base/io/paths.h"
+#include "client/child.h"
 #include "client/locate.h"
+#include "coop.h"
 #include "doors/cli/record.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -238,7 +240,8 @@ static int hear(struct cli_serve_keeper *keeper, uint64_t now, struct coop_error
 	return started(keeper, error);
 }
 
-/* The connection has ended. Only the end of the process itself says that its place is free; but it may also live on. */
+/* The connection has ended. Only the end of the process itself says that its place is free; but it
+ * may also live on. */
 static void lost(struct cli_serve_keeper *keeper, uint64_t now)
 {
 	struct coop_error error;

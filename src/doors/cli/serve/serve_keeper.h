@@ -1,4 +1,5 @@
-/* The keeper behind coop serve: the one that runs, else one of its own in the foreground, started again when it is gone. */
+/* The keeper behind coop serve: the one that runs, else one of its own in the foreground, started
+ * again when it is gone. */
 #ifndef COOP_CLI_SERVE_KEEPER_H
 #define COOP_CLI_SERVE_KEEPER_H
 
@@ -9,7 +10,8 @@
 #include "doors/cli/cli.h"
 #include "doors/cli/serve/serve_child.h"
 
-/* The connection is cli->coop: the user's own, as the operator. A keeper that was started on demand does not leave while it is open. */
+/* The connection is cli->coop: the user's own, as the operator. A keeper that was started on demand
+ * does not leave while it is open. */
 struct cli_serve_keeper {
 	struct cli *cli;
 	struct coop_child child; /* ours; pid 0: none */
@@ -39,11 +41,12 @@ size_t cli_serve_keeper_poll(const struct cli_serve_keeper *keeper, struct pollf
 /* When something is to be done even if nothing happens; 0: never. */
 uint64_t cli_serve_keeper_due(const struct cli_serve_keeper *keeper);
 
-/* Looks at all that may have happened, without waiting. 0, or a negative errno with *error filled: it could not be started; it is
- * tried again if this is called again. */
+/* Looks at all that may have happened, without waiting. 0, or a negative errno with *error filled:
+ * it could not be started; it is tried again if this is called again. */
 int cli_serve_keeper_step(struct cli_serve_keeper *keeper, uint64_t now, struct coop_error *error);
 
-/* A connection to the gate, for somebody who has to log in there: a descriptor, or a negative errno. */
+/* A connection to the gate, for somebody who has to log in there: a descriptor, or a negative
+ * errno. */
 int cli_serve_keeper_connect(const struct cli_serve_keeper *keeper);
 
 /* Ends the keeper if it is ours, and waits for that; one that was found stays. */

@@ -1,5 +1,5 @@
-/* The sockets that coop serve listens on. They stay open as long as it runs, so that clients wait, and are not refused, while a gateway is
- * started again. */
+/* The sockets that coop serve listens on. They stay open as long as it runs, so that clients wait,
+ * and are not refused, while a gateway is started again. */
 #ifndef COOP_CLI_SERVE_LISTEN_H
 #define COOP_CLI_SERVE_LISTEN_H
 
@@ -33,15 +33,18 @@ bool cli_serve_listen_valid(const char *text);
 
 /* Each adds to the listeners: 0, or a negative errno with *error filled, which names the option. */
 
-/* "127.0.0.1:7717", "[::1]:0", "localhost:7717". `insecure`: also an address that other machines reach. */
+/* "127.0.0.1:7717", "[::1]:0", "localhost:7717". `insecure`: also an address that other machines
+ * reach. */
 int cli_serve_listen_tcp(struct cli_serve_listeners *listeners, const char *text, bool insecure,
 			 struct coop_error *error);
 
-/* A Unix socket for this user alone, at an absolute path that stays the caller's. One that nobody answers on is replaced. */
+/* A Unix socket for this user alone, at an absolute path that stays the caller's. One that nobody
+ * answers on is replaced. */
 int cli_serve_listen_unix(struct cli_serve_listeners *listeners, const char *path,
 			  struct coop_error *error);
 
-/* Those that systemd opened for this process (LISTEN_FDS), if any; the variables are taken out of the environment. */
+/* Those that systemd opened for this process (LISTEN_FDS), if any; the variables are taken out of
+ * the environment. */
 int cli_serve_listen_given(struct cli_serve_listeners *listeners, bool insecure,
 			   struct coop_error *error);
 

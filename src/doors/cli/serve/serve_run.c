@@ -9,7 +9,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io/log.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/serve/serve.h"
+#include "doors/cli/serve/serve_child.h"
+#include "doors/cli/serve/serve_gateway.h"
+#include "doors/cli/serve/serve_keeper.h"
 #include "doors/cli/serve/serve_token.h"
 
 #define SECOND UINT64_C(1000000000)

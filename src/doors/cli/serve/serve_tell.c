@@ -2,6 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coop.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/serve/serve.h"
 
 void cli_serve_url(const struct cli_serve *serve, const struct cli_serve_listener *listener,

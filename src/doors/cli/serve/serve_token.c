@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/io/log.h"
+#include "coop.h"
 #include "doors/cli/record.h"
 #include "doors/cli/token_file.h"
 
@@ -57,7 +58,8 @@ static bool is_taken(struct cli *cli, const char *token)
 	return same;
 }
 
-/* All of this label but one. A failure leaves tokens that nobody knows, which is no reason not to serve. */
+/* All of this label but one. A failure leaves tokens that nobody knows, which is no reason not to
+ * serve. */
 static void revoke_others(struct cli *cli, int64_t kept)
 {
 	struct coop_error error;

@@ -119,8 +119,8 @@ static void *join_kept(struct cli_encoder *encoder, const struct coop_chunk *chu
 	return joined;
 }
 
-/* How many bytes at the front are text. What follows them in the same chunk is given as base64, whatever comes after the first
- * byte that is none: two lines for a chunk at most. */
+/* How many bytes at the front are text. What follows them in the same chunk is given as base64,
+ * whatever comes after the first byte that is none: two lines for a chunk at most. */
 static size_t text_length(const uint8_t *data, size_t size)
 {
 	size_t length = 0, step;

@@ -35,7 +35,8 @@ void cli_feeder_free(struct cli_feeder *feeder)
 	feeder->active = false;
 }
 
-/* A command that has closed its stdin or ended takes no more: nothing to be said, `yes | head` says nothing either. */
+/* A command that has closed its stdin or ended takes no more: nothing to be said, `yes | head` says
+ * nothing either. */
 static bool is_silent(const char *code)
 {
 	static const char *const codes[] = {"closed", "not_running", "no_such_process", "cancelled",
@@ -92,8 +93,8 @@ static void send_next(struct cli_feeder *feeder)
 	}
 }
 
-/* The end of a file, or Ctrl-D. In a terminal keys go on being looked at, unless that has gone (then it is no terminal). A terminal
- * that went away gives EIO: that is nobody's end of file. */
+/* The end of a file, or Ctrl-D. In a terminal keys go on being looked at, unless that has gone
+ * (then it is no terminal). A terminal that went away gives EIO: that is nobody's end of file. */
 static void take_end(struct cli_feeder *feeder, bool end)
 {
 	feeder->close_due = end && feeder->close_at_end && !feeder->mute;

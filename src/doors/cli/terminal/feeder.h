@@ -1,5 +1,6 @@
-/* Forwards this program's stdin to a process, one piece at a time: the next is read when the kernel has taken the last, so
- * that a command that does not read makes the local writer wait, and nobody's memory grows. */
+/* Forwards this program's stdin to a process, one piece at a time: the next is read when the kernel
+ * has taken the last, so that a command that does not read makes the local writer wait, and
+ * nobody's memory grows. */
 #ifndef COOP_CLI_FEEDER_H
 #define COOP_CLI_FEEDER_H
 
@@ -10,8 +11,8 @@
 
 #define CLI_FEEDER_PIECE (64u << 10)
 
-/* Looks at what was typed before it is sent; may shorten it, or make it one byte longer. False: the user wants to leave; this
- * is the last that is sent. Called with nothing at an end of file. */
+/* Looks at what was typed before it is sent; may shorten it, or make it one byte longer. False: the
+ * user wants to leave; this is the last that is sent. Called with nothing at an end of file. */
 typedef bool cli_feeder_filter(void *user, char *bytes, size_t *size);
 
 struct cli_feeder {
@@ -36,7 +37,8 @@ bool cli_stdin_useful(void);
 int cli_feeder_start(struct cli_feeder *feeder, struct cli *cli, const char *id, bool close_at_end);
 void cli_feeder_free(struct cli_feeder *feeder);
 
-/* Should stdin be polled now? Keys are looked at even while nobody takes what was typed: the user may want to leave. */
+/* Should stdin be polled now? Keys are looked at even while nobody takes what was typed: the user
+ * may want to leave. */
 static inline bool cli_feeder_wants(const struct cli_feeder *feeder)
 {
 	return feeder->active && (!feeder->busy || feeder->filter);

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/terminal/relay.h"
+#include "doors/cli/terminal/terminal.h"
 
 /* No shell uses it; those who need it (vim's tags) type it twice. */
 #define KEY 0x1d
@@ -13,8 +15,8 @@
 /* How long somebody who leaves waits for the last keys to be taken. */
 #define LEAVING_NS (1000ull * 1000000)
 
-/* A process with a terminal gets every key as it is. Else lines are typed, but the key after Ctrl-] is to be seen without Enter,
- * and where nothing is sent there is nothing to type. */
+/* A process with a terminal gets every key as it is. Else lines are typed, but the key after Ctrl-]
+ * is to be seen without Enter, and where nothing is sent there is nothing to type. */
 static void set_mode(struct cli_relay *relay)
 {
 	const bool single = relay->keys.seen || relay->feeder.mute;
@@ -38,7 +40,8 @@ static int second_key(struct cli_relay *relay, char key, char out[2])
 	return key == KEY ? 1 : 2;
 }
 
-/* The feeder's filter. At most one byte is added: a Ctrl-] that was held back before and turned out to be meant. */
+/* The feeder's filter. At most one byte is added: a Ctrl-] that was held back before and turned out
+ * to be meant. */
 static bool watch(void *user, char *bytes, size_t *size)
 {
 	struct cli_relay *relay = user;

@@ -66,7 +66,8 @@ void cli_logs_tail_take(void *user, const struct coop_chunk *chunk, const char *
 		drop_first(tail);
 }
 
-/* The piece in which the last lines begin, and where in it. A newline at the very end ends the last line and begins none. */
+/* The piece in which the last lines begin, and where in it. A newline at the very end ends the last
+ * line and begins none. */
 static struct piece *find_start(const struct cli_logs_tail *tail, size_t *ret_skip)
 {
 	uint64_t wanted = tail->count;

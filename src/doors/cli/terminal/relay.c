@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text/signame.h"
+#include "coop.h"
 #include "doors/cli/clean.h"
 #include "doors/cli/record.h"
 
@@ -26,7 +27,8 @@ int cli_relay_init(struct cli_relay *relay, struct cli *cli, const sigset_t *sig
 	relay->encoder.user = relay;
 	cli_sink_init(&relay->out, STDOUT_FILENO);
 	cli_sink_init(&relay->err, STDERR_FILENO);
-	/* Writing to a closed pipe is an error to be handled here, with a terminal and a command to look after. */
+	/* Writing to a closed pipe is an error to be handled here, with a terminal and a command to
+	 * look after. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigprocmask(SIG_BLOCK, signals, &relay->mask_before);
 	relay->signal_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -142,8 +144,9 @@ static void on_event(void *user, uint64_t request, const char *json)
 
 static void follow(struct cli_relay *relay, json_t *args);
 
-/* A command that ended with a full ring may have left output in its pipe, for which there was no room: the follow ended without.
- * Nobody needs the ring's rest any more, so it makes room, and what comes then is followed to its end. */
+/* A command that ended with a full ring may have left output in its pipe, for which there was no
+ * room: the follow ended without. Nobody needs the ring's rest any more, so it makes room, and what
+ * comes then is followed to its end. */
 static bool follow_rest(struct cli_relay *relay, const json_t *record)
 {
 	json_t *from = json_object(), *stream;
@@ -324,7 +327,8 @@ enum { WATCH_KEEPER, WATCH_SIGNALS, WATCH_IN, WATCH_OUT, WATCH_ERR, WATCH_COUNT 
 static void prepare_poll(const struct cli_relay *relay, struct pollfd fds[WATCH_COUNT])
 {
 	short wanted = coop_poll_events(relay->cli->coop);
-	/* A slow reader lets the keeper wait, or drop and count: its choice, by the process's overflow policy. */
+	/* A slow reader lets the keeper wait, or drop and count: its choice, by the process's
+	 * overflow policy. */
 	if (cli_sink_full(&relay->out) || cli_sink_full(&relay->err))
 		wanted &= ~POLLIN;
 	fds[WATCH_KEEPER] =
@@ -360,7 +364,8 @@ static void take_events(struct cli_relay *relay, const struct pollfd fds[WATCH_C
 		cli_sink_flush(&relay->err);
 	if (fds[WATCH_IN].revents && cli_feeder_wants(&relay->feeder) && !relay->over)
 		cli_feeder_pump(&relay->feeder);
-	/* The follow hears of a lost connection as its end; if there is none yet, somebody else must. */
+	/* The follow hears of a lost connection as its end; if there is none yet, somebody else
+	 * must. */
 	if (fds[WATCH_KEEPER].revents && coop_dispatch(relay->cli->coop, &error) < 0 &&
 	    !relay->finished)
 		cli_relay_fail(relay, &error);

@@ -1,8 +1,9 @@
 /* One process on this program's own stdin, stdout and stderr: what run and attach have in common.
  *
- * A poll loop over the keeper's connection, signals (by signalfd, so that every way out passes through here and the terminal
- * is put right again), stdin, and stdout and stderr while something waits for them. While a local output is full nothing is
- * read from the keeper, which so learns that this reader is slow. */
+ * A poll loop over the keeper's connection, signals (by signalfd, so that every way out passes
+ * through here and the terminal is put right again), stdin, and stdout and stderr while something
+ * waits for them. While a local output is full nothing is read from the keeper, which so learns
+ * that this reader is slow. */
 #ifndef COOP_CLI_RELAY_H
 #define COOP_CLI_RELAY_H
 
@@ -47,8 +48,8 @@ struct cli_relay {
 	struct coop_error error;
 	uint64_t lost[CLI_STREAMS]; /* bytes that the keeper had to drop */
 
-	/* With backpressure the keeper frees only what was acknowledged. Of each ring the last quarter is left unacknowledged, so that
-	 * the latest output can still be read by others. */
+	/* With backpressure the keeper frees only what was acknowledged. Of each ring the last
+	 * quarter is left unacknowledged, so that the latest output can still be read by others. */
 	uint64_t ring[CLI_STREAMS], acknowledged[CLI_STREAMS];
 	bool acknowledges;
 	bool rest; /* the follow for what was left at the end is under way, or was */
@@ -62,27 +63,31 @@ int cli_relay_init(struct cli_relay *relay, struct cli *cli, const sigset_t *sig
 /* Puts the terminal and the signals back and frees all. */
 void cli_relay_free(struct cli_relay *relay);
 
-/* Begins to follow this process; `args` adds to the request and is taken over. From a callback or outside. */
+/* Begins to follow this process; `args` adds to the request and is taken over. From a callback or
+ * outside. */
 void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args);
 
 /* Acknowledge output as it comes: for a process with backpressure. Before cli_relay_follow(). */
 void cli_relay_acknowledge(struct cli_relay *relay, const json_t *record);
-/* Room for a command that waits already, because its ring is full: all is released but the last `tail` bytes, which are about to be
- * shown, or the last quarter. After cli_relay_follow(). */
+/* Room for a command that waits already, because its ring is full: all is released but the last
+ * `tail` bytes, which are about to be shown, or the last quarter. After cli_relay_follow(). */
 void cli_relay_make_room(struct cli_relay *relay, const json_t *record, uint64_t tail);
 
 /* Ends with this error. */
 void cli_relay_fail(struct cli_relay *relay, const struct coop_error *error);
 
-/* Runs until `over`, or until finished and all is written, or a local output fails (its sink's `error`). */
+/* Runs until `over`, or until finished and all is written, or a local output fails (its sink's
+ * `error`). */
 void cli_relay_run(struct cli_relay *relay);
 
 /* Sends a signal to the process's group without waiting for the answer. */
 void cli_relay_signal(struct cli_relay *relay, int number);
-/* One operation on the process, waited for, but not for ever: somebody whose signals are blocked must not hang on a keeper that
- * does not answer. `args` is taken over. 0, or negative: refused, or not answered. */
+/* One operation on the process, waited for, but not for ever: somebody whose signals are blocked
+ * must not hang on a keeper that does not answer. `args` is taken over. 0, or negative: refused, or
+ * not answered. */
 int cli_relay_call(struct cli_relay *relay, const char *op, json_t *args, int timeout_ms);
-/* Kills the process with its tree, and says so. The second time the user has waited long enough: it is `abandoned` and over. */
+/* Kills the process with its tree, and says so. The second time the user has waited long enough: it
+ * is `abandoned` and over. */
 void cli_relay_kill(struct cli_relay *relay);
 /* Leaves at once, whatever the keeper does. */
 void cli_relay_abandon(struct cli_relay *relay);
@@ -96,7 +101,8 @@ void cli_relay_emit(struct cli_relay *relay, json_t *value);
 
 /* A line on stderr while the terminal may be raw and its cursor anywhere. */
 void cli_relay_note(const struct cli_relay *relay, const char *text);
-/* A raw terminal does not go to the left at the end of a line: does so on stderr, if that is a terminal. */
+/* A raw terminal does not go to the left at the end of a line: does so on stderr, if that is a
+ * terminal. */
 void cli_relay_to_left(void);
 /* Ends the line in which the command's cursor stands; after cli_terminal_restore(). */
 void cli_relay_end_line(void);

@@ -21,8 +21,9 @@ void cli_sink_free(struct cli_sink *sink)
 	coop_buf_clear(&sink->waiting);
 }
 
-/* O_NONBLOCK belongs to the open file description, which stdout shares with the shell and everybody else on it. So a pipe
- * or terminal is opened once more for ourselves. A file is not: its position would be shared no longer. */
+/* O_NONBLOCK belongs to the open file description, which stdout shares with the shell and everybody
+ * else on it. So a pipe or terminal is opened once more for ourselves. A file is not: its position
+ * would be shared no longer. */
 static void find_kind(struct cli_sink *sink)
 {
 	struct stat st;

@@ -1,5 +1,6 @@
-/* A local output that must not block the loop: stdout or stderr of coop itself. What it cannot take at once waits here; the
- * caller stops bringing more while cli_sink_full(), so that the wait is bounded and passes on to the keeper. */
+/* A local output that must not block the loop: stdout or stderr of coop itself. What it cannot take
+ * at once waits here; the caller stops bringing more while cli_sink_full(), so that the wait is
+ * bounded and passes on to the keeper. */
 #ifndef COOP_CLI_SINK_H
 #define COOP_CLI_SINK_H
 
@@ -16,7 +17,8 @@ enum cli_sink_kind {
 	CLI_SINK_BLOCKING,    /* a file or the like: takes everything at once */
 	CLI_SINK_NONBLOCKING, /* our own open description of a pipe or terminal, with O_NONBLOCK */
 	CLI_SINK_SOCKET,      /* MSG_DONTWAIT does it */
-	CLI_SINK_PIECES, /* could not be opened again: small pieces, after poll said there is room */
+	/* could not be opened again: small pieces, after poll said there is room */
+	CLI_SINK_PIECES,
 };
 
 struct cli_sink {

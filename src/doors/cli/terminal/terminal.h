@@ -8,7 +8,8 @@
 
 enum cli_terminal_mode {
 	CLI_TERMINAL_RAW, /* every key goes to the other side as it is */
-	CLI_TERMINAL_LINES, /* lines and local echo as usual, but Ctrl-] ends a line too, so that it is seen at once */
+	/* lines and local echo as usual, but Ctrl-] ends a line too, so that it is seen at once */
+	CLI_TERMINAL_LINES,
 	CLI_TERMINAL_KEYS, /* single keys, no echo, Ctrl-C still a signal */
 };
 

@@ -4,8 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
+#include "doors/cli/terminal/feeder.h"
+#include "doors/cli/terminal/keys.h"
 #include "doors/cli/terminal/relay.h"
+#include "doors/cli/terminal/terminal.h"
 #include "doors/cli/verbs.h"
 
 #define TAIL_USUAL 4096
@@ -26,7 +30,8 @@ static void on_signal(struct cli_relay *relay, int number)
 		relay->over = true;
 }
 
-/* A full-screen program redraws when its size changes. So it gets a size that it does not have, and then the right one. */
+/* A full-screen program redraws when its size changes. So it gets a size that it does not have, and
+ * then the right one. */
 static void redraw(struct cli_relay *relay)
 {
 	const struct coop_handler nobody = {0};

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "coop.h"
 #include "doors/cli/clean.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 
@@ -134,7 +136,8 @@ static int block_interrupts(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* What could not be written because nobody reads is forgotten; other failures are left for cli_finish() to tell. */
+/* What could not be written because nobody reads is forgotten; other failures are left for
+ * cli_finish() to tell. */
 static void end_output(void)
 {
 	if (fflush(stdout) != 0 && errno == EPIPE)

@@ -1,6 +1,7 @@
 /* freeze and thaw: a whole tree stands still, and goes on. */
 #include <stdio.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 

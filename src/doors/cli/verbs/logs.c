@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coop.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 
@@ -20,7 +21,8 @@ struct logs {
 	const struct settings *settings;
 	struct cli_encoder encoder;
 	bool inside_line[CLI_STREAMS];
-	int written_to; /* stdout and stderr are flushed in turn, so that their order holds on a terminal */
+	/* stdout and stderr are flushed in turn, so that their order holds on a terminal */
+	int written_to;
 	bool ended; /* the follow has been answered */
 	int status;
 	struct coop_error error;

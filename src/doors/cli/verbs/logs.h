@@ -25,8 +25,9 @@ struct cli_logs_history {
 	void *user;
 };
 
-/* Brings all that is kept now: by bytes for one stream; of several in order of arrival, which the event index tells, with what
- * it no longer or not yet knows filled in from the rings. 0, or a negative errno with *error filled. */
+/* Brings all that is kept now: by bytes for one stream; of several in order of arrival, which the
+ * event index tells, with what it no longer or not yet knows filled in from the rings. 0, or a
+ * negative errno with *error filled. */
 int cli_logs_read(struct cli_logs_history *history, struct coop_error *error);
 
 /* Holds back all but the last `count` lines. A last line without its newline counts. */

@@ -4,12 +4,16 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "coop.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
+#include "doors/cli/terminal/encoder.h"
 #include "doors/cli/verbs/logs.h"
 
 #define PAGE (1 << 20)
 
-/* One answer to a combined read: chunks in order of arrival. Their bytes lie in `bytes`, one after the other. */
+/* One answer to a combined read: chunks in order of arrival. Their bytes lie in `bytes`, one after
+ * the other. */
 struct page {
 	struct coop_chunk *chunks;
 	size_t count;
@@ -50,7 +54,8 @@ static int read_bytes(struct cli_logs_history *h, enum coop_stream stream, uint6
 		chunk.data = coop_reply_data(reply, stream, &chunk.size);
 		if (chunk.size)
 			h->take(h->user, &chunk, NULL);
-		/* Nothing more to be had, although it was counted: the record is older than this answer. */
+		/* Nothing more to be had, although it was counted: the record is older than this
+		 * answer. */
 		const bool more = chunk.size > 0 || chunk.offset > *position;
 		*position = chunk.offset + chunk.size;
 		coop_reply_free(reply);
@@ -107,7 +112,8 @@ static int page_read(struct cli_logs_history *h, uint64_t cursor, struct page *p
 	return r < 0 ? r : 0;
 }
 
-/* When the event with this number came. Events stand in the order of their numbers, as the chunks do: `*at` moves on. */
+/* When the event with this number came. Events stand in the order of their numbers, as the chunks
+ * do: `*at` moves on. */
 static const char *event_time(const json_t *events, uint64_t cursor, size_t *at)
 {
 	for (; *at < json_array_size(events); (*at)++) {
@@ -182,10 +188,12 @@ int cli_logs_read(struct cli_logs_history *h, struct coop_error *error)
 	for (unsigned i = 0; i < CLI_STREAMS; i++)
 		count += h->streams[i];
 	int r = 0;
-	/* One stream alone is in order by itself; the index is needed for the order of two, and for times. */
+	/* One stream alone is in order by itself; the index is needed for the order of two, and for
+	 * times. */
 	if (count > 1 || h->times)
 		r = read_by_events(h, error);
-	/* What came after the last event: descendants print on after the end, and are in no index. */
+	/* What came after the last event: descendants print on after the end, and are in no
+	 * index. */
 	for (unsigned i = 0; i < CLI_STREAMS && r >= 0; i++)
 		if (h->streams[i])
 			r = read_bytes(h, (enum coop_stream)i,

@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/text/base64.h"
+#include "coop.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/terminal/encoder.h"
 #include "doors/cli/verbs.h"
 
@@ -36,7 +38,8 @@ static int read_all(const char *path, struct coop_buf *buf)
 	return r;
 }
 
-/* The reply's bytes, stream by stream. With --raw they are the output itself, otherwise a member of the JSON. */
+/* The reply's bytes, stream by stream. With --raw they are the output itself, otherwise a member of
+ * the JSON. */
 static void add_data(json_t *result, const struct coop_reply *reply, bool raw)
 {
 	json_t *all = json_object();

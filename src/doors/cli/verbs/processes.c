@@ -14,7 +14,8 @@ static const struct cli_column columns[] = {
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* What is left of a finished process's tree is said beside its end: nothing that lives is hidden. */
+/* What is left of a finished process's tree is said beside its end: nothing that lives is
+ * hidden. */
 static void format_state(const json_t *record, char text[CLI_TEXT_MAX])
 {
 	cli_record_state(record, text);

@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/record.h"
 #include "doors/cli/terminal/terminal.h"
 #include "doors/cli/verbs.h"

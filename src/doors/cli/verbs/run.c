@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/place.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
@@ -42,7 +43,8 @@ static int run_detached(struct cli *cli, json_t *args, const struct coop_buf *da
 	return CLI_OK;
 }
 
-/* Options that do nothing, or nothing sensible, without or with another: what is typed in vain is refused, not ignored. */
+/* Options that do nothing, or nothing sensible, without or with another: what is typed in vain is
+ * refused, not ignored. */
 static const char *find_misuse(const struct cli *cli, const struct cli_run *s)
 {
 	const struct {

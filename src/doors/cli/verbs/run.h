@@ -20,16 +20,17 @@ extern const struct cli_option cli_run_options[];
 /* Is this program's stdin forwarded to the command? */
 bool cli_run_forwards_stdin(const struct cli_run *run);
 
-/* The arguments of spawn, all but base_env and a workspace that was not named, and its bytes, to be cleared in any case. NULL with
- * *error filled. */
+/* The arguments of spawn, all but base_env and a workspace that was not named, and its bytes, to be
+ * cleared in any case. NULL with *error filled. */
 json_t *cli_run_args(const struct cli_run *run, size_t count, char **words, struct coop_buf *data,
 		     struct coop_error *error);
 
-/* The exit code for a command that could not be started: 127 not found, 126 cannot be executed or may not be,
- * 125 else. */
+/* The exit code for a command that could not be started: 127 not found, 126 cannot be executed or
+ * may not be, 125 else. */
 int cli_run_refused(const struct coop_error *error);
 
-/* Starts it and stays until it has ended. Takes over `args`, and what is in `data`; the connection is open. Returns the exit code. */
+/* Starts it and stays until it has ended. Takes over `args`, and what is in `data`; the connection
+ * is open. Returns the exit code. */
 int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args,
 		       struct coop_buf *data);
 

@@ -4,8 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/parse.h"
 #include "doors/cli/place.h"
+#include "doors/cli/sandbox_args.h"
 #include "doors/cli/terminal/feeder.h"
 #include "doors/cli/terminal/terminal.h"
 #include "doors/cli/verbs/inject.h"
@@ -159,8 +162,9 @@ static void add_manner(const struct cli_run *run, json_t *args)
 		add_terminal(run, args);
 	else if (run->detach ? run->interactive : cli_run_forwards_stdin(run))
 		(void)json_object_set_new(args, "stdin", json_string("pipe"));
-	/* Every byte is to arrive on our stdout, however slow its reader is: the command waits, as it would in a pipe. Not so
-	 * one that may outlive us: it must not wait for a reader that has gone. */
+	/* Every byte is to arrive on our stdout, however slow its reader is: the command waits, as
+	 * it would in a pipe. Not so one that may outlive us: it must not wait for a reader that
+	 * has gone. */
 	if (stays && !run->overflow)
 		(void)json_object_set_new(args, "overflow", json_string("backpressure"));
 	if (run->merge)

@@ -4,9 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "coop.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
+#include "doors/cli/terminal/feeder.h"
+#include "doors/cli/terminal/keys.h"
 #include "doors/cli/terminal/relay.h"
+#include "doors/cli/terminal/terminal.h"
 #include "doors/cli/verbs/run.h"
 
 /* A second Ctrl-C within this time kills. */
@@ -36,8 +42,8 @@ static void on_interrupted(void *user, uint64_t request, int status, const char 
 	front->unanswered = 0;
 }
 
-/* An interrupt goes to the command. The second within 2 s means it. The third after that, or after two that the keeper has not even
- * answered, is for coop run itself. */
+/* An interrupt goes to the command. The second within 2 s means it. The third after that, or after
+ * two that the keeper has not even answered, is for coop run itself. */
 static void interrupt(struct front *front)
 {
 	struct cli_relay *relay = &front->relay;
@@ -56,7 +62,8 @@ static void interrupt(struct front *front)
 	front->interrupted = now;
 }
 
-/* Ctrl-Z stops both. The command is in a session of its own, where the kernel discards SIGTSTP; so it gets SIGSTOP. */
+/* Ctrl-Z stops both. The command is in a session of its own, where the kernel discards SIGTSTP; so
+ * it gets SIGSTOP. */
 static void suspend(struct front *front)
 {
 	/* Whatever comes of it: the one who typed it wants the terminal back. */
@@ -70,7 +77,8 @@ static void suspend(struct front *front)
 static void on_signal(struct cli_relay *relay, int number)
 {
 	struct front *front = relay->user;
-	/* Before the command is known, and after its end, a signal can only mean coop run itself. */
+	/* Before the command is known, and after its end, a signal can only mean coop run
+	 * itself. */
 	if (!*relay->id || relay->finished) {
 		if (number == SIGWINCH || number == SIGTSTP)
 			return;
@@ -98,14 +106,16 @@ static void start_input(struct front *front)
 {
 	struct cli_relay *relay = &front->relay;
 	if (cli_run_forwards_stdin(front->run)) {
-		/* Should there be no memory for it, the command sees no input; it can still be ended. */
+		/* Should there be no memory for it, the command sees no input; it can still be
+		 * ended. */
 		(void)cli_feeder_start(&relay->feeder, relay->cli, relay->id, true);
 		if (!relay->pty || !isatty(STDIN_FILENO) || !relay->feeder.active)
 			return;
 		/* In a raw terminal Ctrl-C is the command's, so there is another way out. */
 		cli_keys_start(relay, "");
 	} else if (relay->pty) {
-		/* A terminal's stdin is always open. Nothing will be typed here, so its end is told. */
+		/* A terminal's stdin is always open. Nothing will be typed here, so its end is
+		 * told. */
 		const struct coop_handler nobody = {0};
 		struct coop_error error;
 		(void)cli_submit(relay->cli, "close_stdin", cli_id_args(relay->id), NULL, 0,
@@ -138,8 +148,9 @@ static void on_spawned(void *user, uint64_t request, int status, const char *jso
 	json_decref(result);
 }
 
-/* Ends a command whose output nobody takes any more, as the kernel would have done: by SIGPIPE. One that survives that would meet
- * an error at its next write, which nobody can give it from here; it is killed. */
+/* Ends a command whose output nobody takes any more, as the kernel would have done: by SIGPIPE. One
+ * that survives that would meet an error at its next write, which nobody can give it from here; it
+ * is killed. */
 static void end_command(struct front *front)
 {
 	struct cli_relay *relay = &front->relay;
@@ -198,8 +209,8 @@ static int failed(struct front *front)
 	return cli_fail(relay->cli, NULL, &relay->error);
 }
 
-/* Ctrl-] d. From now on it lives without this connection; and where nothing else was asked for, without anybody who takes its
- * output. */
+/* Ctrl-] d. From now on it lives without this connection; and where nothing else was asked for,
+ * without anybody who takes its output. */
 static int leave(struct front *front)
 {
 	const char *id = front->relay.id;

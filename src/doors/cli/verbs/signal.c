@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/parse.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
@@ -12,7 +13,8 @@ struct settings {
 
 static bool show(const struct cli *cli, const char *id, const json_t *result)
 {
-	/* On a finished process nothing is sent, which is no error; but somebody who reads would like to know. */
+	/* On a finished process nothing is sent, which is no error; but somebody who reads would
+	 * like to know. */
 	if (!json_is_true(json_object_get(result, "sent")))
 		cli_say("%s has ended (%s): nothing was sent", id, cli_text(result, "state"));
 	return true;

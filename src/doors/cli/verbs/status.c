@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/sandbox_text.h"
 #include "doors/cli/verbs.h"
@@ -138,7 +139,8 @@ static bool show_result(const struct cli *cli, const char *id, const json_t *res
 	return true;
 }
 
-/* One id after the other, and not the operation's form for many: that one leaves unknown ids out without a word. */
+/* One id after the other, and not the operation's form for many: that one leaves unknown ids out
+ * without a word. */
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	struct coop_error error;

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "coop.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 
-/* One piece at a time, the next when the kernel has taken the last: a command that does not read makes its writer wait. */
+/* One piece at a time, the next when the kernel has taken the last: a command that does not read
+ * makes its writer wait. */
 #define PIECE (64u << 10)
 
 struct settings {
@@ -67,7 +70,8 @@ static int copy(struct cli *cli, const char *id, const struct settings *s, uint6
 		ssize_t n = read(STDIN_FILENO, piece, PIECE);
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* A closed stdin has nothing to send; `coop stdin ID --close <&-` is a way to write it. */
+		/* A closed stdin has nothing to send; `coop stdin ID --close <&-` is a way to write
+		 * it. */
 		if (n < 0 && errno != EBADF) {
 			cli_error(error, "internal", "cannot read standard input: %s",
 				  strerror(errno));

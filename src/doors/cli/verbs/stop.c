@@ -1,3 +1,5 @@
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/receipt.h"
 #include "doors/cli/verbs.h"
 

@@ -6,6 +6,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "coop.h"
+#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/terminal/terminal.h"
 #include "doors/cli/verbs.h"

@@ -1,6 +1,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "coop.h"
+#include "doors/cli/cli.h"
+#include "doors/cli/options.h"
 #include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 
@@ -8,7 +11,8 @@ struct settings {
 	struct cli_number timeout;
 };
 
-/* One process that is waited for. All are asked for at once: the time limit counts for them together. */
+/* One process that is waited for. All are asked for at once: the time limit counts for them
+ * together. */
 struct waiter {
 	struct cli *cli;
 	const char *id;
@@ -92,7 +96,8 @@ static int wait_all(struct cli *cli, const struct settings *s, struct waiter *wa
 		waiters[i] = (struct waiter){.cli = cli, .id = ids[i]};
 		submit(&waiters[i], s);
 	}
-	/* An end of the connection is told to every open request, so that there is nothing to be done about it here. */
+	/* An end of the connection is told to every open request, so that there is nothing to be
+	 * done about it here. */
 	while (coop_pending(cli->coop) > 0 && coop_run(cli->coop, -1, &error) >= 0)
 		;
 	for (size_t i = 0; i < count && code == CLI_OK; i++)

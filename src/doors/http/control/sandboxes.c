@@ -6,8 +6,10 @@
 #include "doors/http/control/sandboxes_args.h"
 #include "doors/http/control/sandboxes_list.h"
 #include "doors/http/control/sandboxes_options.h"
+#include "doors/http/control/sandboxes_query.h"
 #include "doors/http/control/sandboxes_view.h"
 #include "doors/http/control/sandboxes_work.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/refusal.h"
 
 #define SESSION_LABEL "session"

@@ -1,6 +1,6 @@
-/* The control plane: sandboxes that clients make, look at and end over HTTP (--control-plane). A sandbox is an agent below the key's own,
- * with a folder of its own; its id is the agent's name. All that is known of it the keeper keeps: a gateway can be started anew at any
- * time. */
+/* The control plane: sandboxes that clients make, look at and end over HTTP (--control-plane). A
+ * sandbox is an agent below the key's own, with a folder of its own; its id is the agent's name.
+ * All that is known of it the keeper keeps: a gateway can be started anew at any time. */
 #ifndef COOP_HTTP_SANDBOXES_H
 #define COOP_HTTP_SANDBOXES_H
 

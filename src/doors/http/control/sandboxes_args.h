@@ -15,8 +15,8 @@ int coop_sandbox_new_id(char ret[COOP_SANDBOX_ID_SIZE]);
 /* Whether a name is one that coop_sandbox_new_id makes. */
 bool coop_sandbox_is_id(const char *name);
 
-/* Reads the body's `timeout` into `expires_in_ms` of the arguments. Absent or null it is not set, or an error where it is needed. False: the
- * request has been refused. */
+/* Reads the body's `timeout` into `expires_in_ms` of the arguments. Absent or null it is not set,
+ * or an error where it is needed. False: the request has been refused. */
 bool coop_sandbox_take_timeout(struct coop_http_exchange *exchange, bool needed, json_t *args);
 
 /* Reads `metadata`, and `envs` as `env`, likewise. */

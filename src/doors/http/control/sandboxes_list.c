@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/http/control/sandboxes_args.h"
+#include "doors/http/control/sandboxes_query.h"
 #include "doors/http/control/sandboxes_view.h"
 #include "doors/http/control/sandboxes_work.h"
+#include "doors/http/users/user.h"
 
 /* Whether it is a sandbox of the caller's own: an agent directly below it, made here. */
 static bool is_sandbox(const struct coop_sandbox_work *work, const json_t *agent)

@@ -22,7 +22,8 @@ enum {
 
 struct coop_sandbox_query {
 	uint64_t limit, after;
-	json_t *metadata; /* [[name, value]…], all of which must be there; NULL: none was asked for */
+	/* [[name, value]…], all of which must be there; NULL: none was asked for */
+	json_t *metadata;
 	bool by_state, live; /* states were named; sandboxes that can be used are in one of these */
 };
 

@@ -1,4 +1,5 @@
-/* One request of the control plane on its way: operations asked of the keeper one after the other. */
+/* One request of the control plane on its way: operations asked of the keeper one after the
+ * other. */
 #ifndef COOP_HTTP_SANDBOXES_WORK_H
 #define COOP_HTTP_SANDBOXES_WORK_H
 
@@ -14,7 +15,8 @@
 
 struct coop_sandbox_work;
 
-/* The keeper has answered: `result` (borrowed), or `error` and NULL. Answers the exchange, or asks for more. */
+/* The keeper has answered: `result` (borrowed), or `error` and NULL. Answers the exchange, or asks
+ * for more. */
 typedef void coop_sandbox_step(struct coop_sandbox_work *work, const json_t *result,
 			       const struct coop_error *error);
 
@@ -38,12 +40,13 @@ struct coop_sandbox_work {
 /* For an exchange whose first operation is yet to be asked for. NULL: it has been refused. */
 struct coop_sandbox_work *coop_sandbox_work_new(struct coop_http_exchange *exchange);
 
-/* Asks the keeper; `args` is taken over (NULL: there was no memory for them). If it cannot be asked the exchange has been refused. Nothing of the work may be touched
- * afterwards. */
+/* Asks the keeper; `args` is taken over (NULL: there was no memory for them). If it cannot be asked
+ * the exchange has been refused. Nothing of the work may be touched afterwards. */
 void coop_sandbox_ask(struct coop_sandbox_work *work, const char *op, json_t *args,
 		      coop_sandbox_step *step);
 
-/* Refuses with the keeper's error, in the words of the control plane: what is not there is a sandbox, variables are `envs`. */
+/* Refuses with the keeper's error, in the words of the control plane: what is not there is a
+ * sandbox, variables are `envs`. */
 void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error *error);
 
 /* Whether the keeper complains of this field. */

@@ -10,6 +10,7 @@
 #include "doors/http/files/files_link.h"
 #include "doors/http/files/files_refusal.h"
 #include "doors/http/files/files_work.h"
+#include "doors/http/net/exchange.h"
 
 struct batch {
 	struct coop_http_exchange *exchange;

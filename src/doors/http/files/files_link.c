@@ -15,8 +15,9 @@
 #include "doors/http/net/refusal.h"
 #include "doors/http/users/user.h"
 
-/* Every so often the link is looked at: one without talks for so many times is given up, one that owes an answer and has been silent is asked
- * for a sign of life, and given up if that does not come. */
+/* Every so often the link is looked at: one without talks for so many times is given up, one that
+ * owes an answer and has been silent is asked for a sign of life, and given up if that does not
+ * come. */
 #define TICK_MS 20000u
 #define IDLE_TICKS 3u
 #define TALKS_MAX (COOP_FILES_TALKS_MAX - 16u)
@@ -174,7 +175,8 @@ static void on_broken(uv_timer_t *timer)
 	give_up(timer->data, &overloaded, "out of memory");
 }
 
-/* Gives up in the loop's next turn: whoever is told of it may be the one who has just asked for something. */
+/* Gives up in the loop's next turn: whoever is told of it may be the one who has just asked for
+ * something. */
 static void break_down(struct files_link *link)
 {
 	(void)uv_timer_start(&link->timer, on_broken, 0, 0);

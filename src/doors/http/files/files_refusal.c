@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/http/net/exchange.h"
+
 struct coop_http_refusal coop_files_refusal_of(const char *error)
 {
 	static const struct {

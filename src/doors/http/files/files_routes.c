@@ -8,6 +8,7 @@
 #include "doors/http/files/files_link.h"
 #include "doors/http/files/files_refusal.h"
 #include "doors/http/files/files_work.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/refusal.h"
 #include "doors/http/net/target.h"
 

@@ -9,10 +9,12 @@
 #include "doors/http/files/files_link.h"
 #include "doors/http/files/files_refusal.h"
 #include "doors/http/files/files_work.h"
+#include "doors/http/net/exchange.h"
 
 /* Chunks of the body are put together to pieces of at least this size. */
 #define PIECE (64u << 10)
-/* A client is held up while this many are on their way to the helper, and goes on below the second. */
+/* A client is held up while this many are on their way to the helper, and goes on below the
+ * second. */
 #define AHEAD_HIGH 16u
 #define AHEAD_LOW 8u
 

@@ -1,5 +1,5 @@
-/* A WebSocket that is told what happens in a directory. It is there once the directory is watched, and nothing that happens from then on is
- * missed without a word. */
+/* A WebSocket that is told what happens in a directory. It is there once the directory is watched,
+ * and nothing that happens from then on is missed without a word. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "doors/http/files/files_link.h"
 #include "doors/http/files/files_refusal.h"
 #include "doors/http/files/files_work.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/ws.h"
 
 /* A client that leaves this much unread is not told more, but that it missed something. */

@@ -56,7 +56,8 @@ static int leave_files(void)
 		place++;
 	if (!*place || chdir(*place) < 0)
 		return -errno;
-	/* With the same folder twice the old root comes to lie on the new one, and is taken away from there. */
+	/* With the same folder twice the old root comes to lie on the new one, and is taken away
+	 * from there. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
@@ -71,8 +72,8 @@ static int enter_namespaces(int flags)
 	return r < 0 ? r : 1;
 }
 
-/* What could be gained by executing something: up to the first that this kernel does not know. Who may not drop them has nothing to gain
- * either, as no_new_privs holds. */
+/* What could be gained by executing something: up to the first that this kernel does not know. Who
+ * may not drop them has nothing to gain either, as no_new_privs holds. */
 static void drop_bounds(void)
 {
 	for (unsigned long number = 0; prctl(PR_CAPBSET_DROP, number, 0, 0, 0) == 0; number++)
@@ -99,7 +100,8 @@ static int leave_root(void)
 	return 0;
 }
 
-/* Root makes namespaces while it still may; everybody else in a user namespace, and so does root where it is not allowed to. */
+/* Root makes namespaces while it still may; everybody else in a user namespace, and so does root
+ * where it is not allowed to. */
 static int isolate(void)
 {
 	const bool root = geteuid() == 0;
@@ -117,7 +119,8 @@ static int isolate(void)
 	return r < 0 ? r : held;
 }
 
-/* A ruleset that knows all rights and gives none. 1 if it is in force, 0 if the kernel has no Landlock. */
+/* A ruleset that knows all rights and gives none. 1 if it is in force, 0 if the kernel has no
+ * Landlock. */
 static int landlock(void)
 {
 	/* How many rights on files each version knows. */

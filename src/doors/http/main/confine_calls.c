@@ -14,7 +14,8 @@
 #define PR_SET_VMA 0x53564d41
 #endif
 
-/* What the loop, TLS, memory and time need. Names that an architecture does not know are left out there. */
+/* What the loop, TLS, memory and time need. Names that an architecture does not know are left out
+ * there. */
 static const char *const allowed[] = {
 	/* descriptors that are there, and those that come over them */
 	"read", "readv", "pread64", "write", "writev", "recvfrom", "recvmsg", "sendto", "sendmsg",
@@ -34,8 +35,9 @@ static const char *const allowed[] = {
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait",
 	"sigaltstack", "restart_syscall", "exit", "exit_group", NULL};
 
-/* Nothing in the gateway, nor in a library that it uses, ever does these: who does has taken it over. Other calls that are not allowed fail
- * with an error, because libraries try things, such as to open their configuration, and go on without. */
+/* Nothing in the gateway, nor in a library that it uses, ever does these: who does has taken it
+ * over. Other calls that are not allowed fail with an error, because libraries try things, such as
+ * to open their configuration, and go on without. */
 static const char *const deadly[] = {"bpf",
 				     "connect",
 				     "bind",

@@ -5,7 +5,8 @@
 /* Loads it for this process, for good. 0 or a negative errno. no_new_privs must hold. */
 int coop_confine_calls(void);
 
-/* Compiled with a sanitizer? Its runtime opens files, starts threads and traces itself at the end. */
+/* Compiled with a sanitizer? Its runtime opens files, starts threads and traces itself at the
+ * end. */
 #ifdef __SANITIZE_ADDRESS__
 #define COOP_CONFINE_SANITIZED 1
 #elif defined(__has_feature)

@@ -2,6 +2,7 @@
 
 #include "doors/http/mcp/mcp_user.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/listener.h"
 #include "doors/http/net/tls.h"
 #include "doors/http/net/ws_private.h"
@@ -13,7 +14,7 @@
 static void drop_all(struct coop_gateway *gateway)
 {
 	while (gateway->conns)
-		coop_conn_drop(gateway->conns);
+		coop_http_conn_drop(gateway->conns);
 }
 
 static void on_drained(uv_timer_t *timer)
@@ -36,14 +37,14 @@ void coop_gateway_settle(struct coop_gateway *gateway)
 }
 
 /* What is idle goes, what streams is ended in order, the rest may finish. */
-static void ask_to_go(struct coop_conn *conn)
+static void ask_to_go(struct coop_http_conn *conn)
 {
 	if (conn->ws)
 		coop_ws_stop(conn->ws);
 	else if (conn->exchange && conn->exchange->begun && conn->exchange->chunked)
 		coop_http_end(conn->exchange);
 	else if (!conn->exchange && !conn->head && !conn->out.bytes)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 }
 
 void coop_gateway_stop(struct coop_gateway *gateway)
@@ -52,10 +53,10 @@ void coop_gateway_stop(struct coop_gateway *gateway)
 		return;
 	gateway->stopping = true;
 	for (unsigned i = 0; i < gateway->listener_count; i++)
-		coop_listener_close(gateway->listeners[i]);
+		coop_http_listener_close(gateway->listeners[i]);
 	gateway->listener_count = 0;
 	coop_mcp_users_stop(gateway);
-	for (struct coop_conn *conn = gateway->conns, *next; conn; conn = next) {
+	for (struct coop_http_conn *conn = gateway->conns, *next; conn; conn = next) {
 		next = conn->next;
 		ask_to_go(conn);
 	}

@@ -14,11 +14,11 @@
 #define COOP_GATEWAY_NAMES_MAX 34
 
 struct coop_broker;
-struct coop_conn;
+struct coop_http_conn;
 struct coop_failures;
-struct coop_listener;
+struct coop_http_listener;
 struct coop_tls;
-struct coop_users;
+struct coop_callers;
 
 struct coop_gateway_options {
 	const char *profile;   /* of every process; NULL: not said */
@@ -59,12 +59,12 @@ struct coop_gateway {
 	bool keeper_gone; /* the last attempt to reach it failed */
 	bool stopping;    /* answers carry Connection: close, nothing new is accepted */
 
-	struct coop_listener *listeners[COOP_GATEWAY_LISTENERS_MAX];
+	struct coop_http_listener *listeners[COOP_GATEWAY_LISTENERS_MAX];
 	unsigned listener_count;
-	struct coop_conn *conns; /* all of them, newest first */
+	struct coop_http_conn *conns; /* all of them, newest first */
 	struct coop_strangers strangers;
 	struct coop_broker *broker;
-	struct coop_users *users;
+	struct coop_callers *users;
 	struct coop_failures *failures;
 	struct coop_tls *tls; /* NULL: none */
 	uv_timer_t drain;     /* runs while it stops */

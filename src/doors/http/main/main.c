@@ -1,5 +1,6 @@
-/* coop-gateway: HTTP and WebSockets in front of the keeper. Started by `coop serve`, which gives it everything it has: listening sockets, a
- * certificate, and a way to ask for connections to the keeper. */
+/* coop-gateway: HTTP and WebSockets in front of the keeper. Started by `coop serve`, which gives it
+ * everything it has: listening sockets, a certificate, and a way to ask for connections to the
+ * keeper. */
 #include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
@@ -12,6 +13,7 @@
 
 #include "base/io/log.h"
 #include "base/mem.h"
+#include "base/text/netname.h"
 #include "doors/http/main/confine.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/main/route.h"
@@ -246,8 +248,8 @@ static bool set_up(struct coop_gateway *gateway, const struct arguments *argumen
 	    !load_tls(gateway, arguments))
 		return false;
 	for (unsigned i = 0; i < arguments->listen_count; i++) {
-		struct coop_listener *listener = coop_listener_new(gateway, arguments->listen[i].fd,
-								   arguments->listen[i].tls);
+		struct coop_http_listener *listener = coop_http_listener_new(
+			gateway, arguments->listen[i].fd, arguments->listen[i].tls);
 		if (!listener || (arguments->listen[i].tls && !gateway->tls)) {
 			coop_log(COOP_LOG_ERROR, "descriptor %d cannot be listened to",
 				 arguments->listen[i].fd);
@@ -279,7 +281,7 @@ static void serve(struct coop_gateway *gateway, const struct arguments *argument
 		_exit(1);
 	}
 	for (unsigned i = 0; i < gateway->listener_count; i++)
-		coop_listener_start(gateway->listeners[i]);
+		coop_http_listener_start(gateway->listeners[i]);
 	coop_broker_ready(gateway->broker, held);
 	(void)uv_run(gateway->loop, UV_RUN_DEFAULT);
 	uv_close((uv_handle_t *)&term, NULL);
@@ -296,7 +298,8 @@ int main(int argc, char **argv)
 	struct coop_gateway gateway = {0};
 
 	coop_mem_init();
-	/* Blocks of output come and go all the time: giving their memory back at once would cost a page fault for every page of them. */
+	/* Blocks of output come and go all the time: giving their memory back at once would cost a
+	 * page fault for every page of them. */
 	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 	(void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0)

@@ -62,7 +62,8 @@ static bool is_word(const char *part, size_t size, const char *word, size_t word
 	return same;
 }
 
-/* Compares part by part, each decoded by itself: an escaped slash is a character of a name. 1, 0, or -errno. */
+/* Compares part by part, each decoded by itself: an escaped slash is a character of a name. 1, 0,
+ * or -errno. */
 static int matches(const struct coop_http_route *row, struct coop_http_exchange *exchange)
 {
 	const char *pattern = row->pattern, *path = exchange->path;

@@ -1,4 +1,5 @@
-/* The table of routes. A module exports an array that ends with a row without a method; route.c lists the arrays. */
+/* The table of routes. A module exports an array that ends with a row without a method; route.c
+ * lists the arrays. */
 #ifndef COOP_HTTP_ROUTE_H
 #define COOP_HTTP_ROUTE_H
 
@@ -25,7 +26,8 @@ struct coop_http_route {
 	const char *pattern; /* "/runtime/v1/process/{id}/output": {…} is one whole, decoded part */
 	unsigned flags;
 	enum coop_http_body body;
-	size_t body_max; /* COOP_BODY_JSON: bytes, 0 for 1 MiB; COOP_BODY_STREAM: the route's affair */
+	/* COOP_BODY_JSON: bytes, 0 for 1 MiB; COOP_BODY_STREAM: the route's affair */
+	size_t body_max;
 	void (*handle)(struct coop_http_exchange *exchange);
 };
 
@@ -35,7 +37,8 @@ const struct coop_http_route *coop_route_open(struct coop_http_exchange *exchang
 /* All rows, by number; NULL behind the last. */
 const struct coop_http_route *coop_route_at(size_t index);
 
-/* The row for an exchange, its params filled. NULL: it has been refused (404, 405 with Allow, 400). */
+/* The row for an exchange, its params filled. NULL: it has been refused (404, 405 with Allow,
+ * 400). */
 const struct coop_http_route *coop_route_find(struct coop_http_exchange *exchange);
 
 #endif

@@ -6,7 +6,10 @@
 
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
+#include "doors/http/net/exchange.h"
+#include "doors/http/users/user.h"
 #include "doors/http/users/user_private.h"
+#include "doors/mcp/mcp.h"
 #include "doors/mcp/subscription.h"
 
 static void on_closed(uv_handle_t *handle)

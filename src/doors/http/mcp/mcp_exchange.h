@@ -1,8 +1,9 @@
 /* The answer to one POST of MCP, or the stream of one GET: the channel that the server speaks to.
  *
- * An answer is one JSON text, or a stream of events if there is more to say before it: who wants progress or a
- * subscription gets a stream from the beginning. In the modern era a client that goes has cancelled what it asked for; in the legacy era its requests go on,
- * and what they say goes nowhere. */
+ * An answer is one JSON text, or a stream of events if there is more to say before it: who wants
+ * progress or a subscription gets a stream from the beginning. In the modern era a client that goes
+ * has cancelled what it asked for; in the legacy era its requests go on, and what they say goes
+ * nowhere. */
 #ifndef COOP_HTTP_MCP_EXCHANGE_H
 #define COOP_HTTP_MCP_EXCHANGE_H
 
@@ -16,7 +17,8 @@
 #define COOP_MCP_BODY_MAX (16u << 20)
 /* Bytes that may wait for one client before what can be joined is. */
 #define COOP_MCP_PENDING_MAX (256u << 10)
-/* A silent stream says so that often, as connections that are silent for long are cut on the way. */
+/* A silent stream says so that often, as connections that are silent for long are cut on the
+ * way. */
 #define COOP_MCP_ALIVE_MS 15000u
 
 struct coop_mcp_exchange {
@@ -42,7 +44,8 @@ struct coop_mcp_exchange {
 	uv_timer_t timer; /* says that it lives; then, that it has gone */
 };
 
-/* One for a request, whose body is collected if `whole` is given. NULL: the exchange has been refused. */
+/* One for a request, whose body is collected if `whole` is given. NULL: the exchange has been
+ * refused. */
 struct coop_mcp_exchange *coop_mcp_exchange_new(struct coop_http_exchange *exchange,
 						void (*whole)(struct coop_mcp_exchange *work));
 

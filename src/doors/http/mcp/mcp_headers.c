@@ -9,7 +9,8 @@
 #include "doors/http/net/conn.h"
 #include "doors/http/net/head.h"
 
-/* How exactly a range of Accept means a type: 3 itself, 2 all of its kind, 1 everything, 0 not at all. */
+/* How exactly a range of Accept means a type: 3 itself, 2 all of its kind, 1 everything, 0 not at
+ * all. */
 static int range_fits(const char *range, size_t size, const char *type)
 {
 	size_t kind = strcspn(type, "/") + 1;
@@ -111,7 +112,8 @@ static const char *name_of(const json_t *message)
 	return member ? json_string_value(json_object_get(params, member)) : NULL;
 }
 
-/* The value of a header in the form =?base64?…?=, decoded; NULL: it is not in that form, or broken. For the caller to free. */
+/* The value of a header in the form =?base64?…?=, decoded; NULL: it is not in that form, or broken.
+ * For the caller to free. */
 static char *decode(const char *value)
 {
 	static const char begin[] = "=?base64?", end[] = "?=";

@@ -2,9 +2,13 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "doors/http/mcp/mcp_exchange.h"
 #include "doors/http/mcp/mcp_headers.h"
 #include "doors/http/mcp/mcp_session.h"
+#include "doors/http/mcp/mcp_user.h"
+#include "doors/http/net/exchange.h"
+#include "doors/mcp/mcp.h"
 
 #define JSON "application/json"
 #define EVENTS "text/event-stream"
@@ -54,8 +58,8 @@ static void take_modern(struct coop_mcp_exchange *work, json_t *message)
 		coop_mcp_exchange_take(work, NULL, message);
 }
 
-/* A message that belongs to no session and does not carry the version. The server refuses it, and says what is wrong with it; but of the modern
- * era's notifications. */
+/* A message that belongs to no session and does not carry the version. The server refuses it, and
+ * says what is wrong with it; but of the modern era's notifications. */
 static void take_bare(struct coop_mcp_exchange *work, json_t *message, bool modern)
 {
 	const char *method = coop_http_header(work->exchange, "mcp-method");

@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/mcp/mcp_exchange.h"
+#include "doors/http/users/user.h"
+#include "doors/mcp/mcp.h"
 
 static bool make_id(char ret[COOP_MCP_CLIENT_ID])
 {

@@ -1,4 +1,5 @@
-/* Clients of the legacy era: what a session's id stands for. An id is good for the token it was given to, and for no other. */
+/* Clients of the legacy era: what a session's id stands for. An id is good for the token it was
+ * given to, and for no other. */
 #ifndef COOP_HTTP_MCP_SESSION_H
 #define COOP_HTTP_MCP_SESSION_H
 
@@ -21,7 +22,8 @@ struct coop_mcp_client {
 	uint64_t used_at;                 /* by the loop's clock */
 };
 
-/* A new one, which holds its user. NULL: no memory, no chance, or all that there may be are busy. */
+/* A new one, which holds its user. NULL: no memory, no chance, or all that there may be are
+ * busy. */
 struct coop_mcp_client *coop_mcp_client_new(struct coop_mcp_user *owner);
 /* NULL: there is none of that id. */
 struct coop_mcp_client *coop_mcp_client_find(const struct coop_mcp_user *owner, const char *id);

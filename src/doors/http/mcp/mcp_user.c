@@ -99,7 +99,7 @@ void coop_mcp_user_used(struct coop_mcp_user *owner)
 /* One that has subscribers and has not been told; they have connections. */
 static struct coop_mcp_user *find_served(const struct coop_gateway *gateway)
 {
-	for (const struct coop_conn *conn = gateway->conns; conn; conn = conn->next) {
+	for (const struct coop_http_conn *conn = gateway->conns; conn; conn = conn->next) {
 		const struct coop_http_exchange *exchange = conn->exchange;
 		struct coop_mcp_user *owner = exchange && exchange->user
 						      ? coop_user_get(exchange->user, COOP_USER_MCP)

@@ -1,4 +1,5 @@
-/* What a user has of tools and MCP: one server for all its connections, and the way from tools to the keeper, which acts for the user. */
+/* What a user has of tools and MCP: one server for all its connections, and the way from tools to
+ * the keeper, which acts for the user. */
 #ifndef COOP_HTTP_MCP_USER_H
 #define COOP_HTTP_MCP_USER_H
 
@@ -13,7 +14,8 @@
 
 /* Every call of a tool answers before: many clients stop to wait after a minute. */
 #define COOP_MCP_WAIT_MS 50000
-/* A client of the legacy era that is silent for so long has gone, and so are tasks that nobody asks for. */
+/* A client of the legacy era that is silent for so long has gone, and so are tasks that nobody asks
+ * for. */
 #define COOP_MCP_IDLE_MS 3600000u
 
 struct coop_mcp_client;

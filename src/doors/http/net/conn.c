@@ -10,6 +10,7 @@
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/head.h"
 #include "doors/http/net/intake.h"
+#include "doors/http/net/strangers.h"
 #include "doors/http/net/tls.h"
 #include "doors/http/net/ws_private.h"
 #include "doors/http/users/access.h"
@@ -21,12 +22,13 @@
 #define TLS_READS_MAX 8
 
 static void on_poll(uv_poll_t *poll, int status, int events);
-static void on_readable(struct coop_conn *conn);
+static void on_readable(struct coop_http_conn *conn);
 static void on_deadline(uv_timer_t *timer);
 
-void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls, const struct coop_address *peer)
+void coop_http_conn_open(struct coop_gateway *gateway, int fd, bool tls,
+			 const struct coop_address *peer)
 {
-	struct coop_conn *conn = coop_mem_zalloc(sizeof *conn);
+	struct coop_http_conn *conn = coop_mem_zalloc(sizeof *conn);
 
 	if (!conn || uv_poll_init(gateway->loop, &conn->poll, fd) < 0) {
 		(void)close(fd);
@@ -53,20 +55,20 @@ void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls, const struct
 	if (tls) {
 		conn->tls = coop_tls_accept(gateway->tls, fd);
 		if (!conn->tls) {
-			coop_conn_drop(conn);
+			coop_http_conn_drop(conn);
 			return;
 		}
 	}
-	coop_conn_deadline(conn, tls ? COOP_HEAD_MS : COOP_FIRST_BYTE_MS);
+	coop_http_conn_deadline(conn, tls ? COOP_HEAD_MS : COOP_FIRST_BYTE_MS);
 	if (tls)
-		coop_conn_watch(conn);
+		coop_http_conn_watch(conn);
 	else
 		on_readable(conn); /* mostly the request is there already */
 }
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-	struct coop_conn *conn = handle->data;
+	struct coop_http_conn *conn = handle->data;
 
 	if (--conn->open_handles)
 		return;
@@ -82,7 +84,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	coop_gateway_settle(gateway);
 }
 
-void coop_conn_drop(struct coop_conn *conn)
+void coop_http_conn_drop(struct coop_http_conn *conn)
 {
 	struct coop_gateway *gateway = conn->gateway;
 
@@ -105,7 +107,7 @@ void coop_conn_drop(struct coop_conn *conn)
 	coop_user_leave(conn);
 }
 
-void coop_conn_deadline(struct coop_conn *conn, unsigned ms)
+void coop_http_conn_deadline(struct coop_http_conn *conn, unsigned ms)
 {
 	if (conn->phase == COOP_CONN_GONE)
 		return;
@@ -116,7 +118,7 @@ void coop_conn_deadline(struct coop_conn *conn, unsigned ms)
 }
 
 /* The keeper does not say whether the token is good. */
-static void give_up_check(struct coop_conn *conn)
+static void give_up_check(struct coop_http_conn *conn)
 {
 	coop_user_wait_stop(conn->waiter);
 	conn->waiter = NULL;
@@ -125,10 +127,10 @@ static void give_up_check(struct coop_conn *conn)
 
 static void on_deadline(uv_timer_t *timer)
 {
-	struct coop_conn *conn = timer->data;
+	struct coop_http_conn *conn = timer->data;
 
 	if (conn->close_after_send)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else if (conn->phase == COOP_CONN_HEAD && conn->head && !conn->out.bytes)
 		coop_intake_refuse(conn, 408, "timeout", "the head of the request took too long");
 	else if (conn->phase == COOP_CONN_BODY && conn->exchange && !conn->paused &&
@@ -140,11 +142,11 @@ static void on_deadline(uv_timer_t *timer)
 	else if (conn->phase == COOP_CONN_WS && coop_ws_expired(conn))
 		return;
 	else
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 }
 
 /* What can be had now: a count, 0 at the end, -EAGAIN, or another error. */
-static ssize_t receive(struct coop_conn *conn, void *buffer, size_t size)
+static ssize_t receive(struct coop_http_conn *conn, void *buffer, size_t size)
 {
 	if (conn->tls)
 		return coop_tls_read(conn->tls, buffer, size);
@@ -154,7 +156,7 @@ static ssize_t receive(struct coop_conn *conn, void *buffer, size_t size)
 	return n;
 }
 
-static ssize_t transmit(struct coop_conn *conn, struct iovec *iov, unsigned count)
+static ssize_t transmit(struct coop_http_conn *conn, struct iovec *iov, unsigned count)
 {
 	if (conn->tls)
 		return coop_tls_write(conn->tls, iov[0].iov_base, iov[0].iov_len);
@@ -166,7 +168,7 @@ static ssize_t transmit(struct coop_conn *conn, struct iovec *iov, unsigned coun
 }
 
 /* The deadline of a connection that waits for nothing but bytes of the client. */
-static unsigned usual_deadline(const struct coop_conn *conn)
+static unsigned usual_deadline(const struct coop_http_conn *conn)
 {
 	if (conn->phase == COOP_CONN_HEAD)
 		return COOP_IDLE_MS;
@@ -175,9 +177,9 @@ static unsigned usual_deadline(const struct coop_conn *conn)
 	return conn->phase == COOP_CONN_BODY && !conn->paused ? COOP_BODY_MS : 0;
 }
 
-/* A peer that takes nothing of an answer has its time for the next byte. While a head is being read, and when a WebSocket is being closed,
- * another deadline runs. */
-static void mind_stuck(struct coop_conn *conn, bool was_blocked, bool progress)
+/* A peer that takes nothing of an answer has its time for the next byte. While a head is being
+ * read, and when a WebSocket is being closed, another deadline runs. */
+static void mind_stuck(struct coop_http_conn *conn, bool was_blocked, bool progress)
 {
 	bool ours = conn->phase == COOP_CONN_BODY || conn->phase == COOP_CONN_ANSWER ||
 		    (conn->phase == COOP_CONN_HEAD && !conn->head) ||
@@ -186,13 +188,13 @@ static void mind_stuck(struct coop_conn *conn, bool was_blocked, bool progress)
 	if (!ours)
 		return;
 	if (conn->blocked && (progress || !was_blocked))
-		coop_conn_deadline(conn, COOP_STUCK_MS);
+		coop_http_conn_deadline(conn, COOP_STUCK_MS);
 	else if (!conn->blocked && was_blocked)
-		coop_conn_deadline(conn, usual_deadline(conn));
+		coop_http_conn_deadline(conn, usual_deadline(conn));
 }
 
 /* 0 or an error. conn->blocked says whether something is left. */
-static int send_some(struct coop_conn *conn)
+static int send_some(struct coop_http_conn *conn)
 {
 	struct iovec iov[COOP_OUT_IOV];
 	size_t before = conn->out.bytes;
@@ -212,9 +214,9 @@ static int send_some(struct coop_conn *conn)
 	return 0;
 }
 
-/* After the last byte: reads what the client still sends for a moment. Closing with unread bytes would reset the connection, and
- * could cost the client the answer. */
-static void linger(struct coop_conn *conn)
+/* After the last byte: reads what the client still sends for a moment. Closing with unread bytes
+ * would reset the connection, and could cost the client the answer. */
+static void linger(struct coop_http_conn *conn)
 {
 	conn->phase = COOP_CONN_LINGER;
 	if (conn->tls)
@@ -223,20 +225,21 @@ static void linger(struct coop_conn *conn)
 	if (!conn->running)
 		coop_buf_clear(&conn->rest); /* else who works on it throws it away */
 	conn->linger_end = uv_now(conn->gateway->loop) + COOP_LINGER_MAX_MS;
-	coop_conn_deadline(conn, COOP_LINGER_MS);
+	coop_http_conn_deadline(conn, COOP_LINGER_MS);
 	if (conn->eof)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 }
 
-void coop_conn_flush(struct coop_conn *conn)
+void coop_http_conn_flush(struct coop_http_conn *conn)
 {
 	if (conn->phase == COOP_CONN_GONE)
 		return;
 	if (!conn->mute && send_some(conn) < 0) {
-		/* What a WebSocket's client sent before it went is to be carried out all the same. */
+		/* What a WebSocket's client sent before it went is to be carried out all the
+		 * same. */
 		conn->mute = conn->phase == COOP_CONN_WS && !conn->paused;
 		if (!conn->mute) {
-			coop_conn_drop(conn);
+			coop_http_conn_drop(conn);
 			return;
 		}
 	}
@@ -247,32 +250,32 @@ void coop_conn_flush(struct coop_conn *conn)
 	coop_user_count_unread(conn);
 	if (!conn->out.bytes && conn->close_after_send && conn->phase != COOP_CONN_LINGER)
 		linger(conn);
-	coop_conn_watch(conn);
+	coop_http_conn_watch(conn);
 }
 
-void coop_conn_send(struct coop_conn *conn, const void *data, size_t size, bool answer)
+void coop_http_conn_send(struct coop_http_conn *conn, const void *data, size_t size, bool answer)
 {
 	if (conn->phase == COOP_CONN_GONE)
 		return;
 	if (coop_out_copy(&conn->out, data, size, answer) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else if (!conn->blocked)
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 }
 
-void coop_conn_finish(struct coop_conn *conn)
+void coop_http_conn_finish(struct coop_http_conn *conn)
 {
 	conn->close_after_send = true;
-	coop_conn_flush(conn);
+	coop_http_conn_flush(conn);
 }
 
-void coop_conn_next(struct coop_conn *conn)
+void coop_http_conn_next(struct coop_http_conn *conn)
 {
 	bool whole = conn->head && conn->head->finished;
 
 	if (conn->phase == COOP_CONN_GONE)
 		return;
-	/* The parser is at work on this request: coop_conn_run() comes back here. */
+	/* The parser is at work on this request: coop_http_conn_run() comes back here. */
 	if (conn->running) {
 		conn->next_pending = true;
 		return;
@@ -284,15 +287,15 @@ void coop_conn_next(struct coop_conn *conn)
 	coop_buf_clear(&conn->body);
 	coop_user_hold(conn, 0);
 	if (!whole || !conn->keep_alive || conn->gateway->stopping) {
-		coop_conn_finish(conn);
+		coop_http_conn_finish(conn);
 		return;
 	}
 	conn->phase = COOP_CONN_HEAD;
-	coop_conn_deadline(conn, conn->blocked ? COOP_STUCK_MS : COOP_IDLE_MS);
-	coop_conn_run(conn);
+	coop_http_conn_deadline(conn, conn->blocked ? COOP_STUCK_MS : COOP_IDLE_MS);
+	coop_http_conn_run(conn);
 }
 
-static bool wants_bytes(const struct coop_conn *conn)
+static bool wants_bytes(const struct coop_http_conn *conn)
 {
 	if (coop_buf_size(&conn->rest))
 		return false;
@@ -315,7 +318,7 @@ static bool wants_bytes(const struct coop_conn *conn)
 	return false;
 }
 
-void coop_conn_watch(struct coop_conn *conn)
+void coop_http_conn_watch(struct coop_http_conn *conn)
 {
 	int events = 0;
 	/* TLS has to write before it reads on: bytes that wait to be read are no news then. */
@@ -339,8 +342,9 @@ void coop_conn_watch(struct coop_conn *conn)
 		(void)uv_poll_stop(&conn->poll);
 }
 
-/* Hands bytes to whoever wants them in this phase. How many were taken; fewer where it is no more their turn. */
-static size_t give(struct coop_conn *conn, const char *data, size_t size)
+/* Hands bytes to whoever wants them in this phase. How many were taken; fewer where it is no more
+ * their turn. */
+static size_t give(struct coop_http_conn *conn, const char *data, size_t size)
 {
 	if (conn->next_pending)
 		return 0;
@@ -355,9 +359,10 @@ static size_t give(struct coop_conn *conn, const char *data, size_t size)
 	case COOP_CONN_WS:
 		return conn->paused ? 0 : coop_ws_feed(conn, data, size);
 	case COOP_CONN_LINGER:
-		/* A client in the middle of a large upload would not see the answer if it were cut off now. */
+		/* A client in the middle of a large upload would not see the answer if it were cut
+		 * off now. */
 		if (uv_now(conn->gateway->loop) < conn->linger_end)
-			coop_conn_deadline(conn, COOP_LINGER_MS);
+			coop_http_conn_deadline(conn, COOP_LINGER_MS);
 		return size;
 	case COOP_CONN_HANDSHAKE:
 	case COOP_CONN_CHECK:
@@ -368,8 +373,9 @@ static size_t give(struct coop_conn *conn, const char *data, size_t size)
 	return 0;
 }
 
-/* One step with the parser or the WebSocket at work, and then what was put off meanwhile. 0: no more can be taken now. */
-static size_t step(struct coop_conn *conn, const char *data, size_t size)
+/* One step with the parser or the WebSocket at work, and then what was put off meanwhile. 0: no
+ * more can be taken now. */
+static size_t step(struct coop_http_conn *conn, const char *data, size_t size)
 {
 	conn->running = true;
 	size_t used = give(conn, data, size);
@@ -378,30 +384,30 @@ static size_t step(struct coop_conn *conn, const char *data, size_t size)
 }
 
 /* Requests that are answered at once do not nest: the end of each comes back to this loop. */
-static bool settle(struct coop_conn *conn)
+static bool settle(struct coop_http_conn *conn)
 {
 	if (!conn->next_pending || conn->phase == COOP_CONN_GONE)
 		return false;
 	conn->next_pending = false;
 	conn->settling = true;
-	coop_conn_next(conn);
+	coop_http_conn_next(conn);
 	conn->settling = false;
 	return true;
 }
 
-static void after_input(struct coop_conn *conn)
+static void after_input(struct coop_http_conn *conn)
 {
 	if (conn->phase == COOP_CONN_GONE)
 		return;
 	if (conn->phase == COOP_CONN_WS)
 		coop_ws_fed(conn);
 	if (conn->eof && !coop_buf_size(&conn->rest) && !conn->paused)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else
-		coop_conn_watch(conn);
+		coop_http_conn_watch(conn);
 }
 
-void coop_conn_run(struct coop_conn *conn)
+void coop_http_conn_run(struct coop_http_conn *conn)
 {
 	bool progress = true;
 
@@ -419,7 +425,7 @@ void coop_conn_run(struct coop_conn *conn)
 }
 
 /* What has just been read. The rest waits for its turn. */
-static void take(struct coop_conn *conn, const char *data, size_t size)
+static void take(struct coop_http_conn *conn, const char *data, size_t size)
 {
 	bool progress = true;
 
@@ -432,22 +438,23 @@ static void take(struct coop_conn *conn, const char *data, size_t size)
 	if (conn->phase == COOP_CONN_GONE)
 		return;
 	if (size && coop_buf_append(&conn->rest, data, size) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else
 		after_input(conn);
 }
 
-static void on_end(struct coop_conn *conn)
+static void on_end(struct coop_http_conn *conn)
 {
 	conn->eof = true;
-	/* What a WebSocket's client sent before is carried out first; the rest has nobody to answer to. */
+	/* What a WebSocket's client sent before is carried out first; the rest has nobody to answer
+	 * to. */
 	if (conn->phase == COOP_CONN_WS && (coop_buf_size(&conn->rest) || conn->paused))
-		coop_conn_watch(conn);
+		coop_http_conn_watch(conn);
 	else
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 }
 
-static void on_readable(struct coop_conn *conn)
+static void on_readable(struct coop_http_conn *conn)
 {
 	static char buffer[COOP_READ_SIZE];
 
@@ -463,25 +470,25 @@ static void on_readable(struct coop_conn *conn)
 		}
 		take(conn, buffer, (size_t)n);
 	}
-	coop_conn_watch(conn);
+	coop_http_conn_watch(conn);
 }
 
-static void shake_hands(struct coop_conn *conn)
+static void shake_hands(struct coop_http_conn *conn)
 {
 	int r = coop_tls_handshake(conn->tls);
 
 	if (r == 0) {
 		conn->phase = COOP_CONN_HEAD;
-		coop_conn_deadline(conn, COOP_FIRST_BYTE_MS);
+		coop_http_conn_deadline(conn, COOP_FIRST_BYTE_MS);
 	} else if (r != -EAGAIN) {
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 		return;
 	}
-	coop_conn_watch(conn);
+	coop_http_conn_watch(conn);
 }
 
 /* Less waits than a route wants to be told of. */
-static void tell_writable(struct coop_conn *conn)
+static void tell_writable(struct coop_http_conn *conn)
 {
 	if (conn->ws)
 		coop_ws_writable(conn);
@@ -490,9 +497,9 @@ static void tell_writable(struct coop_conn *conn)
 		conn->exchange->behaviour->writable(conn->exchange);
 }
 
-/* The client of a WebSocket has gone. What it sent before is still to be carried out, and then comes the end of file or the error; while its owner
- * takes nothing, for a while. */
-static void last_words(struct coop_conn *conn)
+/* The client of a WebSocket has gone. What it sent before is still to be carried out, and then
+ * comes the end of file or the error; while its owner takes nothing, for a while. */
+static void last_words(struct coop_http_conn *conn)
 {
 	if (!conn->paused) {
 		on_readable(conn);
@@ -500,14 +507,14 @@ static void last_words(struct coop_conn *conn)
 	}
 	if (!conn->hung) {
 		conn->hung = true;
-		coop_conn_deadline(conn, COOP_HUNG_MS);
+		coop_http_conn_deadline(conn, COOP_HUNG_MS);
 	}
-	coop_conn_watch(conn);
+	coop_http_conn_watch(conn);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-	struct coop_conn *conn = poll->data;
+	struct coop_http_conn *conn = poll->data;
 
 	if (conn->phase == COOP_CONN_GONE)
 		return;
@@ -523,18 +530,18 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		if (conn->phase == COOP_CONN_WS)
 			last_words(conn);
 		else
-			coop_conn_drop(conn);
+			coop_http_conn_drop(conn);
 		return;
 	}
 	/* TLS may have to write before it can read on. */
 	if ((events & UV_WRITABLE) && conn->tls && coop_tls_wants_write(conn->tls))
 		events |= UV_READABLE;
 	if (events & UV_WRITABLE) {
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 		if (conn->phase != COOP_CONN_GONE)
 			tell_writable(conn);
 		if (conn->phase == COOP_CONN_HEAD)
-			coop_conn_run(conn);
+			coop_http_conn_run(conn);
 	}
 	if ((events & UV_READABLE) && conn->phase != COOP_CONN_GONE)
 		on_readable(conn);

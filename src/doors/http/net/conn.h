@@ -1,5 +1,6 @@
-/* One connection of a client: bytes in, bytes out, deadlines, and which request is being served. Reading stops while an answer is being made, so
- * that a client has one request at a time and its further bytes wait in the kernel. */
+/* One connection of a client: bytes in, bytes out, deadlines, and which request is being served.
+ * Reading stops while an answer is being made, so that a client has one request at a time and its
+ * further bytes wait in the kernel. */
 #ifndef COOP_HTTP_CONN_H
 #define COOP_HTTP_CONN_H
 
@@ -12,13 +13,15 @@
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/out.h"
 
-/* How long clients may take, in milliseconds. Streams and WebSockets have no limit but that of a peer that takes nothing. */
+/* How long clients may take, in milliseconds. Streams and WebSockets have no limit but that of a
+ * peer that takes nothing. */
 #define COOP_FIRST_BYTE_MS 60000u
 #define COOP_HEAD_MS 10000u   /* from its first byte; more bytes do not extend it */
 #define COOP_BODY_MS 60000u   /* without a byte */
 #define COOP_IDLE_MS 75000u   /* between requests */
 #define COOP_STUCK_MS 600000u /* an answer of which nothing is taken */
-/* What an answered client still sends is read and thrown away: until it is silent for so long, and at most so long. */
+/* What an answered client still sends is read and thrown away: until it is silent for so long, and
+ * at most so long. */
 #define COOP_LINGER_MS 1000u
 #define COOP_LINGER_MAX_MS 30000u
 #define COOP_HUNG_MS 10000u /* what a WebSocket's client left behind may wait for its owner */
@@ -34,7 +37,7 @@ struct coop_user;
 struct coop_user_waiter;
 struct coop_ws;
 
-enum coop_conn_phase {
+enum coop_http_conn_phase {
 	COOP_CONN_HANDSHAKE, /* of TLS */
 	COOP_CONN_HEAD,      /* between requests, or reading a head */
 	COOP_CONN_CHECK,     /* the token is with the keeper */
@@ -45,25 +48,25 @@ enum coop_conn_phase {
 	COOP_CONN_GONE,   /* waits for its handles to be closed */
 };
 
-struct coop_conn {
+struct coop_http_conn {
 	struct coop_gateway *gateway;
-	struct coop_conn *next, **link;    /* in the gateway's list */
-	bool stranger;                     /* it has shown no token yet */
-	struct coop_conn *earlier, *later; /* of the strangers */
+	struct coop_http_conn *next, **link;    /* in the gateway's list */
+	bool stranger;                          /* it has shown no token yet */
+	struct coop_http_conn *earlier, *later; /* of the strangers */
 	int fd;
 	struct coop_tls_conn *tls; /* NULL: plain */
 	uv_poll_t poll;
 	uv_timer_t timer;
 	unsigned open_handles;
 	int watched; /* what poll looks for */
-	enum coop_conn_phase phase;
+	enum coop_http_conn_phase phase;
 	bool local;    /* over a Unix socket */
 	bool has_peer; /* it has an address */
 	struct coop_address peer;
 	uint64_t source;   /* whose failures are counted together: of the latest request's client */
 	bool running;      /* a parser is at work on its bytes */
 	bool next_pending; /* the exchange ended meanwhile */
-	bool settling;     /* coop_conn_run() is on the stack */
+	bool settling;     /* coop_http_conn_run() is on the stack */
 	bool blocked;      /* the kernel took less than there was */
 	bool paused;       /* by the route or the WebSocket's owner */
 	bool keep_alive;   /* after this exchange */
@@ -88,24 +91,25 @@ struct coop_conn {
 
 /* Takes over an accepted, non-blocking socket; `peer` is whose, NULL: it is a Unix one. Without
  * memory it is closed. */
-void coop_conn_open(struct coop_gateway *gateway, int fd, bool tls,
-		    const struct coop_address *peer);
+void coop_http_conn_open(struct coop_gateway *gateway, int fd, bool tls,
+			 const struct coop_address *peer);
 
 /* Goes at once, telling whoever has a part in it. */
-void coop_conn_drop(struct coop_conn *conn);
+void coop_http_conn_drop(struct coop_http_conn *conn);
 
-/* Queues bytes and sends what the kernel takes. Failing ends the connection, so look at the phase where that matters. */
-void coop_conn_send(struct coop_conn *conn, const void *data, size_t size, bool answer);
-void coop_conn_flush(struct coop_conn *conn);
+/* Queues bytes and sends what the kernel takes. Failing ends the connection, so look at the phase
+ * where that matters. */
+void coop_http_conn_send(struct coop_http_conn *conn, const void *data, size_t size, bool answer);
+void coop_http_conn_flush(struct coop_http_conn *conn);
 /* Looks again at what to poll for, after a change of phase, pause or queue. */
-void coop_conn_watch(struct coop_conn *conn);
+void coop_http_conn_watch(struct coop_http_conn *conn);
 /* Goes on with bytes that waited. */
-void coop_conn_run(struct coop_conn *conn);
-void coop_conn_deadline(struct coop_conn *conn, unsigned ms);
+void coop_http_conn_run(struct coop_http_conn *conn);
+void coop_http_conn_deadline(struct coop_http_conn *conn, unsigned ms);
 
 /* The exchange is over: keeps the connection for the next request or says goodbye. */
-void coop_conn_next(struct coop_conn *conn);
+void coop_http_conn_next(struct coop_http_conn *conn);
 /* Sends what waits, then ends the connection without cutting off what was sent. */
-void coop_conn_finish(struct coop_conn *conn);
+void coop_http_conn_finish(struct coop_http_conn *conn);
 
 #endif

@@ -12,6 +12,7 @@
 #include "doors/http/net/conn.h"
 #include "doors/http/net/head.h"
 #include "doors/http/net/intake.h"
+#include "doors/http/net/out.h"
 #include "doors/http/net/share.h"
 #include "doors/http/net/ws_private.h"
 #include "doors/http/users/user.h"
@@ -79,7 +80,7 @@ void coop_http_add_header(struct coop_http_exchange *exchange, const char *line)
 			       line);
 }
 
-void coop_exchange_over(struct coop_conn *conn)
+void coop_exchange_over(struct coop_http_conn *conn)
 {
 	struct coop_http_exchange *exchange = conn->exchange;
 
@@ -97,11 +98,11 @@ void coop_exchange_over(struct coop_conn *conn)
 
 static void finish(struct coop_http_exchange *exchange)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 
 	coop_exchange_over(conn);
-	coop_conn_flush(conn);
-	coop_conn_next(conn);
+	coop_http_conn_flush(conn);
+	coop_http_conn_next(conn);
 }
 
 static bool is_head(const struct coop_http_exchange *exchange)
@@ -114,11 +115,12 @@ static bool has_body(unsigned status)
 	return status != 204 && status >= 200;
 }
 
-/* Queues the head of the answer. Which way the length is told depends on what is known and on the client. */
+/* Queues the head of the answer. Which way the length is told depends on what is known and on the
+ * client. */
 static void put_head(struct coop_http_exchange *exchange, unsigned status, const char *type,
 		     int64_t length)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 	bool old = conn->head->parser.http_minor == 0;
 	char text[HEAD_TEXT], framing[64] = "";
 
@@ -140,7 +142,7 @@ static void put_head(struct coop_http_exchange *exchange, unsigned status, const
 	if (status >= 400)
 		conn->gateway->counts.refused++;
 	if (coop_out_copy(&conn->out, text, (size_t)size, false) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 }
 
 static void refuse_unread(struct coop_http_exchange *exchange)
@@ -154,7 +156,7 @@ static void refuse_unread(struct coop_http_exchange *exchange)
 void coop_http_answer(struct coop_http_exchange *exchange, unsigned status, const char *type,
 		      const void *body, size_t size)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 
 	/* What is small is told: whoever is over the bound can still look, kill and release. */
 	if (size > COOP_HTTP_LOW && !coop_user_may_wait(conn, size)) {
@@ -166,7 +168,7 @@ void coop_http_answer(struct coop_http_exchange *exchange, unsigned status, cons
 		return;
 	if (!is_head(exchange) && has_body(status) &&
 	    coop_out_copy(&conn->out, body, size, false) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else
 		finish(exchange);
 }
@@ -203,16 +205,16 @@ void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, cons
 void coop_http_begin(struct coop_http_exchange *exchange, unsigned status, const char *type,
 		     int64_t length)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 
 	put_head(exchange, status, type, length);
 	if (!conn->blocked)
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 }
 
 void coop_http_write(struct coop_http_exchange *exchange, const void *data, size_t size)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 	char framing[32];
 	int r = 0;
 
@@ -237,9 +239,9 @@ void coop_http_write(struct coop_http_exchange *exchange, const void *data, size
 	if (r == 0 && exchange->chunked)
 		r = coop_out_copy(&conn->out, "\r\n", 2, false);
 	if (r < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else if (!conn->blocked)
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 	else
 		coop_user_count_unread(conn);
 }
@@ -251,7 +253,7 @@ size_t coop_http_pending(const struct coop_http_exchange *exchange)
 
 void coop_http_end(struct coop_http_exchange *exchange)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 
 	if (exchange->remaining > 0 && !is_head(exchange)) {
 		coop_http_abort(exchange);
@@ -259,40 +261,40 @@ void coop_http_end(struct coop_http_exchange *exchange)
 	}
 	if (exchange->chunked && !is_head(exchange) &&
 	    coop_out_copy(&conn->out, "0\r\n\r\n", 5, false) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else
 		finish(exchange);
 }
 
 void coop_http_abort(struct coop_http_exchange *exchange)
 {
-	coop_conn_drop(exchange->conn);
+	coop_http_conn_drop(exchange->conn);
 }
 
 void coop_http_pause(struct coop_http_exchange *exchange)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 
 	conn->paused = true;
 	if (conn->phase == COOP_CONN_BODY)
-		coop_conn_deadline(conn, 0);
-	coop_conn_watch(conn);
+		coop_http_conn_deadline(conn, 0);
+	coop_http_conn_watch(conn);
 }
 
 void coop_http_resume(struct coop_http_exchange *exchange)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 
 	conn->paused = false;
 	if (conn->phase == COOP_CONN_BODY)
-		coop_conn_deadline(conn, COOP_BODY_MS);
-	coop_conn_run(conn);
+		coop_http_conn_deadline(conn, COOP_BODY_MS);
+	coop_http_conn_run(conn);
 }
 
 struct coop_ws *coop_http_upgrade(struct coop_http_exchange *exchange,
 				  const struct coop_ws_behaviour *behaviour, void *context)
 {
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 	struct coop_ws *ws = coop_ws_new(conn, behaviour, context);
 
 	if (!ws) {
@@ -306,7 +308,7 @@ struct coop_ws *coop_http_upgrade(struct coop_http_exchange *exchange,
 	}
 	coop_exchange_over(conn);
 	conn->phase = COOP_CONN_WS;
-	coop_conn_deadline(conn, 0);
+	coop_http_conn_deadline(conn, 0);
 	coop_ws_begin(ws);
 	return conn->phase == COOP_CONN_GONE ? NULL : ws;
 }

@@ -1,8 +1,10 @@
-/* One request and its answer: the seam between the connection layer and the routes. A route sees a whole head, takes the body as it
- * comes or collected, and answers at once, later, or piece by piece. It never sees a socket.
+/* One request and its answer: the seam between the connection layer and the routes. A route sees a
+ * whole head, takes the body as it comes or collected, and answers at once, later, or piece by
+ * piece. It never sees a socket.
  *
- * An exchange lives from its head until the answer has been handed over in full or the client is gone; `over` of its
- * behaviour tells the route, exactly once and always, and nothing of it may be touched afterwards. */
+ * An exchange lives from its head until the answer has been handed over in full or the client is
+ * gone; `over` of its behaviour tells the route, exactly once and always, and nothing of it may be
+ * touched afterwards. */
 #ifndef COOP_HTTP_EXCHANGE_H
 #define COOP_HTTP_EXCHANGE_H
 
@@ -13,7 +15,7 @@
 
 #define COOP_HTTP_PARAMS_MAX 2
 
-struct coop_conn;
+struct coop_http_conn;
 struct coop_gateway;
 struct coop_http_exchange;
 struct coop_http_shared;
@@ -23,12 +25,14 @@ struct coop_ws_behaviour;
 
 /* What a route does when things happen. Any of them may be NULL; `context` is the exchange's. */
 struct coop_http_behaviour {
-	/* Bytes of the body, in order (routes with COOP_BODY_STREAM). coop_http_pause() stops them. */
+	/* Bytes of the body, in order (routes with COOP_BODY_STREAM). coop_http_pause() stops
+	 * them. */
 	void (*body)(struct coop_http_exchange *exchange, const void *data, size_t size);
 	void (*body_end)(struct coop_http_exchange *exchange);
 	/* Less than COOP_HTTP_LOW bytes of a streamed answer wait to be sent. */
 	void (*writable)(struct coop_http_exchange *exchange);
-	/* The end, whatever the reason: free the context, drop what is still asked of the keeper. */
+	/* The end, whatever the reason: free the context, drop what is still asked of the
+	 * keeper. */
 	void (*over)(struct coop_http_exchange *exchange);
 };
 
@@ -38,7 +42,7 @@ struct coop_http_behaviour {
 
 struct coop_http_exchange {
 	struct coop_gateway *gateway;
-	struct coop_conn *conn;
+	struct coop_http_conn *conn;
 	struct coop_user *user; /* whose token it came with; NULL on open routes */
 	const char *method;
 	/* Raw, as sent: nothing is decoded. The query has no question mark, "" if there is none. */
@@ -60,7 +64,8 @@ struct coop_http_exchange {
 /* The value of a header (name in lower case), or NULL. Of one that came twice, the first. */
 const char *coop_http_header(const struct coop_http_exchange *exchange, const char *name);
 
-/* Sets what happens next. Before returning from the route's function, if it does not answer there. */
+/* Sets what happens next. Before returning from the route's function, if it does not answer
+ * there. */
 void coop_http_expect(struct coop_http_exchange *exchange,
 		      const struct coop_http_behaviour *behaviour, void *context);
 
@@ -78,9 +83,9 @@ void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, cons
 /* One more header line of the answer to come ("Allow: GET"), without line end. */
 void coop_http_add_header(struct coop_http_exchange *exchange, const char *line);
 
-/* Answers piece by piece. `length` -1: not known (chunked; to an HTTP/1.0 client until the connection ends). What is
- * written is copied. coop_http_end() ends the exchange. If the promised length was not written, coop_http_abort() cuts the connection so
- * that the client notices. */
+/* Answers piece by piece. `length` -1: not known (chunked; to an HTTP/1.0 client until the
+ * connection ends). What is written is copied. coop_http_end() ends the exchange. If the promised
+ * length was not written, coop_http_abort() cuts the connection so that the client notices. */
 void coop_http_begin(struct coop_http_exchange *exchange, unsigned status, const char *type,
 		     int64_t length);
 void coop_http_write(struct coop_http_exchange *exchange, const void *data, size_t size);
@@ -93,8 +98,8 @@ void coop_http_abort(struct coop_http_exchange *exchange);
 void coop_http_pause(struct coop_http_exchange *exchange);
 void coop_http_resume(struct coop_http_exchange *exchange);
 
-/* Turns the connection into a WebSocket (exchange->upgrade must be set); ends the exchange. NULL without memory: it has been refused
- * then. */
+/* Turns the connection into a WebSocket (exchange->upgrade must be set); ends the exchange. NULL
+ * without memory: it has been refused then. */
 struct coop_ws *coop_http_upgrade(struct coop_http_exchange *exchange,
 				  const struct coop_ws_behaviour *behaviour, void *context);
 

@@ -1,6 +1,7 @@
 #include "doors/http/net/failures.h"
 
-/* Two places may share a row; then they share the allowance too, which harms nobody for longer than a few seconds. */
+/* Two places may share a row; then they share the allowance too, which harms nobody for longer than
+ * a few seconds. */
 static unsigned row_of(uint64_t place)
 {
 	return (unsigned)((place * UINT64_C(0x9e3779b97f4a7c15)) >> 54) % COOP_FAILURES_PLACES;
@@ -40,7 +41,8 @@ void coop_failures_add(struct coop_failures *failures, uint64_t place, uint64_t 
 
 	(void)settle(failures, row, now_ms);
 	failures->places[row].place = place;
-	/* No debt beyond the burst: one that guesses for hours is forgiven as soon as one that stops at once. */
+	/* No debt beyond the burst: one that guesses for hours is forgiven as soon as one that
+	 * stops at once. */
 	if (failures->places[row].count < COOP_FAILURES_BURST)
 		failures->places[row].count++;
 }

@@ -1,5 +1,6 @@
-/* How many wrong tokens came from where: guessing is made slow. A place is an address and the number that a token begins with: who
- * guesses at one token does not keep others from the same host from being looked at. Bounded: a table of places, each with an allowance that grows back. */
+/* How many wrong tokens came from where: guessing is made slow. A place is an address and the
+ * number that a token begins with: who guesses at one token does not keep others from the same host
+ * from being looked at. Bounded: a table of places, each with an allowance that grows back. */
 #ifndef COOP_HTTP_FAILURES_H
 #define COOP_HTTP_FAILURES_H
 

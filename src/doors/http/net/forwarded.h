@@ -14,7 +14,7 @@ struct coop_head;
 
 /* Whose word counts. */
 struct coop_proxies {
-	struct coop_network networks[COOP_PROXIES_MAX];
+	struct coop_address_range networks[COOP_PROXIES_MAX];
 	unsigned count;
 	bool local; /* whoever comes over a Unix socket */
 };

@@ -82,7 +82,8 @@ static void finish_lines(struct coop_head *head)
 	head->target[head->target_size] = 0;
 }
 
-/* Leaves the path of a target that names the server, too. Who is meant must not be told in two ways. */
+/* Leaves the path of a target that names the server, too. Who is meant must not be told in two
+ * ways. */
 static int strip_authority(struct coop_head *head, size_t scheme)
 {
 	char *authority = head->target + scheme;
@@ -115,8 +116,8 @@ static int check_target(struct coop_head *head)
 	return 0;
 }
 
-/* Whoever stands between client and gateway may look at the first of two lines where we look at the last: what says
- * who asks, from where, or what the bytes are must stand there once. */
+/* Whoever stands between client and gateway may look at the first of two lines where we look at the
+ * last: what says who asks, from where, or what the bytes are must stand there once. */
 static int check_single(struct coop_head *head)
 {
 	static const char *const names[] = {
@@ -313,7 +314,8 @@ int coop_head_feed(struct coop_head *head, const char *data, size_t size, size_t
 	return limit(head);
 }
 
-/* Looks at bytes of a trailer as at those of a head; *ret_size are those up to its end, which is among them or not. */
+/* Looks at bytes of a trailer as at those of a head; *ret_size are those up to its end, which is
+ * among them or not. */
 static int audit_trailer(struct coop_head *head, const char *data, size_t size, size_t *ret_size)
 {
 	bool end = false;

@@ -1,5 +1,6 @@
-/* The head of a request, and the framing of its body. llhttp knows the grammar; what it lets through and a careful server must not is refused
- * here: bare line ends, folded lines, several Hosts, unknown codings.
+/* The head of a request, and the framing of its body. llhttp knows the grammar; what it lets
+ * through and a careful server must not is refused here: bare line ends, folded lines, several
+ * Hosts, unknown codings.
  *
  * Bytes are taken as they come; nothing is looked at twice. */
 #ifndef COOP_HTTP_HEAD_H
@@ -55,11 +56,12 @@ struct coop_head {
 struct coop_head *coop_head_new(void);
 void coop_head_free(struct coop_head *head); /* NULL is fine */
 
-/* Takes bytes until the head is complete: 1, with *ret_used of them taken. 0: all taken, more are needed. -EINVAL: head->fault says why; -ENOMEM. */
+/* Takes bytes until the head is complete: 1, with *ret_used of them taken. 0: all taken, more are
+ * needed. -EINVAL: head->fault says why; -ENOMEM. */
 int coop_head_feed(struct coop_head *head, const char *data, size_t size, size_t *ret_used);
 
-/* Takes bytes of the body and gives them, without their framing, to the sink. 1: the message is complete, *ret_used were taken; 0: all taken;
- * -EINVAL. Only while !head->finished. */
+/* Takes bytes of the body and gives them, without their framing, to the sink. 1: the message is
+ * complete, *ret_used were taken; 0: all taken; -EINVAL. Only while !head->finished. */
 int coop_head_body(struct coop_head *head, const char *data, size_t size, size_t *ret_used);
 
 /* The value of the first header of that name, or NULL. */

@@ -6,18 +6,21 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/main/route.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/head.h"
+#include "doors/http/net/out.h"
 #include "doors/http/users/access.h"
 #include "doors/http/users/user.h"
 #include "doors/http/users/user_private.h"
 
 #define JSON_MAX (1u << 20)
 
-void coop_intake_refuse(struct coop_conn *conn, unsigned status, const char *code,
+void coop_intake_refuse(struct coop_http_conn *conn, unsigned status, const char *code,
 			const char *message)
 {
 	char body[512], head[256];
@@ -30,16 +33,16 @@ void coop_intake_refuse(struct coop_conn *conn, unsigned status, const char *cod
 
 	conn->gateway->counts.refused++;
 	conn->close_after_send = true;
-	coop_conn_deadline(conn, COOP_LINGER_MS);
+	coop_http_conn_deadline(conn, COOP_LINGER_MS);
 	if (coop_out_copy(&conn->out, head, (size_t)head_size, false) < 0 ||
 	    coop_out_copy(&conn->out, body, (size_t)size, false) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 }
 
 /* The exchange for a complete head. NULL without memory. */
-static struct coop_http_exchange *make_exchange(struct coop_conn *conn)
+static struct coop_http_exchange *make_exchange(struct coop_http_conn *conn)
 {
 	struct coop_head *head = conn->head;
 	struct coop_http_exchange *exchange = coop_mem_zalloc(sizeof *exchange);
@@ -61,16 +64,16 @@ static struct coop_http_exchange *make_exchange(struct coop_conn *conn)
 	return exchange;
 }
 
-static void call_route(struct coop_conn *conn)
+static void call_route(struct coop_http_conn *conn)
 {
 	conn->phase = conn->head->finished ? COOP_CONN_ANSWER : COOP_CONN_BODY;
 	if (conn->phase == COOP_CONN_ANSWER)
-		coop_conn_deadline(conn, 0);
+		coop_http_conn_deadline(conn, 0);
 	conn->route->handle(conn->exchange);
 }
 
 /* The body of a route that takes it whole is there. */
-static void call_with_json(struct coop_conn *conn)
+static void call_with_json(struct coop_http_conn *conn)
 {
 	struct coop_http_exchange *exchange = conn->exchange;
 	size_t size = coop_buf_size(&conn->body);
@@ -93,17 +96,17 @@ static size_t json_max(const struct coop_http_route *route)
 	return route->body_max ? route->body_max : JSON_MAX;
 }
 
-static void send_continue(struct coop_conn *conn)
+static void send_continue(struct coop_http_conn *conn)
 {
 	static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	const char *expect = coop_head_get(conn->head, "expect");
 
 	if (expect && strcasecmp(expect, "100-continue") == 0 && conn->head->parser.http_minor == 1)
-		coop_conn_send(conn, text, sizeof text - 1, false);
+		coop_http_conn_send(conn, text, sizeof text - 1, false);
 }
 
 /* Access is granted and the route known: on to it, or to its body first. */
-static void admit(struct coop_conn *conn)
+static void admit(struct coop_http_conn *conn)
 {
 	const struct coop_http_route *route = conn->route;
 	struct coop_http_exchange *exchange = conn->exchange;
@@ -127,14 +130,14 @@ static void admit(struct coop_conn *conn)
 		return;
 	}
 	conn->phase = COOP_CONN_BODY;
-	coop_conn_deadline(conn, COOP_BODY_MS);
+	coop_http_conn_deadline(conn, COOP_BODY_MS);
 	send_continue(conn);
 	if (conn->phase == COOP_CONN_BODY && route->body == COOP_BODY_STREAM)
 		call_route(conn);
 }
 
 /* What the keeper thinks of the token is known: 0, or why not. */
-static void on_checked(struct coop_conn *conn, struct coop_user *user, int status)
+static void on_checked(struct coop_http_conn *conn, struct coop_user *user, int status)
 {
 	struct coop_http_exchange *exchange = conn->exchange;
 
@@ -153,10 +156,10 @@ static void on_checked(struct coop_conn *conn, struct coop_user *user, int statu
 	if (conn->route)
 		admit(conn);
 	if (!conn->running)
-		coop_conn_run(conn);
+		coop_http_conn_run(conn);
 }
 
-static void on_head(struct coop_conn *conn)
+static void on_head(struct coop_http_conn *conn)
 {
 	struct coop_http_exchange *exchange = make_exchange(conn);
 
@@ -171,7 +174,7 @@ static void on_head(struct coop_conn *conn)
 			   !coop_head_lists(conn->head, "connection", "close") &&
 			   !exchange->upgrade;
 	conn->gateway->counts.requests++;
-	coop_conn_deadline(conn, COOP_BODY_MS);
+	coop_http_conn_deadline(conn, COOP_BODY_MS);
 	if (!coop_access_place(exchange)) /* it has been refused */
 		return;
 	conn->route = coop_route_open(exchange);
@@ -181,7 +184,7 @@ static void on_head(struct coop_conn *conn)
 		coop_access_check(exchange, on_checked, &conn->waiter);
 }
 
-size_t coop_intake_head(struct coop_conn *conn, const char *data, size_t size)
+size_t coop_intake_head(struct coop_http_conn *conn, const char *data, size_t size)
 {
 	size_t used = size;
 
@@ -191,7 +194,7 @@ size_t coop_intake_head(struct coop_conn *conn, const char *data, size_t size)
 			coop_intake_refuse(conn, 503, "sandbox_overloaded", "out of memory");
 			return size;
 		}
-		coop_conn_deadline(conn, COOP_HEAD_MS);
+		coop_http_conn_deadline(conn, COOP_HEAD_MS);
 	}
 	int r = coop_head_feed(conn->head, data, size, &used);
 	if (r == -ENOMEM)
@@ -206,7 +209,7 @@ size_t coop_intake_head(struct coop_conn *conn, const char *data, size_t size)
 
 static void on_body(void *context, const char *data, size_t size)
 {
-	struct coop_conn *conn = context;
+	struct coop_http_conn *conn = context;
 	struct coop_http_exchange *exchange = conn->exchange;
 
 	if (!exchange || conn->phase != COOP_CONN_BODY)
@@ -227,12 +230,12 @@ static void on_body(void *context, const char *data, size_t size)
 	}
 }
 
-static void on_body_end(struct coop_conn *conn)
+static void on_body_end(struct coop_http_conn *conn)
 {
 	struct coop_http_exchange *exchange = conn->exchange;
 
 	conn->phase = COOP_CONN_ANSWER;
-	coop_conn_deadline(conn, 0);
+	coop_http_conn_deadline(conn, 0);
 	if (conn->route->body == COOP_BODY_JSON)
 		call_with_json(conn);
 	else if (conn->route->body == COOP_BODY_NONE)
@@ -241,14 +244,14 @@ static void on_body_end(struct coop_conn *conn)
 		exchange->behaviour->body_end(exchange);
 }
 
-size_t coop_intake_body(struct coop_conn *conn, const char *data, size_t size)
+size_t coop_intake_body(struct coop_http_conn *conn, const char *data, size_t size)
 {
 	size_t used;
 	struct coop_head *head = conn->head;
 
 	head->sink = on_body;
 	head->sink_context = conn;
-	coop_conn_deadline(conn, COOP_BODY_MS);
+	coop_http_conn_deadline(conn, COOP_BODY_MS);
 	int r = coop_head_body(head, data, size, &used);
 	if (conn->phase != COOP_CONN_BODY || !conn->exchange)
 		return used;

@@ -14,12 +14,13 @@
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/strangers.h"
 
 /* Connections of one turn: a flood of new ones must leave the old ones theirs. */
 #define ACCEPTS_MAX 64
 #define STARVED_MS 100
 
-struct coop_listener {
+struct coop_http_listener {
 	struct coop_gateway *gateway;
 	int fd;
 	bool tls, tcp;
@@ -30,14 +31,14 @@ struct coop_listener {
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
-void coop_listener_start(struct coop_listener *listener)
+void coop_http_listener_start(struct coop_http_listener *listener)
 {
 	(void)uv_poll_start(&listener->poll, UV_READABLE, on_poll);
 }
 
 static void on_again(uv_timer_t *timer)
 {
-	coop_listener_start(timer->data);
+	coop_http_listener_start(timer->data);
 }
 
 /* The peer's address; false: it has none. */
@@ -69,7 +70,7 @@ static void turn_away(int fd, bool tls)
 }
 
 /* False: no more now. */
-static bool accept_one(struct coop_listener *listener)
+static bool accept_one(struct coop_http_listener *listener)
 {
 	struct coop_gateway *gateway = listener->gateway;
 	struct sockaddr_storage address = {0};
@@ -80,7 +81,8 @@ static bool accept_one(struct coop_listener *listener)
 	if (fd < 0 && (errno == ECONNABORTED || errno == EINTR))
 		return true;
 	if (fd < 0 && errno != EAGAIN) {
-		/* What nobody takes keeps the socket ready: look away, or the loop would not rest. */
+		/* What nobody takes keeps the socket ready: look away, or the loop would not
+		 * rest. */
 		coop_log(COOP_LOG_WARN, "connections have to wait: %s", strerror(errno));
 		(void)uv_poll_stop(&listener->poll);
 		(void)uv_timer_start(&listener->again, on_again, STARVED_MS, 0);
@@ -94,13 +96,13 @@ static bool accept_one(struct coop_listener *listener)
 	}
 	struct coop_address peer;
 	bool has_peer = listener->tcp && address_of(&address, &peer);
-	coop_conn_open(gateway, fd, listener->tls, has_peer ? &peer : NULL);
+	coop_http_conn_open(gateway, fd, listener->tls, has_peer ? &peer : NULL);
 	return true;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-	struct coop_listener *listener = poll->data;
+	struct coop_http_listener *listener = poll->data;
 
 	(void)status;
 	(void)events;
@@ -121,12 +123,12 @@ static void note_port(struct coop_gateway *gateway, const struct sockaddr_storag
 		options->ports[options->port_count++] = port;
 }
 
-struct coop_listener *coop_listener_new(struct coop_gateway *gateway, int fd, bool tls)
+struct coop_http_listener *coop_http_listener_new(struct coop_gateway *gateway, int fd, bool tls)
 {
 	struct sockaddr_storage address = {0};
 	socklen_t size = sizeof address;
 	int one = 1;
-	struct coop_listener *listener = coop_mem_zalloc(sizeof *listener);
+	struct coop_http_listener *listener = coop_mem_zalloc(sizeof *listener);
 
 	if (!listener || getsockname(fd, (struct sockaddr *)&address, &size) < 0 ||
 	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||
@@ -150,13 +152,13 @@ struct coop_listener *coop_listener_new(struct coop_gateway *gateway, int fd, bo
 
 static void on_closed(uv_handle_t *handle)
 {
-	struct coop_listener *listener = handle->data;
+	struct coop_http_listener *listener = handle->data;
 
 	if (--listener->handles == 0)
 		free(listener);
 }
 
-void coop_listener_close(struct coop_listener *listener)
+void coop_http_listener_close(struct coop_http_listener *listener)
 {
 	uv_close((uv_handle_t *)&listener->poll, on_closed);
 	uv_close((uv_handle_t *)&listener->again, on_closed);

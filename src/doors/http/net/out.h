@@ -1,4 +1,5 @@
-/* What waits to be sent on one connection: pieces of shared blocks, in order. Small texts are copied into blocks of the queue's own. */
+/* What waits to be sent on one connection: pieces of shared blocks, in order. Small texts are
+ * copied into blocks of the queue's own. */
 #ifndef COOP_HTTP_OUT_H
 #define COOP_HTTP_OUT_H
 
@@ -22,7 +23,8 @@ struct coop_out {
 	struct coop_out_piece *pieces; /* a ring; `capacity` is a power of two */
 	size_t first, count, capacity;
 	size_t bytes; /* in all */
-	size_t answers; /* of them, those that the client itself has caused (pongs, acknowledgements) */
+	/* of them, those that the client itself has caused (pongs, acknowledgements) */
+	size_t answers;
 };
 
 void coop_out_clear(struct coop_out *out);

@@ -10,18 +10,21 @@ struct coop_http_refusal {
 	const char *code;
 };
 
-/* What an error of the keeper (or of libcoop) is on /runtime/v1: no_such_process -> 404 process_not_found. */
+/* What an error of the keeper (or of libcoop) is on /runtime/v1: no_such_process -> 404
+ * process_not_found. */
 struct coop_http_refusal coop_refusal_of(const struct coop_error *error);
 
-/* Takes the words out of a message that clients take for a lost connection ("closed", "websocket"). */
+/* Takes the words out of a message that clients take for a lost connection ("closed",
+ * "websocket"). */
 void coop_refusal_text(char *message);
 
-/* Answers with it; the message is the keeper's, made free of words that clients take for a lost connection. */
+/* Answers with it; the message is the keeper's, made free of words that clients take for a lost
+ * connection. */
 void coop_refuse_with(struct coop_http_exchange *exchange, const struct coop_error *error);
 
-/* What SDKs know and coop has not: 501 `not_implemented`, "<what> is not provided by coop". The one place
- * for these words; a 404 would be a fact ("it does not exist") to SDKs. `what` may hold text of the
- * client's, of which as much is shown as fits. */
+/* What SDKs know and coop has not: 501 `not_implemented`, "<what> is not provided by coop". The one
+ * place for these words; a 404 would be a fact ("it does not exist") to SDKs. `what` may hold text
+ * of the client's, of which as much is shown as fits. */
 void coop_refuse_unprovided(struct coop_http_exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same for a whole route: its method and path. */

@@ -22,19 +22,19 @@ static void write_name(char ret[NAME_MAX_SIZE], const char *principal, const cha
 	(void)snprintf(ret, NAME_MAX_SIZE, "%s %.*s", principal, (int)size, agent);
 }
 
-struct coop_share *coop_share_of(struct coop_shares *shares, const char *principal,
-				 const char *agent)
+struct coop_agent_share *coop_share_of(struct coop_agent_shares *shares, const char *principal,
+				       const char *agent)
 {
 	char name[NAME_MAX_SIZE];
 
 	write_name(name, principal, agent);
-	for (struct coop_share *share = shares->first; share; share = share->next) {
+	for (struct coop_agent_share *share = shares->first; share; share = share->next) {
 		if (strcmp(share->name, name) == 0) {
 			share->refs++;
 			return share;
 		}
 	}
-	struct coop_share *share = coop_mem_zalloc(sizeof *share + strlen(name) + 1);
+	struct coop_agent_share *share = coop_mem_zalloc(sizeof *share + strlen(name) + 1);
 	if (!share)
 		return NULL;
 	memcpy(share->name, name, strlen(name) + 1);
@@ -48,7 +48,7 @@ struct coop_share *coop_share_of(struct coop_shares *shares, const char *princip
 	return share;
 }
 
-void coop_share_unref(struct coop_share *share)
+void coop_share_unref(struct coop_agent_share *share)
 {
 	if (!share || --share->refs)
 		return;
@@ -58,7 +58,7 @@ void coop_share_unref(struct coop_share *share)
 	free(share);
 }
 
-bool coop_share_enter(struct coop_shares *shares, struct coop_share *share,
+bool coop_share_enter(struct coop_agent_shares *shares, struct coop_agent_share *share,
 		      const struct coop_gateway_options *options)
 {
 	if (share->connections >= options->max_per_agent ||
@@ -69,7 +69,7 @@ bool coop_share_enter(struct coop_shares *shares, struct coop_share *share,
 	return true;
 }
 
-void coop_share_leave(struct coop_shares *shares, struct coop_share *share)
+void coop_share_leave(struct coop_agent_shares *shares, struct coop_agent_share *share)
 {
 	share->connections--;
 	shares->others -= !share->own;

@@ -17,8 +17,8 @@
 
 struct coop_gateway_options;
 
-struct coop_share {
-	struct coop_share *next, **link;
+struct coop_agent_share {
+	struct coop_agent_share *next, **link;
 	unsigned refs; /* users */
 	unsigned connections;
 	size_t held;   /* bytes of unfinished bodies and messages */
@@ -28,19 +28,19 @@ struct coop_share {
 	char name[];
 };
 
-struct coop_shares {
-	struct coop_share *first;
+struct coop_agent_shares {
+	struct coop_agent_share *first;
 	unsigned others; /* connections of all but the keeper's own user's main */
 };
 
 /* The share that an agent has a part in; what is returned is given back. NULL without memory. */
-struct coop_share *coop_share_of(struct coop_shares *shares, const char *principal,
-				 const char *agent);
-void coop_share_unref(struct coop_share *share); /* NULL is fine */
+struct coop_agent_share *coop_share_of(struct coop_agent_shares *shares, const char *principal,
+				       const char *agent);
+void coop_share_unref(struct coop_agent_share *share); /* NULL is fine */
 
 /* One connection more. False: there are as many as may be. */
-bool coop_share_enter(struct coop_shares *shares, struct coop_share *share,
+bool coop_share_enter(struct coop_agent_shares *shares, struct coop_agent_share *share,
 		      const struct coop_gateway_options *options);
-void coop_share_leave(struct coop_shares *shares, struct coop_share *share);
+void coop_share_leave(struct coop_agent_shares *shares, struct coop_agent_share *share);
 
 #endif

@@ -3,7 +3,7 @@
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
 
-void coop_strangers_add(struct coop_conn *conn)
+void coop_strangers_add(struct coop_http_conn *conn)
 {
 	struct coop_strangers *all = &conn->gateway->strangers;
 
@@ -17,7 +17,7 @@ void coop_strangers_add(struct coop_conn *conn)
 	all->last = conn;
 }
 
-void coop_strangers_remove(struct coop_conn *conn)
+void coop_strangers_remove(struct coop_http_conn *conn)
 {
 	struct coop_strangers *all = &conn->gateway->strangers;
 
@@ -37,7 +37,7 @@ void coop_strangers_remove(struct coop_conn *conn)
 
 bool coop_strangers_make_room(struct coop_gateway *gateway)
 {
-	struct coop_conn *conn = gateway->strangers.first;
+	struct coop_http_conn *conn = gateway->strangers.first;
 
 	/* A token that the keeper is being asked about may be a right one. */
 	while (conn && conn->waiter)
@@ -45,6 +45,6 @@ bool coop_strangers_make_room(struct coop_gateway *gateway)
 	if (!conn)
 		return false;
 	gateway->counts.crowded_out++;
-	coop_conn_drop(conn);
+	coop_http_conn_drop(conn);
 	return true;
 }

@@ -142,7 +142,8 @@ int coop_query_next(const char **query, char **ret_name, char **ret_value)
 	return 1;
 }
 
-/* A value that is a short word, decoded without memory. 1, 0 if it is not there, -EINVAL if it is none. */
+/* A value that is a short word, decoded without memory. 1, 0 if it is not there, -EINVAL if it is
+ * none. */
 static int find_word(const char *query, const char *name, char ret[WORD_MAX + 1])
 {
 	size_t size, n = 0;

@@ -9,7 +9,8 @@
 struct coop_tls;      /* certificate and key */
 struct coop_tls_conn; /* one connection */
 
-/* Reads certificate (with its chain) and key in PEM from descriptors, which stay the caller's. NULL: ret_error says why. */
+/* Reads certificate (with its chain) and key in PEM from descriptors, which stay the caller's.
+ * NULL: ret_error says why. */
 struct coop_tls *coop_tls_load(int certificate, int key, char *ret_error, size_t size);
 void coop_tls_unload(struct coop_tls *tls); /* NULL is fine */
 

@@ -9,10 +9,12 @@
 #include <sys/socket.h>
 #include <wslay/wslay.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/out.h"
 #include "doors/http/net/ws_private.h"
 #include "doors/http/net/ws_sizes.h"
 #include "doors/http/users/user_private.h"
@@ -23,7 +25,7 @@
 #define UNSENT_MAX (128 << 10)
 
 struct coop_ws {
-	struct coop_conn *conn;
+	struct coop_http_conn *conn;
 	wslay_event_context_ptr context;
 	const struct coop_ws_behaviour *behaviour;
 	void *user;
@@ -71,7 +73,8 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, siz
 	struct coop_ws *ws = user;
 	unsigned code = ws->fault ? ws->fault : COOP_WS_PROTOCOL;
 	const uint8_t with_code[] = {0x88, 2, (uint8_t)(code >> 8), (uint8_t)code};
-	/* Where a frame's head is none, or its close frame is, the library closes without saying why. */
+	/* Where a frame's head is none, or its close frame is, the library closes without saying
+	 * why. */
 	bool mute = size == 2 && data[0] == 0x88 && data[1] == 0 &&
 		    (ws->fault || (!ws->asked && !wslay_event_get_close_received(context)));
 	const uint8_t *bytes = mute ? with_code : data;
@@ -96,7 +99,7 @@ static void on_message(wslay_event_context_ptr context,
 		return;
 	char *text = coop_mem_alloc(arg->msg_length + 1);
 	if (!text) {
-		coop_conn_drop(ws->conn);
+		coop_http_conn_drop(ws->conn);
 		return;
 	}
 	if (arg->msg_length)
@@ -106,7 +109,7 @@ static void on_message(wslay_event_context_ptr context,
 	free(text);
 }
 
-struct coop_ws *coop_ws_new(struct coop_conn *conn, const struct coop_ws_behaviour *behaviour,
+struct coop_ws *coop_ws_new(struct coop_http_conn *conn, const struct coop_ws_behaviour *behaviour,
 			    void *context)
 {
 	static const struct wslay_event_callbacks callbacks = {
@@ -152,29 +155,29 @@ void coop_ws_accept(struct coop_ws *ws, const char *key)
 		     "Connection: Upgrade\r\nSec-WebSocket-Accept: %.*s\r\n\r\n",
 		     (int)coop_base64_length(size), accept);
 	if (coop_out_copy(&ws->conn->out, answer, (size_t)n, false) < 0)
-		coop_conn_drop(ws->conn);
+		coop_http_conn_drop(ws->conn);
 }
 
 void coop_ws_begin(struct coop_ws *ws)
 {
-	struct coop_conn *conn = ws->conn;
+	struct coop_http_conn *conn = ws->conn;
 
 	conn->ws = ws;
 	conn->paused = false;
 	conn->gateway->counts.upgrades++;
 	conn->gateway->counts.websockets++;
-	coop_conn_flush(conn);
-	/* An upgrade that was decided on later: what came right behind it has no other event to be looked at. Not now, as the owner does not
-	 * know its socket yet. */
+	coop_http_conn_flush(conn);
+	/* An upgrade that was decided on later: what came right behind it has no other event to be
+	 * looked at. Not now, as the owner does not know its socket yet. */
 	if (conn->phase == COOP_CONN_WS && !conn->running && coop_buf_size(&conn->rest)) {
 		ws->kick = true;
-		coop_conn_deadline(conn, 1);
+		coop_http_conn_deadline(conn, 1);
 	} else if (conn->phase == COOP_CONN_WS && !conn->blocked) {
-		coop_conn_deadline(conn, conn->gateway->options.ping_ms);
+		coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
 	}
 }
 
-void coop_ws_over(struct coop_conn *conn)
+void coop_ws_over(struct coop_http_conn *conn)
 {
 	struct coop_ws *ws = conn->ws;
 
@@ -199,7 +202,7 @@ bool coop_ws_lost_message(const struct coop_ws *ws)
 	return ws->fault == COOP_WS_TOO_LARGE || ws->fault == COOP_WS_TRY_LATER;
 }
 
-size_t coop_ws_feed(struct coop_conn *conn, const char *data, size_t size)
+size_t coop_ws_feed(struct coop_http_conn *conn, const char *data, size_t size)
 {
 	struct coop_ws *ws = conn->ws;
 
@@ -223,7 +226,8 @@ size_t coop_ws_feed(struct coop_conn *conn, const char *data, size_t size)
 	return used;
 }
 
-/* The close frame has been sent and received, or the client is not worth waiting for: the end follows what waits. */
+/* The close frame has been sent and received, or the client is not worth waiting for: the end
+ * follows what waits. */
 static bool done(const struct coop_ws *ws)
 {
 	return wslay_event_get_close_sent(ws->context) &&
@@ -237,18 +241,18 @@ static void start_timer(struct coop_ws *ws)
 		return;
 	if (ws->closing || ws->after_code) {
 		ws->timer = true;
-		coop_conn_deadline(ws->conn, ws->closing ? CLOSE_MS : ws->after_ms);
+		coop_http_conn_deadline(ws->conn, ws->closing ? CLOSE_MS : ws->after_ms);
 	}
 }
 
-void coop_ws_fed(struct coop_conn *conn)
+void coop_ws_fed(struct coop_http_conn *conn)
 {
 	struct coop_ws *ws = conn->ws;
 
 	if (ws->over)
 		return;
 	if (wslay_event_want_write(ws->context) && wslay_event_send(ws->context) < 0) {
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 		return;
 	}
 	if (done(ws)) {
@@ -256,17 +260,17 @@ void coop_ws_fed(struct coop_conn *conn)
 		coop_ws_over(conn);
 		conn->paused = false;
 		ws->timer = true;
-		coop_conn_deadline(conn, CLOSE_MS);
-		coop_conn_finish(conn);
+		coop_http_conn_deadline(conn, CLOSE_MS);
+		coop_http_conn_finish(conn);
 		return;
 	}
 	if (conn->out.bytes && !conn->blocked)
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 	if (conn->phase == COOP_CONN_WS)
 		start_timer(ws);
 }
 
-void coop_ws_writable(struct coop_conn *conn)
+void coop_ws_writable(struct coop_http_conn *conn)
 {
 	struct coop_ws *ws = conn->ws;
 
@@ -277,30 +281,30 @@ void coop_ws_writable(struct coop_conn *conn)
 		ws->behaviour->writable(ws);
 }
 
-bool coop_ws_closing(const struct coop_conn *conn)
+bool coop_ws_closing(const struct coop_http_conn *conn)
 {
 	return conn->ws && (conn->ws->timer || conn->ws->kick);
 }
 
 /* Proxies cut a connection over which nothing comes for a while. Whether it is answered is of no
  * interest: clients that do not read do not answer. */
-static void send_ping(struct coop_conn *conn)
+static void send_ping(struct coop_http_conn *conn)
 {
 	static const uint8_t ping[] = {0x89, 0};
 
-	coop_conn_deadline(conn, conn->gateway->options.ping_ms);
-	coop_conn_send(conn, ping, sizeof ping, false);
+	coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
+	coop_http_conn_send(conn, ping, sizeof ping, false);
 }
 
-bool coop_ws_expired(struct coop_conn *conn)
+bool coop_ws_expired(struct coop_http_conn *conn)
 {
 	struct coop_ws *ws = conn->ws;
 
 	if (ws->kick) {
 		ws->kick = false;
 		if (!conn->blocked)
-			coop_conn_deadline(conn, conn->gateway->options.ping_ms);
-		coop_conn_run(conn);
+			coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
+		coop_http_conn_run(conn);
 		return true;
 	}
 	if (!ws->timer && !ws->closing && !ws->over && !conn->blocked && !conn->hung) {
@@ -342,27 +346,27 @@ void coop_ws_send_text(struct coop_ws *ws, const char *text, size_t size)
 {
 	uint8_t header[COOP_WS_HEADER_MAX];
 	size_t header_size = coop_ws_header(header, size);
-	struct coop_conn *conn = ws->conn;
+	struct coop_http_conn *conn = ws->conn;
 
 	if (deaf(ws))
 		return;
 	if (coop_out_copy(&conn->out, header, header_size, true) < 0 ||
 	    coop_out_copy(&conn->out, text, size, true) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else if (!conn->blocked)
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 }
 
 void coop_ws_send_shared(struct coop_ws *ws, struct coop_http_shared *block, size_t from, size_t to)
 {
-	struct coop_conn *conn = ws->conn;
+	struct coop_http_conn *conn = ws->conn;
 
 	if (deaf(ws))
 		return;
 	if (coop_out_share(&conn->out, block, from, to) < 0)
-		coop_conn_drop(conn);
+		coop_http_conn_drop(conn);
 	else if (!conn->blocked)
-		coop_conn_flush(conn);
+		coop_http_conn_flush(conn);
 }
 
 size_t coop_ws_pending(const struct coop_ws *ws)
@@ -380,7 +384,7 @@ void coop_ws_expect_little(struct coop_ws *ws)
 void coop_ws_pause(struct coop_ws *ws)
 {
 	ws->conn->paused = true;
-	coop_conn_watch(ws->conn);
+	coop_http_conn_watch(ws->conn);
 }
 
 void coop_ws_resume(struct coop_ws *ws)
@@ -388,7 +392,7 @@ void coop_ws_resume(struct coop_ws *ws)
 	if (!ws->conn->paused)
 		return;
 	ws->conn->paused = false;
-	coop_conn_run(ws->conn);
+	coop_http_conn_run(ws->conn);
 }
 
 void coop_ws_close(struct coop_ws *ws, unsigned code, const char *reason)
@@ -401,7 +405,7 @@ void coop_ws_close(struct coop_ws *ws, unsigned code, const char *reason)
 	(void)wslay_event_queue_close(ws->context, (uint16_t)code, (const uint8_t *)reason,
 				      strlen(reason));
 	if (!ws->conn->running)
-		coop_conn_run(ws->conn);
+		coop_http_conn_run(ws->conn);
 }
 
 void coop_ws_close_after(struct coop_ws *ws, unsigned ms, unsigned code, const char *reason)

@@ -1,5 +1,5 @@
-/* The lengths that frames announce, seen before their payload comes: a frame that is too large is refused when it is announced, not when so much of it
- * has been taken. */
+/* The lengths that frames announce, seen before their payload comes: a frame that is too large is
+ * refused when it is announced, not when so much of it has been taken. */
 #ifndef COOP_HTTP_WS_SIZES_H
 #define COOP_HTTP_WS_SIZES_H
 
@@ -21,8 +21,8 @@ struct coop_ws_sizes {
 /* Most frames that one message may come in: each costs memory of its own. */
 #define COOP_WS_FRAMES_MAX 16384u
 
-/* Looks at the next bytes. 0, or the code to close with: one announces more than `max` or a length that is none, or a message
- * has too many frames. */
+/* Looks at the next bytes. 0, or the code to close with: one announces more than `max` or a length
+ * that is none, or a message has too many frames. */
 unsigned coop_ws_sizes_look(struct coop_ws_sizes *sizes, const uint8_t *data, size_t size,
 			    uint64_t max);
 

@@ -9,11 +9,13 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/target.h"
 #include "doors/http/own/ops.h"
 #include "doors/http/users/user.h"
 
-/* One stream of events. It goes with its exchange, but for the timer, which libuv lets go a little later. */
+/* One stream of events. It goes with its exchange, but for the timer, which libuv lets go a little
+ * later. */
 struct events {
 	struct coop_http_exchange *exchange; /* NULL once it is over, which a write may find out */
 	struct coop_user_call *call;
@@ -88,7 +90,8 @@ static void on_alive(uv_timer_t *timer)
 		coop_http_write(events->exchange, ": alive\n\n", 9);
 }
 
-/* The answer begins with the keeper's word that it takes part: until then there may be a refusal. */
+/* The answer begins with the keeper's word that it takes part: until then there may be a
+ * refusal. */
 static void begin(struct events *events)
 {
 	struct coop_http_exchange *exchange = events->exchange;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "doors/http/main/gateway.h"
+#include "doors/http/net/exchange.h"
 
 static void tell(struct coop_http_exchange *exchange)
 {

@@ -7,14 +7,17 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "doors/http/main/gateway.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/own/metrics_text.h"
 #include "doors/http/own/ops.h"
 #include "doors/http/runtime/runtime_ask.h"
 #include "doors/http/users/user.h"
 
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
-/* So many closed numbers in a row, and there are no open ones above: the kernel gives the lowest. */
+/* So many closed numbers in a row, and there are no open ones above: the kernel gives the
+ * lowest. */
 #define CLOSED_RUN 1024
 
 static double number_at(const json_t *object, const char *name, const char *inner)

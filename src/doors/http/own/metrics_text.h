@@ -1,4 +1,5 @@
-/* Writes the text format 0.0.4 of Prometheus. Failure to get memory is remembered; look once, at the end. */
+/* Writes the text format 0.0.4 of Prometheus. Failure to get memory is remembered; look once, at
+ * the end. */
 #ifndef COOP_HTTP_METRICS_TEXT_H
 #define COOP_HTTP_METRICS_TEXT_H
 
@@ -31,11 +32,13 @@ void coop_metrics_gauge(struct coop_metrics_text *x, const char *name, const cha
 void coop_metrics_counter(struct coop_metrics_text *x, const char *name, const char *help,
 			  double number);
 
-/* A metric whose samples are the members of an object: {label's value: number}. What is no number is left out. */
+/* A metric whose samples are the members of an object: {label's value: number}. What is no number
+ * is left out. */
 void coop_metrics_members(struct coop_metrics_text *x, const char *name, const char *type,
 			  const char *help, const char *label, const json_t *members);
 
-/* A histogram {"buckets": [[le, cumulative count]…], "count", "sum"}. Nothing is written of what is none. */
+/* A histogram {"buckets": [[le, cumulative count]…], "count", "sum"}. Nothing is written of what is
+ * none. */
 void coop_metrics_histogram(struct coop_metrics_text *x, const char *name, const char *help,
 			    const json_t *histogram);
 

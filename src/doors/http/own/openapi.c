@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doors/http/net/exchange.h"
 #include "doors/http/own/ops.h"
 #include "doors/http/runtime/runtime_ask.h"
 #include "doors/http/users/user.h"
@@ -20,7 +21,8 @@ static bool is_hidden(const char *name)
 	       !strcmp(name, "follow_events");
 }
 
-/* Adds a property that is no argument or result of the operation itself. NULL is a failure of whoever made the property. */
+/* Adds a property that is no argument or result of the operation itself. NULL is a failure of
+ * whoever made the property. */
 static int add_property(json_t *schema, const char *name, json_t *property)
 {
 	json_t *properties = json_object_get(schema, "properties");
@@ -92,7 +94,8 @@ static int add_nulls(json_t *args)
 	return 0;
 }
 
-/* The path item of one row of the table; NULL without memory. What is put into it belongs to the row, which goes with the answer. */
+/* The path item of one row of the table; NULL without memory. What is put into it belongs to the
+ * row, which goes with the answer. */
 static json_t *make_path(json_t *row, const char *name)
 {
 	json_t *args = json_object_get(row, "args"), *result = json_object_get(row, "result");

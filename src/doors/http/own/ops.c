@@ -153,7 +153,8 @@ static void refuse_name(struct coop_http_exchange *exchange)
 			 "there is no such operation; POST /v1/ops/describe lists them");
 }
 
-/* Whether the keeper means the operation's name, not one of its arguments: none of them is called so. */
+/* Whether the keeper means the operation's name, not one of its arguments: none of them is called
+ * so. */
 static bool is_unknown(const struct coop_error *error)
 {
 	json_t *details = json_loads(error->details, 0, NULL);

@@ -1,9 +1,12 @@
-/* POST /v1/ops/NAME: the keeper's operations as they are. The body is the operation's arguments, the answer its result.
+/* POST /v1/ops/NAME: the keeper's operations as they are. The body is the operation's arguments,
+ * the answer its result.
  *
- * Bytes travel as base64. Those of the request are a member `data_base64` beside the arguments. Those of the answer are added to the result:
- * `data`, {stream: all its bytes}, and where they were read by event also `chunks`, [{"stream", "offset", "cursor", "data"}…] in order.
+ * Bytes travel as base64. Those of the request are a member `data_base64` beside the arguments.
+ * Those of the answer are added to the result: `data`, {stream: all its bytes}, and where they were
+ * read by event also `chunks`, [{"stream", "offset", "cursor", "data"}…] in order.
  *
- * Refusals are {"error", "message", "details"} with the keeper's own codes. A client that goes drops what it asked. */
+ * Refusals are {"error", "message", "details"} with the keeper's own codes. A client that goes
+ * drops what it asked. */
 #ifndef COOP_HTTP_OPS_H
 #define COOP_HTTP_OPS_H
 

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "doors/http/mcp/mcp_user.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/refusal.h"
 #include "doors/tools/core/describe.h"
 #include "doors/tools/core/run.h"

@@ -1,7 +1,9 @@
-/* POST /v1/tools/NAME: the tools that models use, for programs. The body is the tool's arguments, the answer its result.
+/* POST /v1/tools/NAME: the tools that models use, for programs. The body is the tool's arguments,
+ * the answer its result.
  *
- * The header Coop-Outcome says how it went: `ok`, `failure` (it was carried out, and the answer is no; 200 as well) or `error`, whose status
- * follows from its code and whose body is {"code", "message", "advice", "details"?}. A client that goes has cancelled the call. */
+ * The header Coop-Outcome says how it went: `ok`, `failure` (it was carried out, and the answer is
+ * no; 200 as well) or `error`, whose status follows from its code and whose body is {"code",
+ * "message", "advice", "details"?}. A client that goes has cancelled the call. */
 #ifndef COOP_HTTP_TOOLS_ROUTE_H
 #define COOP_HTTP_TOOLS_ROUTE_H
 

@@ -4,13 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json/jsonw.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_window.h"
+#include "doors/http/users/user.h"
 
-/* The keeper may be restarted: that long it is looked for. Clients come back by themselves after that. */
+/* The keeper may be restarted: that long it is looked for. Clients come back by themselves after
+ * that. */
 #define RETRY_FIRST_MS 100u
 #define RETRY_MOST_MS 2000u
 #define RETRY_TOTAL_MS 15000u

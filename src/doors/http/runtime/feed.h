@@ -1,9 +1,10 @@
-/* The output of one process on its way to all who read it. However many they are, the keeper is followed once and each event is encoded
- * once; a reader is a place in it.
+/* The output of one process on its way to all who read it. However many they are, the keeper is
+ * followed once and each event is encoded once; a reader is a place in it.
  *
- * A slow reader costs what waits in its own socket and nothing else: the window (feed_window.h) goes on without it, and it catches up with reads of
- * its own. What the keeper does not have any more by then it is told as a gap. Every reader gets each event at most once, in order, then the exit;
- * events that it does not get are in exactly one gap.
+ * A slow reader costs what waits in its own socket and nothing else: the window (feed_window.h)
+ * goes on without it, and it catches up with reads of its own. What the keeper does not have any
+ * more by then it is told as a gap. Every reader gets each event at most once, in order, then the
+ * exit; events that it does not get are in exactly one gap.
  *
  * A feed belongs to a user, as the keeper decides by user what may be seen. */
 #ifndef COOP_HTTP_FEED_H
@@ -29,7 +30,8 @@ void coop_feed_unref(struct coop_feed *feed); /* NULL is fine */
 const char *coop_feed_id(const struct coop_feed *feed);   /* the keeper's */
 const char *coop_feed_name(const struct coop_feed *feed); /* the clients' */
 
-/* Sends events from `since` on to the WebSocket, then the exit, and then closes it. `started` must have been sent. NULL without memory. */
+/* Sends events from `since` on to the WebSocket, then the exit, and then closes it. `started` must
+ * have been sent. NULL without memory. */
 struct coop_feed_reader *coop_feed_read(struct coop_feed *feed, struct coop_ws *ws, uint64_t since);
 /* The process waits for this reader rather than lose output: `hold` as the keeper gave it, or none.
  * */

@@ -3,9 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json/jsonw.h"
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_window.h"
+#include "doors/http/runtime/process_view.h"
+#include "doors/http/users/user.h"
 
 static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
 {
@@ -40,7 +45,8 @@ static void on_event(void *user, uint64_t request, const char *json)
 
 	(void)request;
 	feed->retry_ms = feed->waited_ms = 0;
-	/* The other event has the whole record with it, which is not worth a look: a quote inside of it would be escaped. */
+	/* The other event has the whole record with it, which is not worth a look: a quote inside
+	 * of it would be escaped. */
 	if (!strstr(json, "\"event\":\"gap\""))
 		return;
 	json_t *event = json_loads(json, 0, NULL);
@@ -75,7 +81,8 @@ static void end(struct coop_feed *feed, const char *json)
 	struct coop_process_view view;
 	uint64_t cursor = known(json_object_get(result, "cursor"));
 
-	/* A keeper that was killed took the count with it: the next one begins anew, but for readers the exit is the last. */
+	/* A keeper that was killed took the count with it: the next one begins anew, but for
+	 * readers the exit is the last. */
 	if (cursor < feed->window.next)
 		cursor = feed->window.next;
 	if (!coop_process_view_read(&view, json_object_get(result, "process")) || !view.ended ||
@@ -88,8 +95,8 @@ static void end(struct coop_feed *feed, const char *json)
 	json_decref(result);
 }
 
-/* The keeper does not know the process any more. Whoever waits for its end must hear of one: a socket that ends without would be opened again
- * and again. */
+/* The keeper does not know the process any more. Whoever waits for its end must hear of one: a
+ * socket that ends without would be opened again and again. */
 static void end_unknown(struct coop_feed *feed)
 {
 	struct coop_process_view view = {
@@ -105,7 +112,8 @@ static void end_unknown(struct coop_feed *feed)
 		coop_feed_touch(feed);
 }
 
-/* Its sandbox is gone, and all that ran in it. The keeper does not speak with us any more about either, but that much is certain. */
+/* Its sandbox is gone, and all that ran in it. The keeper does not speak with us any more about
+ * either, but that much is certain. */
 static void end_removed(struct coop_feed *feed)
 {
 	struct coop_process_view view = {

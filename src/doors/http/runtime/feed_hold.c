@@ -6,7 +6,9 @@
 #include "base/cleanup.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/ws.h"
+#include "doors/http/runtime/feed.h"
 #include "doors/http/runtime/feed_private.h"
+#include "doors/http/users/user.h"
 
 /* Signs of life while nothing moves, in each time that a holder may stand still. */
 #define SIGNS 4u

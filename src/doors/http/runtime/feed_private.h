@@ -55,8 +55,8 @@ struct coop_feed_reader {
 	struct coop_feed_reader *next, *prev;
 	uint64_t cursor; /* the next event to be sent */
 	uint64_t bytes;  /* of all events before it */
-	uint64_t block,
-		offset; /* the frame of `cursor` is there, in the block that begins with event `block` */
+	/* the frame of `cursor` is there, in the block that begins with event `block` */
+	uint64_t block, offset;
 	uint64_t passed; /* bytes that it has been sent, about */
 	uint64_t lost;   /* bytes that it has not, as far as their number is known */
 	bool lost_more;  /* and others */
@@ -75,7 +75,8 @@ void coop_feed_follow(struct coop_feed *feed, uint64_t next, uint64_t bytes);
 void coop_feed_tidy(struct coop_feed *feed);
 /* Its readers are looked after at the end of this turn of the loop. */
 void coop_feed_touch(struct coop_feed *feed);
-/* Tries again later what could not be asked of the keeper, up to a bound: then readers are sent away. */
+/* Tries again later what could not be asked of the keeper, up to a bound: then readers are sent
+ * away. */
 void coop_feed_retry(struct coop_feed *feed);
 /* A new reader has come: what was given up is tried again. */
 void coop_feed_resume(struct coop_feed *feed);

@@ -3,11 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
+#include "doors/http/net/shared.h"
 #include "doors/http/net/ws.h"
+#include "doors/http/runtime/feed.h"
 #include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_window.h"
+#include "doors/http/users/user.h"
 
 /* What may wait in a reader's socket before it is given more. */
 #define PENDING_MAX (256u << 10)
@@ -187,8 +192,8 @@ static uint64_t lost_bytes(const json_t *gaps, uint64_t from, uint64_t to)
 	return COOP_FEED_UNKNOWN;
 }
 
-/* What was asked for first and is lost. A reader that began in the middle does not know how many bytes came before it; the keeper does, if
- * it still knows the event. */
+/* What was asked for first and is lost. A reader that began in the middle does not know how many
+ * bytes came before it; the keeper does, if it still knows the event. */
 static void tell_head(struct coop_feed_reader *reader, const json_t *result)
 {
 	const json_t *gaps = json_object_get(result, "gaps"),
@@ -244,7 +249,8 @@ static void deliver(struct coop_feed_reader *reader, const json_t *result)
 		tell_hole(reader, gaps, next);
 }
 
-/* The first reader says where the feed begins: not before what it has read, and not beyond what there is. */
+/* The first reader says where the feed begins: not before what it has read, and not beyond what
+ * there is. */
 static void begin_feed(struct coop_feed_reader *reader, const json_t *result)
 {
 	uint64_t next = number(result, "next"), bytes = COOP_FEED_UNKNOWN;

@@ -11,7 +11,8 @@
 
 #define HEAD_MAX 64
 
-/* Blocks that are kept although everybody has their bytes: an idle process should cost next to nothing. */
+/* Blocks that are kept although everybody has their bytes: an idle process should cost next to
+ * nothing. */
 #define KEPT_MAX (16u << 10)
 
 static size_t write_head(const struct coop_chunk *chunk, char head[HEAD_MAX])
@@ -151,7 +152,8 @@ void coop_feed_window_passed(struct coop_feed_window *window, uint64_t cursor)
 		bool last = window->oldest == window->newest;
 		if (last && data->capacity <= KEPT_MAX && data->size < data->capacity)
 			return;
-		/* Memory as it is used: a block that was hardly filled makes the next one smaller. */
+		/* Memory as it is used: a block that was hardly filled makes the next one
+		 * smaller. */
 		if (last && data->size < data->capacity / 4 && window->grow > COOP_FEED_BLOCK_MIN)
 			window->grow = data->capacity / 2 < COOP_FEED_BLOCK_MIN
 					       ? COOP_FEED_BLOCK_MIN
@@ -190,7 +192,8 @@ uint64_t coop_feed_window_bytes_at(const struct coop_feed_window *window, uint64
 	return cursor == window->next ? window->bytes : COOP_FEED_UNKNOWN;
 }
 
-/* Frames say how long they are: 126 and 127 announce a longer number behind the two bytes of the header. */
+/* Frames say how long they are: 126 and 127 announce a longer number behind the two bytes of the
+ * header. */
 static size_t frame_length(const uint8_t *frame)
 {
 	size_t size = frame[1] & 0x7fu, count = size == 126 ? 2 : size == 127 ? 8 : 0;

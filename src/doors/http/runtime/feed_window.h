@@ -1,7 +1,9 @@
-/* The last output of a process, encoded: what its readers are sent from. Each event is one text frame of a WebSocket, written once into a
- * block that all readers share. Readers keep their place as an event number; nothing here knows them.
+/* The last output of a process, encoded: what its readers are sent from. Each event is one text
+ * frame of a WebSocket, written once into a block that all readers share. Readers keep their place
+ * as an event number; nothing here knows them.
  *
- * Bytes of a process are counted from its first event on, lost ones included, so that a reader that misses some can say how many. */
+ * Bytes of a process are counted from its first event on, lost ones included, so that a reader that
+ * misses some can say how many. */
 #ifndef COOP_HTTP_FEED_WINDOW_H
 #define COOP_HTTP_FEED_WINDOW_H
 
@@ -45,7 +47,8 @@ void coop_feed_window_clear(struct coop_feed_window *window);
 
 /* Adds the event `next`. -ENOMEM: nothing has changed. */
 int coop_feed_window_add(struct coop_feed_window *window, const struct coop_chunk *chunk);
-/* Events from `next` up to and without `to` are lost; `bytes` are those of all events before `to`. */
+/* Events from `next` up to and without `to` are lost; `bytes` are those of all events before
+ * `to`. */
 void coop_feed_window_lose(struct coop_feed_window *window, uint64_t to, uint64_t bytes);
 
 /* Drops the oldest blocks, until at most `most` bytes are left. */
@@ -63,7 +66,8 @@ enum coop_feed_where {
 /* Where the event `cursor` is. READY: its block is in *ret_block. */
 enum coop_feed_where coop_feed_window_find(const struct coop_feed_window *window, uint64_t cursor,
 					   struct coop_feed_block **ret_block, uint64_t *ret_to);
-/* Bytes of all events before `cursor`, which is where lost ones end (*ret_to of LOST and BEHIND). */
+/* Bytes of all events before `cursor`, which is where lost ones end (*ret_to of LOST and
+ * BEHIND). */
 uint64_t coop_feed_window_bytes_at(const struct coop_feed_window *window, uint64_t cursor);
 /* Where in a block the frame of an event in it begins. */
 size_t coop_feed_block_offset(const struct coop_feed_block *block, uint64_t cursor);

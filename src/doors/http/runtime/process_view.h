@@ -1,4 +1,5 @@
-/* The keeper's record of a process as /runtime/v1 shows it: the names, numbers and words of that view, in one place. */
+/* The keeper's record of a process as /runtime/v1 shows it: the names, numbers and words of that
+ * view, in one place. */
 #ifndef COOP_HTTP_PROCESS_VIEW_H
 #define COOP_HTTP_PROCESS_VIEW_H
 
@@ -15,10 +16,10 @@
 struct coop_process_view {
 	const json_t *record; /* everything below lies in it */
 	const char *id;       /* the keeper's */
-	const char
-		*name; /* what clients call it: its alias if that can be an address, else the id */
-	bool hidden;   /* the gateway's own: for clients it is not there */
-	bool ended;    /* and all its output is known */
+	/* what clients call it: its alias if that can be an address, else the id */
+	const char *name;
+	bool hidden; /* the gateway's own: for clients it is not there */
+	bool ended;  /* and all its output is known */
 	bool receipt;
 	uint64_t first_event, next_event; /* next_event counts the exit */
 	uint64_t exit_cursor;             /* once it has ended */
@@ -50,8 +51,8 @@ void coop_process_view_explain(struct coop_process_view *view, const char *text)
 /* Whether a name has the form of the keeper's ids (psh-1a2f-17). */
 bool coop_process_is_id(const char *name);
 
-/* What the keeper calls a process that a client calls `name`: "psh-1a2f-17", "alias:web". A new string. NULL without memory, or (`*ret_none`) when
- * there can be no such process. */
+/* What the keeper calls a process that a client calls `name`: "psh-1a2f-17", "alias:web". A new
+ * string. NULL without memory, or (`*ret_none`) when there can be no such process. */
 char *coop_process_address(const char *name, bool *ret_none);
 
 /* The number of a signal that a client names, by name or number; -EINVAL. */

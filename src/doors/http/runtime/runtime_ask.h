@@ -1,4 +1,5 @@
-/* An HTTP request, mostly on a process, that needs answers of the keeper before its own: one after the other, and none after the client has gone. */
+/* An HTTP request, mostly on a process, that needs answers of the keeper before its own: one after
+ * the other, and none after the client has gone. */
 #ifndef COOP_HTTP_RUNTIME_ASK_H
 #define COOP_HTTP_RUNTIME_ASK_H
 
@@ -24,7 +25,8 @@ struct coop_ask {
 	void (*clear)(struct coop_ask *ask); /* frees what is beyond this struct; may be NULL */
 };
 
-/* A new one of `size` bytes for the exchange, zeroed; it goes with the exchange. NULL: the exchange has been refused. */
+/* A new one of `size` bytes for the exchange, zeroed; it goes with the exchange. NULL: the exchange
+ * has been refused. */
 void *coop_ask_new(struct coop_http_exchange *exchange, size_t size);
 
 /* Asks. `args` is taken over; where it is NULL there was no memory, and the exchange is refused. */
@@ -34,7 +36,8 @@ void coop_ask(struct coop_ask *ask, const char *op, json_t *args,
 /* Asks for the status of the process that the path names. From its answer on ask->id is set. */
 void coop_ask_process(struct coop_ask *ask,
 		      void (*next)(struct coop_ask *ask, const json_t *result));
-/* Looks at the record in a result. False: the exchange has been refused, as there is no such process for clients. */
+/* Looks at the record in a result. False: the exchange has been refused, as there is no such
+ * process for clients. */
 bool coop_ask_view(struct coop_ask *ask, const json_t *result, struct coop_process_view *view);
 
 /* Ends the exchange with the text, or with a refusal if it could not be written. */

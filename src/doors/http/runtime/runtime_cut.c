@@ -92,7 +92,8 @@ static bool piece_at(const struct coop_buf *buf, size_t at, struct coop_chunk *r
 	return true;
 }
 
-/* The head's last piece and the tail's first are of one event, and nothing is missing between them: they become one. */
+/* The head's last piece and the tail's first are of one event, and nothing is missing between them:
+ * they become one. */
 static void join(struct coop_runtime_cut *cut, size_t at, struct coop_chunk *last)
 {
 	struct coop_chunk first;

@@ -1,4 +1,5 @@
-/* The beginning and the end of a run of events, by bytes: what an answer shows of output that is longer than its budget. */
+/* The beginning and the end of a run of events, by bytes: what an answer shows of output that is
+ * longer than its budget. */
 #ifndef COOP_HTTP_RUNTIME_CUT_H
 #define COOP_HTTP_RUNTIME_CUT_H
 
@@ -22,7 +23,8 @@ void coop_runtime_cut_clear(struct coop_runtime_cut *cut);
 /* Adds the next event. An event on a cut is trimmed. 0 or -ENOMEM. */
 int coop_runtime_cut_add(struct coop_runtime_cut *cut, const struct coop_chunk *chunk);
 
-/* Goes over the pieces, those of the head first. *at is 0 at the beginning. An event of which both parts were kept whole comes as one. */
+/* Goes over the pieces, those of the head first. *at is 0 at the beginning. An event of which both
+ * parts were kept whole comes as one. */
 bool coop_runtime_cut_next(struct coop_runtime_cut *cut, size_t *at, struct coop_chunk *ret);
 
 #endif

@@ -27,7 +27,8 @@ static bool take(struct scan *scan, char c)
 	return true;
 }
 
-/* A string without escapes. Control characters in it are left to whoever reads it: base64 knows none. */
+/* A string without escapes. Control characters in it are left to whoever reads it: base64 knows
+ * none. */
 static bool take_string(struct scan *scan, struct string *ret)
 {
 	if (!take(scan, '"'))

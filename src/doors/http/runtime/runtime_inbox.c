@@ -13,6 +13,7 @@
 #include "coop.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/ws.h"
+#include "doors/http/runtime/process_view.h"
 #include "doors/http/users/user.h"
 
 enum kind { STDIN, NO_STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE, LOST };

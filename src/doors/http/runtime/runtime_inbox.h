@@ -1,5 +1,6 @@
-/* What a client sends to a process over its WebSocket: input, its end, sizes, signals. Carried out one after the other in the order they came, also
- * when the WebSocket has gone meanwhile: clients close right behind their last message. */
+/* What a client sends to a process over its WebSocket: input, its end, sizes, signals. Carried out
+ * one after the other in the order they came, also when the WebSocket has gone meanwhile: clients
+ * close right behind their last message. */
 #ifndef COOP_HTTP_RUNTIME_INBOX_H
 #define COOP_HTTP_RUNTIME_INBOX_H
 
@@ -45,7 +46,8 @@ void coop_inbox_lost(struct coop_inbox *inbox);
 /* One that cannot be understood: said so, in its turn. */
 void coop_inbox_refuse(struct coop_inbox *inbox);
 
-/* The WebSocket has gone. With a process it frees itself when it is done, and must not be touched any more; without one it waits for that. */
+/* The WebSocket has gone. With a process it frees itself when it is done, and must not be touched
+ * any more; without one it waits for that. */
 void coop_inbox_leave(struct coop_inbox *inbox);
 /* There will be no process. NULL is fine. */
 void coop_inbox_drop(struct coop_inbox *inbox);

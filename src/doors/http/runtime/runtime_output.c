@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "doors/http/net/target.h"
 #include "doors/http/runtime/feed_window.h"
+#include "doors/http/runtime/process_view.h"
 #include "doors/http/runtime/runtime_ask.h"
 #include "doors/http/runtime/runtime_cut.h"
 
@@ -22,8 +24,9 @@ struct output {
 	struct coop_ask ask;
 	enum mode mode;
 	uint64_t since, limit;
-	uint64_t
-		end; /* the modes that look at everything stop there: a process may write faster than it is read */
+	/* the modes that look at everything stop there: a process may write faster than it is
+	 * read */
+	uint64_t end;
 	uint64_t next;   /* the first event not looked at */
 	uint64_t before; /* bytes of events before `since`, as far as they are known */
 	bool before_known;
@@ -194,8 +197,9 @@ static void probe(struct output *output)
 		 on_probed);
 }
 
-/* What the first read says of the bytes before `since`: those before its first event, less those that were lost on the way there. Of events that the
- * keeper has forgotten nobody knows the bytes, but from the beginning on they are all. */
+/* What the first read says of the bytes before `since`: those before its first event, less those
+ * that were lost on the way there. Of events that the keeper has forgotten nobody knows the bytes,
+ * but from the beginning on they are all. */
 static void note_before(struct output *output, const json_t *result)
 {
 	const json_t *gaps = json_object_get(result, "gaps");

@@ -2,8 +2,12 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/json/jsonw.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/refusal.h"
 #include "doors/http/net/target.h"
+#include "doors/http/runtime/process_view.h"
 #include "doors/http/runtime/runtime_ask.h"
 #include "doors/http/runtime/runtime_output.h"
 #include "doors/http/runtime/runtime_socket.h"
@@ -74,7 +78,8 @@ static void begin(struct list *list)
 	ask_page(list, NULL);
 }
 
-/* The process behind which the next page begins may have been forgotten meanwhile: from the beginning, then. */
+/* The process behind which the next page begins may have been forgotten meanwhile: from the
+ * beginning, then. */
 static void on_failed(struct coop_ask *ask, const struct coop_error *error)
 {
 	struct list *list = (struct list *)ask;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
@@ -13,10 +15,12 @@
 #include "doors/http/net/target.h"
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/feed.h"
+#include "doors/http/runtime/process_view.h"
 #include "doors/http/runtime/runtime_ask.h"
 #include "doors/http/runtime/runtime_frame.h"
 #include "doors/http/runtime/runtime_inbox.h"
 #include "doors/http/runtime/runtime_socket_private.h"
+#include "doors/http/users/user.h"
 
 #define CURSOR_MAX ((1ull << 53) - 1)
 #define CLOSE_AFTER_MS 2000u
@@ -92,7 +96,8 @@ static void connect_process(struct coop_socket *socket, const struct coop_proces
 {
 	struct coop_feed *feed = coop_feed_get(socket->gateway, socket->user, view);
 
-	/* The keeper is asked first: it works while we write. Nothing comes of it before the client has been told. */
+	/* The keeper is asked first: it works while we write. Nothing comes of it before the client
+	 * has been told. */
 	if (feed && socket->ws)
 		socket->reader = coop_feed_read(feed, socket->ws, since);
 	if (socket->reader)
@@ -193,7 +198,8 @@ static void take_first(struct coop_socket *socket, const char *type, const json_
 		coop_socket_spawn(socket, message);
 }
 
-/* A message that cannot be read may have been input, which must not be lost silently: the client is told, but what it reads goes on. */
+/* A message that cannot be read may have been input, which must not be lost silently: the client is
+ * told, but what it reads goes on. */
 static void take_further(struct coop_socket *socket, const char *type, const json_t *message)
 {
 	if (type && !strcmp(type, "start"))
@@ -273,7 +279,8 @@ static void on_over(struct coop_ws *ws)
 static const struct coop_ws_behaviour behaviour = {
 	.message = on_message, .writable = on_writable, .taking = on_taking, .over = on_over};
 
-/* The WebSocket of an upgrade, held, with nothing said yet. NULL: the client is gone or has been refused. */
+/* The WebSocket of an upgrade, held, with nothing said yet. NULL: the client is gone or has been
+ * refused. */
 static struct coop_socket *open_socket(struct coop_http_exchange *exchange,
 				       enum coop_socket_state state)
 {

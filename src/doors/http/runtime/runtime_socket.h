@@ -1,4 +1,5 @@
-/* The two WebSockets of processes: GET /runtime/v1/process starts one, GET …/{pid}/connect attaches to one. */
+/* The two WebSockets of processes: GET /runtime/v1/process starts one, GET …/{pid}/connect attaches
+ * to one. */
 #ifndef COOP_HTTP_RUNTIME_SOCKET_H
 #define COOP_HTTP_RUNTIME_SOCKET_H
 

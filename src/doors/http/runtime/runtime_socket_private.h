@@ -51,7 +51,8 @@ void coop_socket_failed(struct coop_socket *socket, const struct coop_process_vi
 void coop_socket_refuse(struct coop_socket *socket, const char *code, const char *message);
 /* Closes: there is nothing to say it with. */
 void coop_socket_no_memory(struct coop_socket *socket);
-/* To be put around everything that may send: the client may go at any moment, and the socket only after the end of it. */
+/* To be put around everything that may send: the client may go at any moment, and the socket only
+ * after the end of it. */
 void coop_socket_hold(struct coop_socket *socket);
 void coop_socket_let_go(struct coop_socket *socket);
 

@@ -9,8 +9,10 @@
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/refusal.h"
 #include "doors/http/net/ws.h"
+#include "doors/http/runtime/process_view.h"
 #include "doors/http/runtime/runtime_socket_private.h"
 #include "doors/http/runtime/runtime_start.h"
+#include "doors/http/users/user.h"
 
 /* As a shell's: not found, and not to be had for another reason. */
 #define MISSING_CODE 127
@@ -26,7 +28,8 @@ static int enter_workspace(json_t *args, const char *workspace)
 	return json_object_set_new(args, "cwd", json_sprintf("%s/%s", workspace, cwd));
 }
 
-/* What the gateway was told about sandboxes. The workspace is for the user's own processes: other agents have theirs. */
+/* What the gateway was told about sandboxes. The workspace is for the user's own processes: other
+ * agents have theirs. */
 static int add_sandbox(const struct coop_socket *socket, json_t *args)
 {
 	const struct coop_gateway_options *options = &socket->gateway->options;

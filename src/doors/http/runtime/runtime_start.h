@@ -9,7 +9,8 @@
 #define COOP_START_ERROR_MAX 256
 #define COOP_START_ID_MAX 128
 
-/* The arguments of spawn for a start message. NULL: *ret_error says which field is wrong; it is empty without memory. */
+/* The arguments of spawn for a start message. NULL: *ret_error says which field is wrong; it is
+ * empty without memory. */
 json_t *coop_start_read(const json_t *message, char ret_error[COOP_START_ERROR_MAX]);
 
 /* Whether a client may give this id to a process of its own. */

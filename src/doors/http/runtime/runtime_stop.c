@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/jsonw.h"
 #include "base/text/signame.h"
 #include "doors/http/net/target.h"
+#include "doors/http/runtime/process_view.h"
 #include "doors/http/runtime/runtime_ask.h"
 
 /* An answer comes no later than that after the grace, ended or not. */

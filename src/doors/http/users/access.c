@@ -76,7 +76,7 @@ int coop_access_forwarded(const struct coop_http_exchange *exchange, struct coop
 			  const char **ret_wrong)
 {
 	const struct coop_proxies *proxies = &exchange->gateway->options.proxies;
-	const struct coop_conn *conn = exchange->conn;
+	const struct coop_http_conn *conn = exchange->conn;
 	bool trusted = conn->has_peer ? coop_proxies_have(proxies, &conn->peer) : proxies->local;
 
 	*ret = (struct coop_forwarded){0};
@@ -101,7 +101,7 @@ static uint64_t source_of(const struct coop_address *address)
 	return source ^ (UINT64_C(6) << 56);
 }
 
-static void note_source(struct coop_conn *conn, const struct coop_forwarded *forwarded)
+static void note_source(struct coop_http_conn *conn, const struct coop_forwarded *forwarded)
 {
 	conn->source = forwarded->has_client ? source_of(&forwarded->client)
 		       : conn->has_peer      ? source_of(&conn->peer)
@@ -163,7 +163,7 @@ const char *coop_access_token(const char *authorization)
 	return authorization;
 }
 
-uint64_t coop_access_place_of(const struct coop_conn *conn, const char *token)
+uint64_t coop_access_place_of(const struct coop_http_conn *conn, const char *token)
 {
 	uint64_t number = 0;
 
@@ -174,11 +174,12 @@ uint64_t coop_access_place_of(const struct coop_conn *conn, const char *token)
 }
 
 void coop_access_check(struct coop_http_exchange *exchange,
-		       void (*done)(struct coop_conn *conn, struct coop_user *user, int status),
+		       void (*done)(struct coop_http_conn *conn, struct coop_user *user,
+				    int status),
 		       struct coop_user_waiter **ret_waiter)
 {
 	struct coop_gateway *gateway = exchange->gateway;
-	struct coop_conn *conn = exchange->conn;
+	struct coop_http_conn *conn = exchange->conn;
 	const char *token = coop_access_token(coop_http_header(exchange, "authorization"));
 
 	if (!token)

@@ -5,13 +5,15 @@
 struct coop_gateway;
 struct coop_broker;
 
-/* `fd` is our end of the pair, which it owns from now on. `gone` is called when the parent has left. NULL without memory. */
+/* `fd` is our end of the pair, which it owns from now on. `gone` is called when the parent has
+ * left. NULL without memory. */
 struct coop_broker *coop_broker_new(struct coop_gateway *gateway, int fd,
 				    void (*gone)(struct coop_gateway *gateway));
 void coop_broker_close(
 	struct coop_broker *broker); /* NULL is fine; freed in a later turn of the loop */
 
-/* One connection more: `done` is called later, with a descriptor that is its own now, or -errno. It cannot be taken back. 0, or -ENOMEM. */
+/* One connection more: `done` is called later, with a descriptor that is its own now, or -errno. It
+ * cannot be taken back. 0, or -ENOMEM. */
 int coop_broker_ask(struct coop_broker *broker, void (*done)(void *context, int fd), void *context);
 
 /* "ready TEXT" */

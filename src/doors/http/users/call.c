@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/users/link.h"
+#include "doors/http/users/user.h"
 
 struct coop_user_call {
 	struct coop_user *user;
@@ -14,7 +15,7 @@ struct coop_user_call {
 	struct coop_handler handler;
 	bool dropped;
 	/* On its way. */
-	struct coop_link *link;
+	struct coop_user_link *link;
 	uint64_t request;
 	/* Until it is. */
 	struct coop_user_call *next;
@@ -75,7 +76,7 @@ static const struct coop_error no_memory = {.code = "internal", .message = "out 
 
 static void on_failing(uv_timer_t *timer)
 {
-	struct coop_users *users = timer->data;
+	struct coop_callers *users = timer->data;
 
 	while (users->failed) {
 		struct coop_user_call *call = users->failed;
@@ -89,7 +90,7 @@ static void on_failing(uv_timer_t *timer)
 /* To be told in the loop's next turn, never from within a call. */
 static void fail_later(struct coop_user_call *call, const struct coop_error *error)
 {
-	struct coop_users *users = call->user->users;
+	struct coop_callers *users = call->user->users;
 
 	if (users->closing) {
 		destroy(call);
@@ -105,7 +106,7 @@ static void fail_later(struct coop_user_call *call, const struct coop_error *err
 	(void)uv_timer_start(&users->failing, on_failing, 0, 0);
 }
 
-static void submit(struct coop_user_call *call, struct coop_link *link)
+static void submit(struct coop_user_call *call, struct coop_user_link *link)
 {
 	const struct coop_handler handler = {on_data, on_event, on_done, call};
 	struct coop_error error = {0};
@@ -126,7 +127,7 @@ static void submit(struct coop_user_call *call, struct coop_link *link)
 		fail_later(call, &error);
 }
 
-static struct coop_link *link_with_room(const struct coop_user *user)
+static struct coop_user_link *link_with_room(const struct coop_user *user)
 {
 	for (unsigned i = 0; i < user->link_count; i++) {
 		if (coop_link_has_room(user->links[i]))
@@ -149,7 +150,7 @@ static struct coop_user_call *take_waiting(struct coop_user *user)
 
 void coop_user_pump(struct coop_user *user)
 {
-	struct coop_link *link;
+	struct coop_user_link *link;
 
 	while (user->waiting && (link = link_with_room(user)))
 		submit(take_waiting(user), link);
@@ -209,7 +210,7 @@ struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, js
 	struct coop_error gone = {.code = "unreachable", .message = "the keeper cannot be reached"};
 	struct coop_user_call *call =
 		user->users->closing ? NULL : make(user, op, args, data, size, handler);
-	struct coop_link *link = link_with_room(user);
+	struct coop_user_link *link = link_with_room(user);
 
 	json_decref(args);
 	if (!call)

@@ -8,11 +8,11 @@
 #include "doors/http/net/share.h"
 #include "doors/http/users/user_private.h"
 
-struct coop_users {
+struct coop_callers {
 	struct coop_gateway *gateway;
 	struct coop_map by_digest;
 	struct coop_user *first;
-	struct coop_shares shares;
+	struct coop_agent_shares shares;
 	unsigned count; /* of those in the table */
 	bool closing;
 	uv_timer_t sweep;   /* runs while there are idle ones */
@@ -21,15 +21,15 @@ struct coop_users {
 };
 
 struct coop_user {
-	struct coop_users *users;
+	struct coop_callers *users;
 	struct coop_user *next, **link;
 	unsigned refs;
 	bool known; /* in the table */
 	uint8_t digest[COOP_USER_DIGEST];
 	char *token, *agent; /* agent NULL: it never was valid */
-	struct coop_share
-		*share; /* that its connections count against; there is one with an agent */
-	struct coop_link *links[COOP_USER_LINKS_MAX];
+	/* that its connections count against; there is one with an agent */
+	struct coop_agent_share *share;
+	struct coop_user_link *links[COOP_USER_LINKS_MAX];
 	unsigned link_count;
 	struct coop_user_waiter *waiters;
 	struct coop_user_call *waiting, **waiting_last; /* for a link with room */
@@ -44,7 +44,7 @@ struct coop_user {
 
 struct coop_user_waiter {
 	struct coop_user_waiter *next, **link;
-	struct coop_conn *conn;
+	struct coop_http_conn *conn;
 	coop_user_done *done;
 };
 

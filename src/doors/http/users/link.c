@@ -11,10 +11,11 @@
 #include "base/mem.h"
 #include "doors/http/main/gateway.h"
 #include "doors/http/users/broker.h"
+#include "doors/http/users/user.h"
 #include "doors/http/users/user_private.h"
 #include "doors/tools/core/ceiling.h"
 
-struct coop_link {
+struct coop_user_link {
 	struct coop_user *user; /* NULL: closed while the broker was asked */
 	struct coop *coop;
 	uv_poll_t poll;
@@ -25,7 +26,7 @@ struct coop_link {
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
-static void watch(struct coop_link *link)
+static void watch(struct coop_user_link *link)
 {
 	short wanted = coop_poll_events(link->coop);
 	int events = (wanted & POLLIN ? UV_READABLE : 0) | (wanted & POLLOUT ? UV_WRITABLE : 0);
@@ -38,13 +39,13 @@ static void watch(struct coop_link *link)
 
 static void on_closed(uv_handle_t *handle)
 {
-	struct coop_link *link = handle->data;
+	struct coop_user_link *link = handle->data;
 
 	coop_close(link->coop);
 	free(link);
 }
 
-void coop_link_close(struct coop_link *link)
+void coop_link_close(struct coop_user_link *link)
 {
 	link->user = NULL;
 	if (!link->coop || link->closed)
@@ -53,7 +54,7 @@ void coop_link_close(struct coop_link *link)
 	uv_close((uv_handle_t *)&link->poll, on_closed);
 }
 
-static void fail(struct coop_link *link, const struct coop_error *error)
+static void fail(struct coop_user_link *link, const struct coop_error *error)
 {
 	struct coop_user *user = link->user;
 
@@ -62,12 +63,12 @@ static void fail(struct coop_link *link, const struct coop_error *error)
 	coop_link_close(link);
 }
 
-static int bound(struct coop_link *link, struct coop_error *error);
+static int bound(struct coop_user_link *link, struct coop_error *error);
 
 static void on_bound(void *context, uint64_t request, int status, const char *json,
 		     const struct coop_error *error)
 {
-	struct coop_link *link = context;
+	struct coop_user_link *link = context;
 
 	(void)request;
 	(void)json;
@@ -80,7 +81,7 @@ static void on_bound(void *context, uint64_t request, int status, const char *js
 static void on_login(void *context, uint64_t request, int status, const char *json,
 		     const struct coop_error *error)
 {
-	struct coop_link *link = context;
+	struct coop_user_link *link = context;
 
 	(void)request;
 	if (status < 0) {
@@ -98,14 +99,15 @@ static void on_login(void *context, uint64_t request, int status, const char *js
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-	struct coop_link *link = poll->data;
+	struct coop_user_link *link = poll->data;
 	struct coop_error error = {0};
 	bool was_up = link->up;
 
 	(void)events;
 	if (link->closed)
 		return;
-	/* After an error libuv looks no more; what had come before it is still there, and then the end. */
+	/* After an error libuv looks no more; what had come before it is still there, and then the
+	 * end. */
 	if (status < 0)
 		link->watched = 0;
 	link->dispatching = true;
@@ -129,7 +131,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 /* Nothing is asked for on a link before the keeper knows what the gateway was configured with. The
  * workspace is for the user's own processes: other agents have theirs. */
-static int bound(struct coop_link *link, struct coop_error *error)
+static int bound(struct coop_user_link *link, struct coop_error *error)
 {
 	const struct coop_gateway_options *options = &coop_user_gateway(link->user)->options;
 	const struct coop_handler handler = {.done = on_bound, .user = link};
@@ -154,7 +156,7 @@ static int bound(struct coop_link *link, struct coop_error *error)
 	return r;
 }
 
-static int login(struct coop_link *link, struct coop_error *error)
+static int login(struct coop_user_link *link, struct coop_error *error)
 {
 	struct coop_handler handler = {.done = on_login, .user = link};
 	json_t *args = json_pack("{s:s}", "token", coop_user_token(link->user));
@@ -173,7 +175,7 @@ static int login(struct coop_link *link, struct coop_error *error)
 /* The broker's answer: a connection, or why there is none. */
 static void on_connection(void *context, int fd)
 {
-	struct coop_link *link = context;
+	struct coop_user_link *link = context;
 	struct coop_error error = {.code = "unreachable",
 				   .message = "the keeper cannot be reached"};
 
@@ -200,9 +202,9 @@ static void on_connection(void *context, int fd)
 		watch(link);
 }
 
-struct coop_link *coop_link_open(struct coop_user *user)
+struct coop_user_link *coop_link_open(struct coop_user *user)
 {
-	struct coop_link *link = coop_mem_zalloc(sizeof *link);
+	struct coop_user_link *link = coop_mem_zalloc(sizeof *link);
 
 	if (!link)
 		return NULL;
@@ -214,19 +216,19 @@ struct coop_link *coop_link_open(struct coop_user *user)
 	return link;
 }
 
-bool coop_link_is_up(const struct coop_link *link)
+bool coop_link_is_up(const struct coop_user_link *link)
 {
 	return link->up;
 }
 
-bool coop_link_has_room(const struct coop_link *link)
+bool coop_link_has_room(const struct coop_user_link *link)
 {
 	return link->up && coop_pending(link->coop) < COOP_LINK_CALLS;
 }
 
-int coop_link_submit(struct coop_link *link, const char *op, const char *args, const void *data,
-		     size_t size, const struct coop_handler *handler, uint64_t *ret_request,
-		     struct coop_error *error)
+int coop_link_submit(struct coop_user_link *link, const char *op, const char *args,
+		     const void *data, size_t size, const struct coop_handler *handler,
+		     uint64_t *ret_request, struct coop_error *error)
 {
 	int r = coop_submit(link->coop, op, args, data, size, handler, ret_request, error);
 
@@ -235,7 +237,7 @@ int coop_link_submit(struct coop_link *link, const char *op, const char *args, c
 	return r;
 }
 
-void coop_link_cancel(struct coop_link *link, uint64_t request)
+void coop_link_cancel(struct coop_user_link *link, uint64_t request)
 {
 	(void)coop_cancel(link->coop, request);
 	if (!link->dispatching)

@@ -11,6 +11,8 @@
 #include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
 #include "doors/http/net/failures.h"
+#include "doors/http/net/share.h"
+#include "doors/http/net/strangers.h"
 #include "doors/http/users/access.h"
 #include "doors/http/users/call.h"
 #include "doors/http/users/link.h"
@@ -18,9 +20,9 @@
 
 static void on_sweep(uv_timer_t *timer);
 
-struct coop_users *coop_users_new(struct coop_gateway *gateway)
+struct coop_callers *coop_users_new(struct coop_gateway *gateway)
 {
-	struct coop_users *users = coop_mem_zalloc(sizeof *users);
+	struct coop_callers *users = coop_mem_zalloc(sizeof *users);
 
 	if (!users)
 		return NULL;
@@ -47,7 +49,7 @@ static uint64_t key_of(const uint8_t digest[COOP_USER_DIGEST])
 	return key ? key : 1;
 }
 
-static struct coop_user *find(const struct coop_users *users, const uint8_t *digest)
+static struct coop_user *find(const struct coop_callers *users, const uint8_t *digest)
 {
 	struct coop_user *user = coop_map_get(&users->by_digest, key_of(digest));
 
@@ -63,7 +65,7 @@ static bool is_up(const struct coop_user *user)
 	return false;
 }
 
-bool coop_users_knows(const struct coop_users *users, const char *token)
+bool coop_users_knows(const struct coop_callers *users, const char *token)
 {
 	uint8_t digest[COOP_USER_DIGEST];
 
@@ -75,7 +77,7 @@ bool coop_users_knows(const struct coop_users *users, const char *token)
 /* Out of the table: the next with that token is looked at anew. */
 static void forget(struct coop_user *user)
 {
-	struct coop_users *users = user->users;
+	struct coop_callers *users = user->users;
 
 	if (!user->known)
 		return;
@@ -108,7 +110,7 @@ static bool idle(const struct coop_user *user)
 	return user->refs == 0 && !user->waiters;
 }
 
-static struct coop_user *longest_idle(const struct coop_users *users)
+static struct coop_user *longest_idle(const struct coop_callers *users)
 {
 	struct coop_user *found = NULL;
 
@@ -119,7 +121,7 @@ static struct coop_user *longest_idle(const struct coop_users *users)
 	return found;
 }
 
-static struct coop_user *add(struct coop_users *users, const char *token, const uint8_t *digest)
+static struct coop_user *add(struct coop_callers *users, const char *token, const uint8_t *digest)
 {
 	if (users->count >= COOP_USERS_MAX) {
 		struct coop_user *victim = longest_idle(users);
@@ -157,14 +159,14 @@ static int want_link(struct coop_user *user)
 	}
 	if (user->link_count == COOP_USER_LINKS_MAX)
 		return 0;
-	struct coop_link *link = coop_link_open(user);
+	struct coop_user_link *link = coop_link_open(user);
 	if (!link)
 		return -EPIPE;
 	user->links[user->link_count++] = link;
 	return 0;
 }
 
-void coop_users_find(struct coop_users *users, const char *token, struct coop_conn *conn,
+void coop_users_find(struct coop_callers *users, const char *token, struct coop_http_conn *conn,
 		     coop_user_done *done, struct coop_user_waiter **ret_waiter)
 {
 	uint8_t digest[COOP_USER_DIGEST];
@@ -205,7 +207,7 @@ static void tell_waiters(struct coop_user *user, int status)
 	/* One after the other: each may make others go. */
 	while (user->waiters) {
 		struct coop_user_waiter *waiter = user->waiters;
-		struct coop_conn *conn = waiter->conn;
+		struct coop_http_conn *conn = waiter->conn;
 		coop_user_done *done = waiter->done;
 
 		if (status == -EACCES) {
@@ -220,7 +222,7 @@ static void tell_waiters(struct coop_user *user, int status)
 	}
 }
 
-void coop_user_link_up(struct coop_user *user, struct coop_link *link)
+void coop_user_link_up(struct coop_user *user, struct coop_user_link *link)
 {
 	(void)link;
 	user->refs++; /* whoever waited may go on and end */
@@ -228,7 +230,7 @@ void coop_user_link_up(struct coop_user *user, struct coop_link *link)
 	coop_user_unref(user);
 }
 
-void coop_user_link_down(struct coop_user *user, struct coop_link *link,
+void coop_user_link_down(struct coop_user *user, struct coop_user_link *link,
 			 const struct coop_error *error)
 {
 	bool refused = !coop_link_is_up(link) && strcmp(error->code, "permission_denied") == 0;
@@ -268,7 +270,7 @@ void coop_user_unref(struct coop_user *user)
 
 static void on_sweep(uv_timer_t *timer)
 {
-	struct coop_users *users = timer->data;
+	struct coop_callers *users = timer->data;
 	uint64_t now = uv_now(users->gateway->loop);
 	bool more = false;
 
@@ -285,7 +287,7 @@ static void on_sweep(uv_timer_t *timer)
 		(void)uv_timer_start(&users->sweep, on_sweep, COOP_USER_IDLE_MS / 2, 0);
 }
 
-void coop_users_close(struct coop_users *users)
+void coop_users_close(struct coop_callers *users)
 {
 	users->closing = true;
 	/* Whoever still holds something of a user lets go of it now. */
@@ -297,7 +299,7 @@ void coop_users_close(struct coop_users *users)
 	uv_close((uv_handle_t *)&users->failing, NULL);
 }
 
-void coop_users_free(struct coop_users *users)
+void coop_users_free(struct coop_callers *users)
 {
 	if (!users)
 		return;
@@ -305,7 +307,7 @@ void coop_users_free(struct coop_users *users)
 	free(users);
 }
 
-int coop_user_enter(struct coop_user *user, struct coop_conn *conn)
+int coop_user_enter(struct coop_user *user, struct coop_http_conn *conn)
 {
 	if (conn->user == user)
 		return 0;
@@ -319,9 +321,9 @@ int coop_user_enter(struct coop_user *user, struct coop_conn *conn)
 	return 0;
 }
 
-bool coop_user_hold(struct coop_conn *conn, size_t bytes)
+bool coop_user_hold(struct coop_http_conn *conn, size_t bytes)
 {
-	struct coop_share *share = conn->user ? conn->user->share : NULL;
+	struct coop_agent_share *share = conn->user ? conn->user->share : NULL;
 
 	if (!share)
 		return true;
@@ -331,9 +333,10 @@ bool coop_user_hold(struct coop_conn *conn, size_t bytes)
 	       (!bytes || share->held + share->input <= COOP_SHARE_TAKEN_MAX);
 }
 
-void coop_user_count_unread(struct coop_conn *conn)
+void coop_user_count_unread(struct coop_http_conn *conn)
 {
-	/* What WebSockets send is bounded by their windows, and many of them share one copy of it. */
+	/* What WebSockets send is bounded by their windows, and many of them share one copy of
+	 * it. */
 	size_t bytes = conn->ws ? 0 : conn->out.bytes;
 
 	if (!conn->user)
@@ -342,7 +345,7 @@ void coop_user_count_unread(struct coop_conn *conn)
 	conn->unread = bytes;
 }
 
-bool coop_user_may_wait(const struct coop_conn *conn, size_t more)
+bool coop_user_may_wait(const struct coop_http_conn *conn, size_t more)
 {
 	return !conn->user || conn->user->share->unread + more <= COOP_SHARE_UNREAD_MAX;
 }
@@ -363,7 +366,7 @@ void coop_user_input_less(struct coop_user *user, size_t bytes)
 	user->share->input -= bytes;
 }
 
-void coop_user_leave(struct coop_conn *conn)
+void coop_user_leave(struct coop_http_conn *conn)
 {
 	struct coop_user *user = conn->user;
 

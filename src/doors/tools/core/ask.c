@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "doors/tools/core/call.h"
+#include "doors/tools/core/fiber.h"
 #include "doors/tools/core/run_private.h"
 
 /* Bytes that one answer may bring; no operation gives as many. */

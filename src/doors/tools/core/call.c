@@ -9,7 +9,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "client/text.h"
+#include "doors/tools/core/fiber.h"
 #include "doors/tools/core/run_private.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 
 /* An answer must have left before the bound, not begin to be made then. */
 #define MARGIN_MS 1000

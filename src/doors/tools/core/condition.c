@@ -7,6 +7,7 @@
 
 #include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
+#include "interface/schema.h"
 
 static const char *const names[] = {"exit", "output", "silent_ms", "bytes", "port"};
 #define KINDS (sizeof names / sizeof names[0])

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "doors/tools/core/fields.h"
+#include "interface/schema.h"
 
 /* What may be null says no type: the list of both would cost more than it tells. */
 static void write_type(struct coop_jsonw *w, const struct coop_field *field)
@@ -11,7 +12,8 @@ static void write_type(struct coop_jsonw *w, const struct coop_field *field)
 
 	if (field->nullable)
 		return;
-	/* A number is taken as well, but a list of types is refused by some models' hosts, and a number may be written as a string. */
+	/* A number is taken as well, but a list of types is refused by some models' hosts, and a
+	 * number may be written as a string. */
 	coop_jsonw_string(w, "type", type ? type : "string");
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coop.h"
 #include "doors/tools/core/fiber.h"
 
 #define NAME_MAX_BYTES 256
@@ -39,7 +40,8 @@ bool coop_door_take(struct coop_door *door, int option, const char *value)
 	}
 }
 
-/* Of this program's environment what a login would set up anyway, and what the keeper's operator lets in besides. */
+/* Of this program's environment what a login would set up anyway, and what the keeper's operator
+ * lets in besides. */
 static json_t *base_env(const struct coop *coop)
 {
 	json_t *env = json_object();
@@ -59,7 +61,8 @@ static json_t *base_env(const struct coop *coop)
 	return env;
 }
 
-/* A session or a sandbox that cannot be is the fault of who starts this program, and is told now: a model could not mend it. */
+/* A session or a sandbox that cannot be is the fault of who starts this program, and is told now: a
+ * model could not mend it. */
 static int check_setup(const struct coop_door *door, struct coop_error *error)
 {
 	struct coop_reply *reply = NULL;

@@ -1,4 +1,5 @@
-/* What coop-tool and coop-mcp have in common: the options that say how what they start is confined, and the way to the keeper. */
+/* What coop-tool and coop-mcp have in common: the options that say how what they start is confined,
+ * and the way to the keeper. */
 #ifndef COOP_TOOLS_DOOR_H
 #define COOP_TOOLS_DOOR_H
 
@@ -31,9 +32,11 @@ enum { COOP_DOOR_OPTION_FIRST = 1000 };
 /* Takes one option; false: it is not one of these. */
 bool coop_door_take(struct coop_door *door, int option, const char *value);
 
-/* Connects (and starts a keeper if need be), makes the setup. 0, or negative with the error filled. */
+/* Connects (and starts a keeper if need be), makes the setup. 0, or negative with the error
+ * filled. */
 int coop_door_open(struct coop_door *door, struct coop_error *error);
-/* Ends the connections and runs the loop until nothing is left on it. A keeper that does not answer is not waited for: the program ends here then, with `code`. */
+/* Ends the connections and runs the loop until nothing is left on it. A keeper that does not answer
+ * is not waited for: the program ends here then, with `code`. */
 void coop_door_close(struct coop_door *door, int code);
 
 #endif

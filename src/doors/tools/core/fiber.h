@@ -1,5 +1,6 @@
-/* A function with a stack of its own, which can be suspended where it stands and resumed later: a tool that asks the keeper three times reads as three
- * calls one after the other, while the loop serves others in between. One thread; a fiber never resumes another. */
+/* A function with a stack of its own, which can be suspended where it stands and resumed later: a
+ * tool that asks the keeper three times reads as three calls one after the other, while the loop
+ * serves others in between. One thread; a fiber never resumes another. */
 #ifndef COOP_TOOLS_FIBER_H
 #define COOP_TOOLS_FIBER_H
 

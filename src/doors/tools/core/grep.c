@@ -6,10 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "client/views/budget.h"
 #include "client/views/pattern.h"
 #include "client/views/plain.h"
+#include "interface/schema.h"
 
 /* Read at a time; other calls run between two of these. */
 #define PIECE (256 << 10)
@@ -18,10 +20,12 @@
 #define LINE_MAX 4000
 /* What the offset of a match takes of the budget. */
 #define OFFSET_SIZE 12
-/* A look over many lines that passes by less than this does not pay; after so many of them each line is looked at. */
+/* A look over many lines that passes by less than this does not pay; after so many of them each
+ * line is looked at. */
 #define NEAR_BYTES 4096
 #define NEAR_MAX 64
-/* Processor time of one search, in all, for a byte, and for a line that is looked at; after a slice others have a turn. */
+/* Processor time of one search, in all, for a byte, and for a line that is looked at; after a slice
+ * others have a turn. */
 #define SPENT_MAX 250000000
 #define SPENT_PER_BYTE 300
 #define SPENT_PER_LINE 20000
@@ -35,8 +39,8 @@ struct line {
 struct grep {
 	struct coop_tool_call *call;
 	struct coop_pattern *pattern; /* of one line */
-	struct coop_pattern
-		*quick; /* the same over many lines: where it finds nothing there is none */
+	/* the same over many lines: where it finds nothing there is none */
+	struct coop_pattern *quick;
 	struct coop_plain *plain;
 	size_t budget, line_max, context, after, near;
 	struct line before[CONTEXT_MAX]; /* the last lines that were not shown, oldest first */
@@ -49,7 +53,7 @@ struct grep {
 	int64_t spent,
 		slice; /* processor time of the search, and of it since others could run, in ns */
 	uint64_t searched, looks; /* bytes; calls of find() */
-	struct coop_match match;
+	struct coop_pattern_match match;
 };
 
 static int64_t processor_ns(void)
@@ -136,7 +140,8 @@ static size_t shown_size(const struct grep *grep, size_t size)
 	return (size < grep->line_max ? size : grep->line_max) + 1;
 }
 
-/* Whether a match has room with the lines before it. The first always has: of these as many as fit are kept. */
+/* Whether a match has room with the lines before it. The first always has: of these as many as fit
+ * are kept. */
 static bool has_room(struct grep *grep, size_t size)
 {
 	size_t used = coop_buf_size(&grep->out) + json_array_size(grep->offsets) * OFFSET_SIZE;
@@ -212,8 +217,9 @@ static int take_line(struct grep *grep, const char *text, size_t size, uint64_t 
 	return skip_line(grep, text, size);
 }
 
-/* Lines that do not match, from `at` up to `end`, which is the start of a line: some behind the last match are shown, and the last ones are kept
- * in case that the next matches. All others are passed by unseen. */
+/* Lines that do not match, from `at` up to `end`, which is the start of a line: some behind the
+ * last match are shown, and the last ones are kept in case that the next matches. All others are
+ * passed by unseen. */
 static int pass_lines(struct grep *grep, const char *text, size_t at, size_t end)
 {
 	int r = 0;
@@ -271,7 +277,8 @@ static bool is_late(const struct grep *grep)
 	return until >= 0 && coop_tool_now() >= until;
 }
 
-/* All lines of the text so far; the last, without its end, waits for more unless nothing follows. */
+/* All lines of the text so far; the last, without its end, waits for more unless nothing
+ * follows. */
 static int take_lines(struct grep *grep, bool last)
 {
 	size_t size, at = 0;
@@ -383,7 +390,8 @@ static void set_result(struct coop_tool_call *call, struct grep *grep, const cha
 				    "the pattern narrower."));
 }
 
-/* Whether what is no end of a line's text can keep it from matching there: anchors of the whole text, flags, and repetitions that give nothing back. */
+/* Whether what is no end of a line's text can keep it from matching there: anchors of the whole
+ * text, flags, and repetitions that give nothing back. */
 static bool is_odd(const char *text)
 {
 	for (const char *at = text; *at; at++) {

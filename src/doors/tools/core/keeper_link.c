@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "coop.h"
 
-/* The keeper takes 256 requests of a connection at a time. What waits may not take all of them: those that only ask go on. */
+/* The keeper takes 256 requests of a connection at a time. What waits may not take all of them:
+ * those that only ask go on. */
 #define CALLS_MAX 240u
 #define WAITS_MAX 150u
 #define LINES_MAX 16u
@@ -38,7 +40,8 @@ struct call {
 	struct call *newer, **place; /* of all that are open */
 };
 
-/* A connection on its way. Whoever has to be started or says hello late must not hold up the loop: that is waited for in a thread. */
+/* A connection on its way. Whoever has to be started or says hello late must not hold up the loop:
+ * that is waited for in a thread. */
 struct opening {
 	uv_work_t work;
 	struct coop_keeper_link *link;
@@ -95,7 +98,8 @@ static void settle(struct coop_keeper_link *link)
 
 	if (!link->closing || link->open)
 		return;
-	/* Who still waits (for a process to be started, which is never given up) hears that nothing comes. */
+	/* Who still waits (for a process to be started, which is never given up) hears that nothing
+	 * comes. */
 	while (link->calls)
 		on_done(link->calls, 0, -EPIPE, NULL, &gone);
 	free(link->agent);
@@ -446,7 +450,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	(void)events;
 	if (line->closed)
 		return;
-	/* After an error libuv looks no more; what had come before it is still there, and then the end. */
+	/* After an error libuv looks no more; what had come before it is still there, and then the
+	 * end. */
 	if (status < 0)
 		line->watched = 0;
 	/* All that is open has been told when this fails; the next call connects anew. */

@@ -1,4 +1,5 @@
-/* The way of a program of this user to the keeper: connections of libcoop on a loop, as many as the open calls need. What coop-mcp and coop-tool give to the tools. */
+/* The way of a program of this user to the keeper: connections of libcoop on a loop, as many as the
+ * open calls need. What coop-mcp and coop-tool give to the tools. */
 #ifndef COOP_TOOLS_KEEPER_LINK_H
 #define COOP_TOOLS_KEEPER_LINK_H
 
@@ -15,7 +16,8 @@ struct coop_keeper_link_options {
 
 struct coop_keeper_link;
 
-/* Opens the first connection and starts a keeper if need be; blocks meanwhile. 0 with *ret the caller's. */
+/* Opens the first connection and starts a keeper if need be; blocks meanwhile. 0 with *ret the
+ * caller's. */
 int coop_keeper_link_new(uv_loop_t *loop, const struct coop_keeper_link_options *options,
 			 struct coop_keeper_link **ret, struct coop_error *error);
 /* Ends all connections; freed in a later turn of the loop. Open calls are not told. */

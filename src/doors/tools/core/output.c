@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "client/text.h"
 #include "client/views/budget.h"
@@ -174,7 +175,8 @@ static size_t head_end(const char *bytes, size_t size)
 	return line ? (size_t)(line - bytes) + 1 : size;
 }
 
-/* Where a tail that begins anywhere may be shown from: behind a line's end that is near, else at a character. */
+/* Where a tail that begins anywhere may be shown from: behind a line's end that is near, else at a
+ * character. */
 static size_t tail_start(const char *bytes, size_t size)
 {
 	const char *line = memchr(bytes, '\n', size / 8);

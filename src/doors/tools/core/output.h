@@ -1,4 +1,5 @@
-/* Output of processes as models get it: text without escape sequences and overwritten lines, within a budget, with what is left out named. */
+/* Output of processes as models get it: text without escape sequences and overwritten lines, within
+ * a budget, with what is left out named. */
 #ifndef COOP_TOOLS_OUTPUT_H
 #define COOP_TOOLS_OUTPUT_H
 
@@ -15,7 +16,8 @@ struct coop_rendered {
 	bool utf8_valid; /* nothing had to be replaced */
 };
 
-/* Renders bytes that begin at `offset`. `raw`: only made valid UTF-8. Not `last`: what is not complete at the end is held back. 0 or -ENOMEM. */
+/* Renders bytes that begin at `offset`. `raw`: only made valid UTF-8. Not `last`: what is not
+ * complete at the end is held back. 0 or -ENOMEM. */
 int coop_tool_render(const void *bytes, size_t size, uint64_t offset, bool raw, bool last,
 		     struct coop_rendered *ret);
 
@@ -27,9 +29,11 @@ const char *coop_tool_stream_name(enum coop_stream stream);
 /* The stream that is meant where none is named: of a terminal pty, else stdout. */
 enum coop_stream coop_tool_main_stream(const json_t *record);
 
-/* Head and tail of a stream within `budget` bytes, as members of the result: NAME (the text), NAME_bytes (all that was printed), NAME_truncated, and where something is missing
- * NAME_omitted {"from", "to"}: read_process_output with that offset gives it. NAME_utf8_valid false where bytes are no text. `head` are bytes of the stream from offset `at` on that have come already; more is read where they do not
- * suffice. Streams that the record has not are left out. */
+/* Head and tail of a stream within `budget` bytes, as members of the result: NAME (the text),
+ * NAME_bytes (all that was printed), NAME_truncated, and where something is missing NAME_omitted
+ * {"from", "to"}: read_process_output with that offset gives it. NAME_utf8_valid false where bytes
+ * are no text. `head` are bytes of the stream from offset `at` on that have come already; more is
+ * read where they do not suffice. Streams that the record has not are left out. */
 int coop_tool_add_excerpt(struct coop_tool_call *call, const json_t *record,
 			  enum coop_stream stream, const struct coop_buf *head, uint64_t at,
 			  size_t budget);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/schema.h"
 
 static int unknown(struct coop_tool_call *call, const char *name)
 {

@@ -6,7 +6,9 @@
 
 #include "base/mem.h"
 #include "doors/tools/core/advice.h"
+#include "doors/tools/core/fiber.h"
 #include "doors/tools/core/run_private.h"
+#include "interface/schema.h"
 
 static void on_closed(uv_handle_t *handle)
 {

@@ -1,4 +1,5 @@
-/* One tool: what a model sees of it, and what carries it out. The table (table.h) lists them all; the command line, MCP and HTTP offer it. */
+/* One tool: what a model sees of it, and what carries it out. The table (table.h) lists them all;
+ * the command line, MCP and HTTP offer it. */
 #ifndef COOP_TOOLS_TOOL_H
 #define COOP_TOOLS_TOOL_H
 
@@ -20,20 +21,24 @@ enum { COOP_TOOLS_DEFAULT = 1, COOP_TOOLS_HARN = 2, COOP_TOOLS_ALL = 3 };
 
 struct coop_tool {
 	const char *name, *title;
-	const char *
-		description; /* for a model: what it does, when to use it, what to call next. Short: all lists are paid for by every conversation */
+	/* for a model: what it does, when to use it, what to call next. Short: all lists are
+	 * paid for by every conversation */
+	const char *description;
 	enum coop_tool_kind kind;
 	unsigned sets;
-	/* Arguments (checked before `run`: nothing unknown, no wrong type) and what results may have. Output fields need no docs and are never
-	 * required, as errors have the same schema. */
+	/* Arguments (checked before `run`: nothing unknown, no wrong type) and what results may
+	 * have. Output fields need no docs and are never required, as errors have the same
+	 * schema. */
 	const struct coop_field *input, *output;
-	/* Of a tool with two forms: those of the harn form, shown where only that set is. NULL: it has one form. */
+	/* Of a tool with two forms: those of the harn form, shown where only that set is. NULL: it
+	 * has one form. */
 	const struct coop_field *harn_input, *harn_output;
 	bool waits;         /* its answer may take a while, though it only looks */
 	bool checks_itself; /* it has several forms: `run` checks its arguments */
-	/* Carries it out, in a fiber: what it calls (call.h) may suspend it, and other calls run meanwhile. 0: call->result is
-	 * the answer (and call->failed says whether that is a negative one). Negative: call->error says why; call->failed then says that the call was right and only the
-	 * answer is no. */
+	/* Carries it out, in a fiber: what it calls (call.h) may suspend it, and other calls run
+	 * meanwhile. 0: call->result is the answer (and call->failed says whether that is a
+	 * negative one). Negative: call->error says why; call->failed then says that the call was
+	 * right and only the answer is no. */
 	int (*run)(struct coop_tool_call *call);
 };
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_output.h"

@@ -5,9 +5,11 @@
 
 #include "base/mem.h"
 #include "client/text.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
+#include "interface/schema.h"
 
 /* Of a command in a list. */
 #define COMMAND_SHOWN 300u

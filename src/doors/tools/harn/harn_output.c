@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
+#include "interface/schema.h"
 
 #define LENGTH 65536
 #define LENGTH_MAX (1 << 20)
@@ -26,7 +28,8 @@ static uint64_t number(const json_t *object, const char *name)
 	return (uint64_t)json_integer_value(json_object_get(object, name));
 }
 
-/* One answer of the keeper, behind what there is already. 1: there may be more; 0: there is none now. */
+/* One answer of the keeper, behind what there is already. 1: there may be more; 0: there is none
+ * now. */
 static int read_more(struct coop_tool_call *call, json_t *args, struct coop_buf *buf,
 		     struct coop_harn_piece *piece)
 {
@@ -119,7 +122,8 @@ static const char *source_of(const json_t *record, const char *path)
 	return NULL;
 }
 
-/* Looks through the records that the caller may see, page after page, for the one whose artifact the path is. 1 found, 0 there may be more after *after. */
+/* Looks through the records that the caller may see, page after page, for the one whose artifact
+ * the path is. 1 found, 0 there may be more after *after. */
 static int search_page(struct coop_tool_call *call, const char *path, char **after, char **ret_id,
 		       const char **ret_source)
 {

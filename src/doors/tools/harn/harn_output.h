@@ -17,7 +17,8 @@ struct coop_harn_piece {
 	bool eof;         /* nothing follows, ever */
 };
 
-/* Reads up to `length` bytes (1 at least) from `offset` on. A character is never split, and a whole one is given even if it is longer than `length`. 0 with *ret, to be ended with
+/* Reads up to `length` bytes (1 at least) from `offset` on. A character is never split, and a whole
+ * one is given even if it is longer than `length`. 0 with *ret, to be ended with
  * coop_harn_piece_clear(). */
 int coop_harn_read(struct coop_tool_call *call, const char *id, const char *source, uint64_t offset,
 		   size_t length, struct coop_harn_piece *ret);

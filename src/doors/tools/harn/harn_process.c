@@ -1,8 +1,10 @@
 /* process.spawn, poll, wait, kill, release: a process by its handle. */
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
 #include "doors/tools/harn/harn_start.h"
+#include "interface/schema.h"
 
 #define HANDLE IN_STRING_NEEDED("handle_id", 512, NULL)
 

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "client/text.h"
 #include "doors/tools/core/process_arg.h"
+#include "interface/schema.h"
 
 /* Bytes that one answer of the keeper brings. */
 #define WAIT_MAX (1u << 20)
@@ -156,7 +158,8 @@ static int view_of(const struct coop_buf *data, size_t most, uint64_t total, str
 	return coop_text_view(coop_buf_front(data), most / 3, true, ret);
 }
 
-/* Text, number of bytes and whether something is missing, of one stream. Returns how many bytes are shown. */
+/* Text, number of bytes and whether something is missing, of one stream. Returns how many bytes are
+ * shown. */
 static uint64_t put_stream(struct form *form, const json_t *record, int stream,
 			   const struct coop_tool_answer *answer, const struct coop_harn_show *show)
 {

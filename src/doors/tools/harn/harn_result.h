@@ -1,4 +1,5 @@
-/* What a command came to, as the harn operations tell it. All fields are there in every status, null where one does not apply (B-148). */
+/* What a command came to, as the harn operations tell it. All fields are there in every status,
+ * null where one does not apply (B-148). */
 #ifndef COOP_TOOLS_HARN_RESULT_H
 #define COOP_TOOLS_HARN_RESULT_H
 
@@ -34,20 +35,23 @@ struct coop_harn_show {
 /* What fits into the call's result, and what its `capture` says, if it has one. */
 struct coop_harn_show coop_harn_show(const struct coop_tool_call *call);
 
-/* Waits for the end of a process for up to `wanted_ms` (negative: as long as it takes), at most until the call must answer, with the beginning of its output as far as it is
- * shown. ret->json is the answer of the operation wait; ret->data begin at offset 0, unless the beginning is lost. */
+/* Waits for the end of a process for up to `wanted_ms` (negative: as long as it takes), at most
+ * until the call must answer, with the beginning of its output as far as it is shown. ret->json is
+ * the answer of the operation wait; ret->data begin at offset 0, unless the beginning is lost. */
 int coop_harn_wait(struct coop_tool_call *call, const char *id, int64_t wanted_ms,
 		   const struct coop_harn_show *show, struct coop_tool_answer *ret);
 
-/* The result as an object of the caller's; NULL without memory. `answer` NULL: nothing is known of its output yet. */
+/* The result as an object of the caller's; NULL without memory. `answer` NULL: nothing is known of
+ * its output yet. */
 json_t *coop_harn_result(const json_t *record, const struct coop_tool_answer *answer,
 			 const struct coop_harn_show *show);
 /* The same as it is polled (B-147): fewer fields, B-020's words for the status. */
 json_t *coop_harn_poll(const json_t *record, const struct coop_tool_answer *answer,
 		       const struct coop_harn_show *show);
 
-/* A start that came to nothing, with what coop_harn_start() gave (taken over). What policy blocked, or what could not be executed, is a result too (B-100): it becomes call->result, and
- * 0 is returned. Everything else stays the error that it is: `status` again. */
+/* A start that came to nothing, with what coop_harn_start() gave (taken over). What policy blocked,
+ * or what could not be executed, is a result too (B-100): it becomes call->result, and 0 is
+ * returned. Everything else stays the error that it is: `status` again. */
 int coop_harn_refused(struct coop_tool_call *call, int status, json_t *verdict);
 
 /* "completed", "running", "timed_out", "killed" or "spawn_failed". */

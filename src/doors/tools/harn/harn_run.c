@@ -6,6 +6,7 @@
 #include "doors/tools/core/advice.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/harn/harn_result.h"
+#include "interface/schema.h"
 
 const char *const coop_harn_leases[] = {"ephemeral", "awaited", "persistent", NULL};
 

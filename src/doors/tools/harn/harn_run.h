@@ -25,7 +25,8 @@ extern const struct coop_field coop_fields_harn_run[];
 
 /* Whether the arguments are of this form: `mode` or `argv` is there. */
 bool coop_tool_is_harn(const json_t *args);
-/* Carries it out; the arguments have been checked against coop_fields_harn_run by this function itself. */
+/* Carries it out; the arguments have been checked against coop_fields_harn_run by this function
+ * itself. */
 int coop_tool_harn_run(struct coop_tool_call *call);
 
 #endif

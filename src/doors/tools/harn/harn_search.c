@@ -5,15 +5,18 @@
 #include <string.h>
 
 #include "client/views/pattern.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_output.h"
 #include "doors/tools/harn/harn_result.h"
+#include "interface/schema.h"
 
 /* A match that more bytes could make longer is taken when there have been none for so long. */
 #define SETTLE_MS 10
 
-/* What is known while output comes in. Positions are offsets in what is searched: a stream, or all in order of arrival. */
+/* What is known while output comes in. Positions are offsets in what is searched: a stream, or all
+ * in order of arrival. */
 struct hunt {
 	struct coop_tool_call *call;
 	struct coop_pattern *pattern;
@@ -27,7 +30,7 @@ struct hunt {
 	uint64_t dropped;
 	bool attached, over,
 		fresh; /* fresh: bytes came since the last look at the end of what is there */
-	struct coop_match match;
+	struct coop_pattern_match match;
 	int status;
 	char reason[256];
 	struct coop_error error;

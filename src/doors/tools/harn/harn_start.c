@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "interface/err.h"
+#include "interface/schema.h"
+
 const char *const coop_harn_modes[] = {"argv", "shell", NULL};
 const char *const coop_harn_env_modes[] = {"inherit_clean", "patch", "merge", "replace", NULL};
 const char *const coop_harn_kinds[] = {"pipe", "pty", NULL};

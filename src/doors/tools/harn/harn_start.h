@@ -1,4 +1,5 @@
-/* How the harn operations start something: arguments that process.spawn, process.exec and run_command have in common. */
+/* How the harn operations start something: arguments that process.spawn, process.exec and
+ * run_command have in common. */
 #ifndef COOP_TOOLS_HARN_START_H
 #define COOP_TOOLS_HARN_START_H
 
@@ -41,8 +42,9 @@ struct coop_harn_plan {
 	bool completion;   /* its end is told in the session's queue */
 };
 
-/* Starts what the call's arguments ask for, with its output on disk and its digest. 0 with the record in *ret, the caller's; negative with call->error. -EPERM: policy does not
- * let it start, and *ret, the caller's too, is what policy says (docs/PROTOCOL.md, section 12). */
+/* Starts what the call's arguments ask for, with its output on disk and its digest. 0 with the
+ * record in *ret, the caller's; negative with call->error. -EPERM: policy does not let it start,
+ * and *ret, the caller's too, is what policy says (docs/PROTOCOL.md, section 12). */
 int coop_harn_start(struct coop_tool_call *call, const struct coop_harn_plan *plan, json_t **ret);
 
 #endif

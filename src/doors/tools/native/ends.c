@@ -5,9 +5,11 @@
 
 #include "base/text/signame.h"
 #include "doors/tools/core/advice.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
+#include "interface/schema.h"
 
 static const struct coop_field kill_input[] = {
 	IN_PID,

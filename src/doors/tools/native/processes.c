@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
+#include "interface/schema.h"
 
 static json_t *get(const json_t *object, const char *name)
 {
@@ -114,7 +116,8 @@ static int run_list(struct coop_tool_call *call)
 	}
 	json_array_foreach(json_object_get(answer.json, "processes"), index, record)
 	{
-		/* One that is just being started has no pid, and so not yet the id that it will have. */
+		/* One that is just being started has no pid, and so not yet the id that it will
+		 * have. */
 		if (json_is_null(json_object_get(record, "pid")) && !coop_tool_is_over(record))
 			continue;
 		json_t *row = row_of(record);

@@ -1,16 +1,20 @@
-/* read_process_output: a range, what is new for a reader, head and tail, or only the lines that match. */
+/* read_process_output: a range, what is new for a reader, head and tail, or only the lines that
+ * match. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/grep.h"
 #include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
+#include "interface/schema.h"
 
 #define READ_DEFAULT 65536
 #define READ_MAX (1 << 20)
@@ -124,7 +128,8 @@ static bool is_last(const struct reading *reading)
 	       json_is_true(json_object_get(reading->answer.json, "eof"));
 }
 
-/* What has come as text. A length that does not reach to the end of a character or an escape code would show nothing, for ever: more is taken then. */
+/* What has come as text. A length that does not reach to the end of a character or an escape code
+ * would show nothing, for ever: more is taken then. */
 static int fetch_text(struct coop_tool_call *call, struct reading *reading,
 		      struct coop_rendered *ret)
 {
@@ -160,7 +165,8 @@ static int set_content(struct coop_tool_call *call, struct reading *reading, uin
 	r = fetch_text(call, reading, &text);
 	if (r < 0)
 		return r;
-	/* Nothing but the beginning of a character: the reader comes again when the rest is there. A whole piece of escape codes has no text but an end. */
+	/* Nothing but the beginning of a character: the reader comes again when the rest is there.
+	 * A whole piece of escape codes has no text but an end. */
 	*ret_next = is_last(reading) ? told(reading, "next") : text.next;
 	coop_tool_set(call, "content", json_stringn_nocheck(text.text, text.size));
 	if (!text.utf8_valid)

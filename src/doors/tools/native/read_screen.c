@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "client/views/screen.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
@@ -46,7 +48,8 @@ static int play(struct coop_tool_call *call, const char *id, uint64_t end, uint6
 	return 0;
 }
 
-/* A new screen that shows the end of the output. What scrolls very much wears a screen out, and less of it is enough then. */
+/* A new screen that shows the end of the output. What scrolls very much wears a screen out, and
+ * less of it is enough then. */
 static int draw(struct coop_tool_call *call, const json_t *record, unsigned cols, unsigned rows,
 		struct coop_screen **ret)
 {

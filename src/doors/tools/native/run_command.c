@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "doors/tools/core/advice.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
@@ -12,6 +13,7 @@
 #include "doors/tools/core/waiting.h"
 #include "doors/tools/harn/harn_result.h"
 #include "doors/tools/harn/harn_run.h"
+#include "interface/schema.h"
 
 /* So much stays readable of each stream when a result shows only its ends. */
 #define RING_BYTES (8 << 20)

@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
+#include "interface/schema.h"
 
 /* What a program that does not read is waited for. */
 #define WRITE_MS 10000

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/condition.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
+#include "interface/schema.h"
 
 #define CONDITIONS_MAX 32
 /* All that is kept of a stream has come by then. */

@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/core/waiting.h"
+#include "interface/schema.h"
 
 static const struct coop_field input[] = {
 	IN_PID,

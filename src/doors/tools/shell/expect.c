@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/shell/shell.h"
 #include "doors/tools/shell/transcript.h"
 
-/* Bytes that wait to be looked at. More come only while a response is being sent; what does not fit is lost, as it is to a reader who is too slow. */
+/* Bytes that wait to be looked at. More come only while a response is being sent; what does not fit
+ * is lost, as it is to a reader who is too slow. */
 #define PENDING_MAX (4u << 20)
 /* So many are looked at before the rest of what is there has come. */
 #define PENDING_ENOUGH (256u << 10)
@@ -22,7 +24,7 @@
 
 struct seeker {
 	struct coop_search *search;
-	struct coop_match match;
+	struct coop_pattern_match match;
 	struct coop_mark end; /* of the match */
 };
 
@@ -146,7 +148,8 @@ static int begin_searches(struct look *look, uint64_t origin)
 	return 0;
 }
 
-/* One case looks at more text. Where all that is there has come, its end counts as the end: a prompt is followed by nothing. */
+/* One case looks at more text. Where all that is there has come, its end counts as the end: a
+ * prompt is followed by nothing. */
 static int seek_one(struct look *look, struct seeker *seeker, const char *text, size_t size)
 {
 	char reason[256];
@@ -297,7 +300,8 @@ static int respond(struct look *look, const char *text, const json_t *captures)
 	return r;
 }
 
-/* After `continue`: searches go on behind the match, in text that is here already where it still is. */
+/* After `continue`: searches go on behind the match, in text that is here already where it still
+ * is. */
 static int go_on(struct look *look, struct coop_mark end)
 {
 	uint64_t from = end.text;
@@ -317,7 +321,8 @@ static int run(struct look *look, int64_t until, struct coop_expect_result *ret)
 		int r = await(look, until, ret);
 		if (r < 0)
 			return r;
-		/* A case that always matches, also the answer to itself, must come to an end, too. */
+		/* A case that always matches, also the answer to itself, must come to an end,
+		 * too. */
 		if (ret->index >= 0 && rounds &&
 		    (rounds == ROUNDS_MAX || (until >= 0 && coop_tool_now() >= until))) {
 			ret->index = -1;

@@ -1,7 +1,9 @@
-/* Waits until what a shell says matches one of several patterns, from the session's expect place on.
+/* Waits until what a shell says matches one of several patterns, from the session's expect place
+ * on.
  *
- * What is matched is the text without escape sequences, as it is at present: a pattern that ends with $ matches a prompt. In each look the first case in
- * the given order that matches wins. A match moves the place to its end (and what has been shown with it), a miss moves nothing. */
+ * What is matched is the text without escape sequences, as it is at present: a pattern that ends
+ * with $ matches a prompt. In each look the first case in the given order that matches wins. A
+ * match moves the place to its end (and what has been shown with it), a miss moves nothing. */
 #ifndef COOP_TOOLS_EXPECT_H
 #define COOP_TOOLS_EXPECT_H
 
@@ -32,8 +34,8 @@ struct coop_expect_case_list {
 	bool hold; /* the shell waits for the search rather than lose output: its owner searches */
 };
 
-/* Fields of a case, and the check and compilation of a list of them. `where` names it in errors: "cases", "steps[2].cases". Strings stay
- * those of `list`. */
+/* Fields of a case, and the check and compilation of a list of them. `where` names it in errors:
+ * "cases", "steps[2].cases". Strings stay those of `list`. */
 extern const struct coop_field coop_expect_case_fields[];
 int coop_expect_compile(struct coop_tool_call *call, const char *where, const json_t *list,
 			struct coop_expect_case_list *ret);
@@ -42,7 +44,8 @@ int coop_expect_compile_one(struct coop_tool_call *call, const char *where, cons
 			    struct coop_expect_case_list *ret);
 void coop_expect_clear(struct coop_expect_case_list *list);
 
-/* How it came out. Zeroed at first; the members are the caller's, to be ended with coop_expect_result_clear(). */
+/* How it came out. Zeroed at first; the members are the caller's, to be ended with
+ * coop_expect_result_clear(). */
 struct coop_expect_result {
 	int index;          /* of the case; -1: none */
 	const char *reason; /* of none: "timeout", "eof", "exited" */
@@ -54,14 +57,14 @@ struct coop_expect_result {
 };
 void coop_expect_result_clear(struct coop_expect_result *result);
 
-/* Carries it out: sends responses, moves the places, goes on after `continue` under the same deadline. The output has at most
- * `budget` bytes. 0, or the error is filled. */
+/* Carries it out: sends responses, moves the places, goes on after `continue` under the same
+ * deadline. The output has at most `budget` bytes. 0, or the error is filled. */
 int coop_expect(struct coop_tool_call *call, const char *id,
 		const struct coop_expect_case_list *list, int64_t timeout_ms, size_t budget,
 		struct coop_expect_result *ret);
 
-/* Adds output, omitted and captures to an object that tells the result. Captures that do not fit into `budget` bytes are cut, and captures_cut
- * says so. 0 or -ENOMEM. */
+/* Adds output, omitted and captures to an object that tells the result. Captures that do not fit
+ * into `budget` bytes are cut, and captures_cut says so. 0 or -ENOMEM. */
 int coop_expect_tell(const struct coop_expect_result *result, size_t budget, json_t *into);
 /* Adds matched_case, tag and label, null where nothing matched. */
 int coop_expect_tell_case(const struct coop_expect_case_list *list,
@@ -74,12 +77,14 @@ const char *coop_expect_hint(const struct coop_expect_case_list *list,
 typedef int coop_expect_teller(struct coop_tool_call *call,
 			       const struct coop_expect_case_list *list,
 			       const struct coop_expect_result *result);
-/* A tool that is one expect: finds the shell that the arguments name, waits, fills the result. Clears the list. */
+/* A tool that is one expect: finds the shell that the arguments name, waits, fills the result.
+ * Clears the list. */
 int coop_expect_run(struct coop_tool_call *call, struct coop_expect_case_list *list,
 		    coop_expect_teller *tell);
 
-/* Adds a response to `into` with the captures filled in: $0 to $99 and ${n} with the longest number first, $$ is a dollar, what is absent is empty.
- * 0, -ENOMEM, or -EMSGSIZE if it grows beyond what can be written at once. */
+/* Adds a response to `into` with the captures filled in: $0 to $99 and ${n} with the longest number
+ * first, $$ is a dollar, what is absent is empty. 0, -ENOMEM, or -EMSGSIZE if it grows beyond what
+ * can be written at once. */
 int coop_expect_fill(const char *respond, const json_t *captures, struct coop_buf *into);
 
 #endif

@@ -5,10 +5,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "client/views/pattern.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/expect.h"
 #include "doors/tools/shell/shell.h"
+#include "interface/err.h"
+#include "interface/schema.h"
 
 const char *const coop_expect_tags[] = {
 	[COOP_EXPECT_OK] = "ok",

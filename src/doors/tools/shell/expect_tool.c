@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "client/views/budget.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/expect.h"
 #include "doors/tools/shell/shell.h"
+#include "interface/schema.h"
 
 void coop_expect_result_clear(struct coop_expect_result *result)
 {
@@ -17,7 +20,8 @@ void coop_expect_result_clear(struct coop_expect_result *result)
 	memset(result, 0, sizeof *result);
 }
 
-/* The number behind a dollar: one or two digits, or any in braces; *ret_size is the length of all. -1: none, the dollar is one. */
+/* The number behind a dollar: one or two digits, or any in braces; *ret_size is the length of all.
+ * -1: none, the dollar is one. */
 static int group_of(const char *text, size_t *ret_size)
 {
 	bool braced = text[1] == '{';

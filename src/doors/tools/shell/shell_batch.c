@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/expect.h"
 #include "doors/tools/shell/shell.h"
+#include "interface/schema.h"
 
 #define STEPS_MAX 100
 
@@ -185,7 +187,8 @@ static int carry_out(struct coop_tool_call *call, const char *id, const struct s
 	return expect(call, id, step, budget, into);
 }
 
-/* Whether the next step has its turn: not after one that failed, and not while a person must act. */
+/* Whether the next step has its turn: not after one that failed, and not while a person must
+ * act. */
 static bool goes_on(const struct step *step, const json_t *told)
 {
 	const json_t *index = json_object_get(told, "matched_case");
@@ -196,7 +199,8 @@ static bool goes_on(const struct step *step, const json_t *told)
 	       step->list.cases[json_integer_value(index)].tag != COOP_EXPECT_NEEDS_USER;
 }
 
-/* Carries out a step and adds how it went. What a step fails by is told in it; only what ends the call is returned. */
+/* Carries out a step and adds how it went. What a step fails by is told in it; only what ends the
+ * call is returned. */
 static int do_step(struct coop_tool_call *call, const char *id, const struct batch *batch,
 		   size_t index, json_t *told)
 {

@@ -2,11 +2,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/shell.h"
 #include "doors/tools/shell/transcript.h"
+#include "interface/schema.h"
 
 #define WRITE_MS 10000
 #define PIECE (256u << 10)
@@ -167,7 +170,8 @@ static int read_piece(struct coop_tool_call *call, const char *id, struct readin
 	    coop_transcript_feed(reading->transcript, coop_buf_front(&answer.data[COOP_PTY]),
 				 coop_buf_size(&answer.data[COOP_PTY])) < 0)
 		r = coop_tool_no_memory(call);
-	/* What arrives while it is read is left for the next time: a busy program must not keep the call from ending. */
+	/* What arrives while it is read is left for the next time: a busy program must not keep the
+	 * call from ending. */
 	if (first)
 		reading->total = number(answer.json, "total");
 	reading->next = number(answer.json, "next");

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/shell.h"
+#include "interface/schema.h"
 
 #define GRACE_MS 1000
 
@@ -67,7 +69,8 @@ static const struct coop_field close_output[] = {
 	OUT_STRING_NULL("signal"), OUT_INT("survivors"), FIELDS_END,
 };
 
-/* As when a window is closed. Whoever keeps running after the grace is killed, and so is what the shell left behind. */
+/* As when a window is closed. Whoever keeps running after the grace is killed, and so is what the
+ * shell left behind. */
 static int hang_up(struct coop_tool_call *call, const char *id, int64_t grace_ms,
 		   struct coop_tool_answer *ret)
 {
