@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 /* Both ways are looked at, though only one of them is taken where the other works. */
-#include "keeper/ops/port_table.c" // NOLINT(bugprone-suspicious-include)
+#include "keeper/tree/port_table.c" // NOLINT(bugprone-suspicious-include)
 
 /* A socket that listens on the address, on a port that is free or (port > 0) on that one; its
  * inode. */

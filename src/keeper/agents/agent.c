@@ -1,10 +1,12 @@
 #include "keeper/agents/agent.h"
+#include "keeper/agents/agents.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/groups.h"
 #include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
@@ -14,9 +16,38 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+struct coop_agents *coop_agents_new(struct coop_keeper *keeper)
+{
+	struct coop_agents *agents = coop_mem_zalloc(sizeof *agents);
+
+	if (!agents)
+		return NULL;
+	coop_list_init(&agents->principals);
+	coop_list_init(&agents->left_out);
+	coop_list_init(&agents->changes);
+	(void)uv_timer_init(coop_loop_of(keeper), &agents->expiry);
+	agents->expiry.data = keeper;
+	return agents;
+}
+
+struct coop_link *coop_agents_principals(const struct coop_keeper *keeper)
+{
+	return &coop_agents_of(keeper)->principals;
+}
+
+struct coop_agent *coop_agents_main(const struct coop_keeper *keeper)
+{
+	return coop_agents_of(keeper)->main;
+}
+
+bool coop_agent_is_main(const struct coop_agent *agent)
+{
+	return agent && agent == coop_agents_of(agent->keeper)->main;
+}
+
 struct coop_principal *coop_principal_find(const struct coop_keeper *keeper, const char *name)
 {
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_principal *principal =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper);
@@ -36,7 +67,7 @@ static struct coop_principal *new_principal(struct coop_keeper *keeper, const ch
 	}
 	coop_list_init(&principal->processes);
 	coop_list_init(&principal->receipts);
-	coop_list_add(&keeper->principals, &principal->in_keeper);
+	coop_list_add(coop_agents_principals(keeper), &principal->in_keeper);
 	return principal;
 }
 
@@ -103,7 +134,7 @@ void coop_agent_enter(struct coop_agent *agent)
 		coop_list_add(&agent->parent->children, &agent->in_parent);
 	else
 		agent->principal->first = agent;
-	agent->keeper->agent_count++;
+	coop_agents_of(agent->keeper)->count++;
 }
 
 struct coop_agent *coop_agent_ref(struct coop_agent *agent)
@@ -140,7 +171,7 @@ void coop_agent_detach(struct coop_agent *agent)
 	agent->settings.extras.env = NULL;
 	coop_net_orphan(&agent->net);
 	coop_groups_agent_removed(agent);
-	agent->keeper->agent_count--;
+	coop_agents_of(agent->keeper)->count--;
 	coop_list_remove(&agent->in_parent);
 	if (agent->principal->first == agent)
 		agent->principal->first = NULL;
@@ -302,7 +333,7 @@ struct coop_agent *coop_agent_next(struct coop_agent *top, const struct coop_age
 
 int64_t coop_agent_max_running(const struct coop_agent *agent)
 {
-	const struct coop_settings *settings = &agent->keeper->conf.settings;
+	const struct coop_settings *settings = &coop_conf_of(agent->keeper)->settings;
 
 	if (agent->settings.max_running >= 0)
 		return agent->settings.max_running;
@@ -311,7 +342,7 @@ int64_t coop_agent_max_running(const struct coop_agent *agent)
 
 int64_t coop_agent_max_finished(const struct coop_agent *agent)
 {
-	int64_t limit = agent->keeper->conf.settings.max_finished;
+	int64_t limit = coop_conf_of(agent->keeper)->settings.max_finished;
 
 	for (; agent; agent = agent->parent) {
 		if (agent->settings.max_finished >= 0)
@@ -322,7 +353,7 @@ int64_t coop_agent_max_finished(const struct coop_agent *agent)
 
 int64_t coop_agent_effective_running(const struct coop_agent *agent)
 {
-	const struct coop_settings *settings = &agent->keeper->conf.settings;
+	const struct coop_settings *settings = &coop_conf_of(agent->keeper)->settings;
 	int64_t limit = least(settings->principal_max_running, settings->host_max_running);
 
 	for (; agent; agent = agent->parent)
@@ -332,7 +363,7 @@ int64_t coop_agent_effective_running(const struct coop_agent *agent)
 
 int64_t coop_agent_max_buffer(const struct coop_agent *agent)
 {
-	int64_t all = agent->keeper->conf.settings.principal_buffer_bytes;
+	int64_t all = coop_conf_of(agent->keeper)->settings.principal_buffer_bytes;
 	int64_t own = agent->settings.max_buffer_bytes;
 
 	if (agent->parent)
@@ -342,7 +373,7 @@ int64_t coop_agent_max_buffer(const struct coop_agent *agent)
 
 int64_t coop_agent_effective_buffer(const struct coop_agent *agent)
 {
-	int64_t limit = agent->keeper->conf.settings.principal_buffer_bytes;
+	int64_t limit = coop_conf_of(agent->keeper)->settings.principal_buffer_bytes;
 
 	for (; agent; agent = agent->parent) {
 		int64_t own = coop_agent_max_buffer(agent);

@@ -75,6 +75,12 @@ struct coop_agent {
 	unsigned session_count, token_count;
 };
 
+/* Of the user whose keeper it is. */
+struct coop_agent *coop_agents_main(const struct coop_keeper *keeper);
+bool coop_agent_is_main(const struct coop_agent *agent); /* NULL is not */
+/* struct coop_principal */
+struct coop_link *coop_agents_principals(const struct coop_keeper *keeper);
+
 /* A new agent that is in no tree yet; the caller holds it. `parent` NULL makes the principal, too,
  * which must not be there. Takes the settings over. NULL without memory: the settings are still the
  * caller's. */

@@ -11,14 +11,17 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/agents/agent_settings.h"
+#include "keeper/agents/agents.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/change.h"
 #include "keeper/agents/expiry.h"
 #include "keeper/agents/left_out.h"
 #include "keeper/agents/trash.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/groups.h"
 #include "keeper/confine/reach.h"
+#include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/job.h"
@@ -143,7 +146,7 @@ static int check_giver(const struct coop_request *request, struct coop_err *err)
 {
 	const struct coop_agent *giver = request->conn->agent;
 
-	if (!giver || giver == request->keeper->main || coop_agent_workspace(giver))
+	if (!giver || coop_agent_is_main(giver) || coop_agent_workspace(giver))
 		return 0;
 	if (coop_arg(request->args, "workspace"))
 		return coop_err_field(err, COOP_BOUNDARY_ESCAPE, "workspace",
@@ -182,7 +185,7 @@ static int check_gift(const struct agent_change *mine, struct coop_err *err)
 				mine->settings.workspace, err);
 	if (r == 0)
 		r = check_names(request->keeper, "sandbox.allow_read", names, list, err);
-	if (r < 0 || !giver || giver == request->keeper->main)
+	if (r < 0 || !giver || coop_agent_is_main(giver))
 		return r;
 	const struct coop_lookable *seen = coop_reach_of(giver, &reach);
 	/* Those of one of the operator's profiles are his to give. */
@@ -203,7 +206,8 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	struct agent_change *mine = (struct agent_change *)change;
 	struct coop_keeper *keeper = change->job.keeper;
 	const json_t *args = change->job.request->args;
-	int64_t limit = coop_op_agent_share(change->job.request, keeper->conf.settings.max_agents);
+	int64_t limit =
+		coop_op_agent_share(change->job.request, coop_conf_of(keeper)->settings.max_agents);
 	struct coop_reach reach;
 	struct coop_err unused;
 	int r = still_there(mine, err);
@@ -219,7 +223,7 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 		return coop_err_field(err, COOP_EXISTS, "agent",
 				      "that agent is there, but could not be read when the keeper "
 				      "started: the operator removes it first");
-	if (keeper->agent_count >= limit) {
+	if (coop_agents_of(keeper)->count >= limit) {
 		r = coop_err_set(err, COOP_QUOTA, "the limit of %lld agents is reached",
 				 (long long)limit);
 		coop_err_detail(err, "scope", "agents");
@@ -227,12 +231,12 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 		return r;
 	}
 	r = coop_op_agent_room(change->job.request, mine->agent, false,
-			       keeper->conf.settings.max_agents, err);
+			       coop_conf_of(keeper)->settings.max_agents, err);
 	if (r == 0)
 		r = check_giver(change->job.request, err);
 	if (r == 0)
 		r = coop_agent_settings_read(
-			args, NULL, mine->path, &keeper->conf.profiles,
+			args, NULL, mine->path, &coop_conf_of(keeper)->profiles,
 			coop_reach_of(change->job.request->conn->agent, &reach), &mine->settings,
 			err);
 	if (r == 0)
@@ -279,7 +283,7 @@ static int make_add(struct coop_change *change, struct coop_err *err)
 	struct coop_agent *agent = COOP_TAKE_PTR(mine->fresh);
 
 	(void)err;
-	agent->id = keeper->store ? mine->id : ++keeper->last_row;
+	agent->id = coop_books_of(keeper)->store ? mine->id : ++coop_books_of(keeper)->last_row;
 	agent->created_at = mine->at;
 	coop_agent_enter(agent);
 	if (agent->settings.extras.expires_at)
@@ -361,7 +365,7 @@ static int check_set(struct coop_change *change, struct coop_err *err)
 	if (r == 0)
 		r = coop_agent_settings_read(
 			change->job.request->args, &agent->settings, agent->path,
-			&agent->keeper->conf.profiles,
+			&coop_conf_of(agent->keeper)->profiles,
 			coop_reach_of(change->job.request->conn->agent, &reach), &mine->settings,
 			err);
 	if (r == 0)

@@ -1,4 +1,5 @@
 #include "keeper/agents/agent_folder.h"
+#include "keeper/core/books.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -69,7 +70,7 @@ static int prove(const struct coop_keeper *keeper, const char *half, char ret[HA
 {
 	uint8_t hash[COOP_HASH_SIZE];
 	char text[COOP_HASH_TEXT];
-	int r = coop_secret_hash(keeper->secret, "folder", half, HALF_TEXT, hash);
+	int r = coop_secret_hash(coop_books_of(keeper)->secret, "folder", half, HALF_TEXT, hash);
 
 	if (r < 0)
 		return r;
@@ -84,21 +85,6 @@ static int make_mark(const struct coop_keeper *keeper, char ret[COOP_AGENT_FOLDE
 	int r = coop_secret_random(HALF_BYTES, ret);
 
 	return r < 0 ? r : prove(keeper, ret, ret + HALF_TEXT);
-}
-
-/* The data folder as it resolves: a root must be canonical. */
-static int settle_data(struct coop_keeper *keeper, bool make)
-{
-	int r = make ? coop_paths_make_dir(keeper->data_dir) : 0;
-	char *real = r < 0 ? NULL : realpath(keeper->data_dir, NULL);
-
-	if (r < 0)
-		return r;
-	if (!real)
-		return -errno;
-	int n = snprintf(keeper->data_dir, sizeof keeper->data_dir, "%s", real);
-	free(real);
-	return n < 0 || (size_t)n >= sizeof keeper->data_dir ? -ENAMETOOLONG : 0;
 }
 
 static size_t root_size(const struct coop_agent_settings *settings)
@@ -129,17 +115,18 @@ int coop_agent_folder_choose(struct coop_keeper *keeper, struct coop_agent_setti
 	if (settings->workspace)
 		return coop_err_field(err, COOP_INVALID_INPUT, "folder",
 				      "folder does not go with workspace: it is the workspace");
-	if (!*keeper->data_dir)
+	if (!*coop_place_of(keeper)->data_dir)
 		return coop_err_field(err, COOP_INVALID_INPUT, "folder",
 				      "folder is not to be had of a private keeper");
-	int r = settle_data(keeper, true);
+	int r = coop_keeper_settle_data(keeper, true);
 	if (r < 0) {
-		coop_paths_explain_dir(keeper->data_dir, r, why, sizeof why);
+		coop_paths_explain_dir(coop_place_of(keeper)->data_dir, r, why, sizeof why);
 		return coop_err_set(err, COOP_UNAVAILABLE, "the data folder cannot be used: %s",
 				    why);
 	}
 	if (make_mark(keeper, extras->folder_mark) < 0 ||
-	    !(extras->folder_in = coop_mem_strdup(keeper->data_dir)) || make_root(settings) < 0) {
+	    !(extras->folder_in = coop_mem_strdup(coop_place_of(keeper)->data_dir)) ||
+	    make_root(settings) < 0) {
 		free(extras->folder_in);
 		extras->folder_in = NULL;
 		return coop_err_no_memory(err);
@@ -198,10 +185,11 @@ int coop_agent_folder_restore(struct coop_keeper *keeper, struct coop_agent_sett
 	if (!extras->folder_in)
 		return 0;
 	(void)snprintf(name, sizeof name, "%lld-%s", (long long)id, extras->folder_mark);
-	if (settle_data(keeper, true) < 0 || strcmp(extras->folder_in, keeper->data_dir) != 0)
+	if (coop_keeper_settle_data(keeper, true) < 0 ||
+	    strcmp(extras->folder_in, coop_place_of(keeper)->data_dir) != 0)
 		return coop_err_set(err, COOP_INVALID_INPUT,
 				    "its folder lies in %.200s, and the data folder is %.200s",
-				    extras->folder_in, keeper->data_dir);
+				    extras->folder_in, coop_place_of(keeper)->data_dir);
 	if (!of_our_making(keeper, name))
 		return coop_err_set(err, COOP_INVALID_INPUT,
 				    "the mark of its folder is not of this keeper's making");
@@ -223,7 +211,7 @@ static bool has_agent(const struct coop_keeper *keeper, const char *path, int64_
 {
 	if (coop_left_out_has(keeper, id))
 		return true;
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_agent *first =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
@@ -243,7 +231,7 @@ static void sweep_one(struct coop_keeper *keeper, int fd, const char *name,
 	char path[COOP_PATHS_MAX + 300];
 	struct stat st;
 
-	(void)snprintf(path, sizeof path, "%s/%s", keeper->data_dir, name);
+	(void)snprintf(path, sizeof path, "%s/%s", coop_place_of(keeper)->data_dir, name);
 	if (!of_our_making(keeper, name) || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    has_agent(keeper, path, strtoll(name, NULL, 10)))
@@ -259,9 +247,10 @@ void coop_agent_folders_sweep(struct coop_keeper *keeper)
 
 	/* It is made now: what a sandbox hides must be there when it starts, and folders in it come
 	 * later. */
-	if (!*keeper->data_dir || settle_data(keeper, true) < 0 || !(trash = coop_trash_new()))
+	if (!*coop_place_of(keeper)->data_dir || coop_keeper_settle_data(keeper, true) < 0 ||
+	    !(trash = coop_trash_new()))
 		return;
-	DIR *data = opendir(keeper->data_dir);
+	DIR *data = opendir(coop_place_of(keeper)->data_dir);
 	while (data && (entry = readdir(data)))
 		sweep_one(keeper, dirfd(data), entry->d_name, trash);
 	if (data)

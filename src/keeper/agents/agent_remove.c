@@ -19,11 +19,13 @@
 #include "keeper/agents/trash.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/connections.h"
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_agent.h"
 #include "keeper/process/party.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "records/store.h"
 
 struct removal {
@@ -123,7 +125,7 @@ static void retire(struct coop_agent *top)
 {
 	struct coop_keeper *keeper = top->keeper;
 
-	COOP_LIST_EACH(&keeper->connections, link)
+	COOP_LIST_EACH(coop_connections_all(keeper), link)
 	{
 		struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
 		if (conn->agent && coop_agent_sees(top, conn->agent))
@@ -168,7 +170,7 @@ static int make(struct coop_change *change, struct coop_err *err)
 		order.evidence.agent = request ? request->conn->agent->path : NULL;
 	}
 	/* First: that is why they end, not that their connections do. */
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		if (!process->receipt && coop_agent_sees(mine->agent, process->agent))

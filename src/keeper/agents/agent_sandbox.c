@@ -119,7 +119,7 @@ int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *prof
 
 bool coop_agent_protects_less(const struct coop_agent *agent)
 {
-	for (; agent && agent != agent->keeper->main; agent = agent->parent) {
+	for (; agent && !coop_agent_is_main(agent); agent = agent->parent) {
 		if (!agent->settings.sandbox.protect_replaces)
 			return false;
 	}
@@ -132,12 +132,12 @@ size_t coop_agent_ceilings(const struct coop_agent *agent,
 	const struct coop_agent *levels[COOP_AGENT_DEPTH_MAX + 1];
 	size_t depth = 0, count = 0;
 	bool unusual = true, said = true, wide = true;
-	bool bound = agent != agent->keeper->main;
+	bool bound = !coop_agent_is_main(agent);
 
 	for (const struct coop_agent *at = agent; depth < sizeof levels / sizeof *levels;
 	     at = at->parent) {
 		const struct coop_sandbox_policy *own = &at->settings.sandbox;
-		bool first = at == at->keeper->main;
+		bool first = coop_agent_is_main(at);
 		levels[depth++] = at;
 		unusual = unusual && (first || own->profile >= 0);
 		said = said && (first || own->require_set);

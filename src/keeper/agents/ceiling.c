@@ -6,6 +6,7 @@
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
@@ -119,7 +120,7 @@ static int read_ceiling(const json_t *args, const struct coop_profiles *profiles
 static void yield(struct coop_sandbox_policy *ceiling, const struct coop_agent *agent)
 {
 	ceiling->require = 0;
-	for (; agent && agent != agent->keeper->main; agent = agent->parent) {
+	for (; agent && !coop_agent_is_main(agent); agent = agent->parent) {
 		for (size_t i = 0; i < COOP_CHOICE_ROWS; i++) {
 			if (coop_choice_of(&agent->settings.sandbox, &coop_choice_rows[i]) >= 0)
 				*coop_choice_at(ceiling, &coop_choice_rows[i]) = -1;
@@ -133,7 +134,7 @@ static struct coop_sandbox_policy ceiling_for(const struct coop_conn *conn,
 {
 	struct coop_sandbox_policy policy = conn->ceiling->policy;
 
-	if (agent != agent->keeper->main)
+	if (!coop_agent_is_main(agent))
 		yield(&policy, agent);
 	return policy;
 }
@@ -158,7 +159,7 @@ bool coop_ceiling_user_names(const struct coop_draft *draft, const char *path)
 {
 	const struct coop_ceiling *ceiling = draft->request->conn->ceiling;
 
-	if (draft->agent != draft->agent->keeper->main)
+	if (!coop_agent_is_main(draft->agent))
 		return false;
 	return !ceiling || ((ceiling->policy.workspace || ceiling->policy.allow_write) &&
 			    coop_policy_lets_write(&ceiling->policy, path));
@@ -211,8 +212,7 @@ static int check_settings(const struct coop_conn *conn, const struct coop_agent 
 {
 	struct coop_err why;
 
-	for (; agent && agent != conn->agent && agent != agent->keeper->main;
-	     agent = agent->parent) {
+	for (; agent && agent != conn->agent && !coop_agent_is_main(agent); agent = agent->parent) {
 		if (coop_sandbox_policy_narrow(&agent->settings.sandbox, &conn->ceiling->policy,
 					       COOP_PERMISSION_DENIED, &why) < 0)
 			return coop_err_field(err, COOP_PERMISSION_DENIED, "agent",
@@ -300,7 +300,7 @@ void coop_op_ceiling(struct coop_request *request)
 	int r = ceiling ? may_take(conn, &err) : coop_err_no_memory(&err);
 
 	if (r == 0)
-		r = read_ceiling(request->args, &request->keeper->conf.profiles,
+		r = read_ceiling(request->args, &coop_conf_of(request->keeper)->profiles,
 				 coop_reach_of(conn->agent, &reach), &ceiling->policy, &err);
 	if (r < 0) {
 		free(ceiling);

@@ -1,4 +1,6 @@
 #include "keeper/agents/change.h"
+#include "keeper/agents/agents.h"
+#include "keeper/core/books.h"
 
 #include <string.h>
 
@@ -16,7 +18,7 @@ static void finish(struct coop_keeper *keeper, struct coop_change *change, int r
 	if (request)
 		coop_request_fail(request, err);
 	change->drop(change);
-	keeper->changing = false;
+	coop_agents_of(keeper)->changing = false;
 }
 
 static void go_on(struct coop_keeper *keeper);
@@ -24,7 +26,7 @@ static void go_on(struct coop_keeper *keeper);
 static void run(struct coop_job *job)
 {
 	struct coop_change *change = (struct coop_change *)job;
-	struct coop_store *store = job->keeper->store;
+	struct coop_store *store = coop_books_of(job->keeper)->store;
 
 	job->result = coop_store_begin(store, &job->err);
 	if (job->result < 0)
@@ -58,7 +60,7 @@ static void begin(struct coop_keeper *keeper, struct coop_change *change)
 	struct coop_err err = {0};
 	int r = change->check(change, &err);
 
-	if (r == 0 && keeper->store) {
+	if (r == 0 && coop_books_of(keeper)->store) {
 		change->job.run = run;
 		change->job.done = done;
 		coop_job_begin(keeper, &change->job);
@@ -72,11 +74,12 @@ static void begin(struct coop_keeper *keeper, struct coop_change *change)
 /* Whatever is refused at once makes room for the next, in a loop: there may be thousands. */
 static void go_on(struct coop_keeper *keeper)
 {
-	while (!keeper->changing && !coop_list_empty(&keeper->changes)) {
-		struct coop_change *change =
-			COOP_LIST_ITEM(keeper->changes.next, struct coop_change, in_keeper);
+	while (!coop_agents_of(keeper)->changing &&
+	       !coop_list_empty(&coop_agents_of(keeper)->changes)) {
+		struct coop_change *change = COOP_LIST_ITEM(coop_agents_of(keeper)->changes.next,
+							    struct coop_change, in_keeper);
 		coop_list_remove(&change->in_keeper);
-		keeper->changing = true;
+		coop_agents_of(keeper)->changing = true;
 		begin(keeper, change);
 	}
 }
@@ -98,15 +101,15 @@ void coop_change_begin(struct coop_keeper *keeper, struct coop_change *change)
 		change->job.request->state = change;
 		change->job.request->on_drop = forget;
 	}
-	coop_list_add(&keeper->changes, &change->in_keeper);
+	coop_list_add(&coop_agents_of(keeper)->changes, &change->in_keeper);
 	go_on(keeper);
 }
 
 void coop_changes_drop(struct coop_keeper *keeper)
 {
-	while (!coop_list_empty(&keeper->changes)) {
-		struct coop_change *change =
-			COOP_LIST_ITEM(keeper->changes.next, struct coop_change, in_keeper);
+	while (!coop_list_empty(&coop_agents_of(keeper)->changes)) {
+		struct coop_change *change = COOP_LIST_ITEM(coop_agents_of(keeper)->changes.next,
+							    struct coop_change, in_keeper);
 		coop_list_remove(&change->in_keeper);
 		change->drop(change);
 	}

@@ -1,10 +1,12 @@
 #include "keeper/agents/expiry.h"
+#include "keeper/agents/agents.h"
 
 #include "base/clock.h"
 #include "base/io/log.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_remove.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 
 #define GRACE_MS 500
 #define AGAIN_MS 1000 /* after a removal that failed: the disk was full, memory was short */
@@ -27,7 +29,7 @@ static struct coop_agent *next_of(struct coop_keeper *keeper, int64_t now, int64
 {
 	struct coop_agent *found = NULL;
 
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_agent *first =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
@@ -47,7 +49,7 @@ static struct coop_agent *next_of(struct coop_keeper *keeper, int64_t now, int64
 /* A new round: each has one try in it. */
 static void begin_round(struct coop_keeper *keeper)
 {
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_agent *first =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
@@ -80,12 +82,12 @@ void coop_expiry_look(struct coop_keeper *keeper)
 {
 	int64_t wait;
 
-	if (keeper->stopping)
+	if (coop_life_stopping(keeper))
 		return;
 	if (!next_of(keeper, coop_clock_wall_ms(), INT64_MAX, &wait)) {
-		(void)uv_timer_stop(&keeper->expiry);
+		(void)uv_timer_stop(&coop_agents_of(keeper)->expiry);
 		return;
 	}
-	uv_update_time(&keeper->loop);
-	(void)uv_timer_start(&keeper->expiry, on_expiry, (uint64_t)wait, 0);
+	uv_update_time(coop_loop_of(keeper));
+	(void)uv_timer_start(&coop_agents_of(keeper)->expiry, on_expiry, (uint64_t)wait, 0);
 }

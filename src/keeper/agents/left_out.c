@@ -1,4 +1,5 @@
 #include "keeper/agents/left_out.h"
+#include "keeper/agents/agents.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,10 +32,10 @@ struct removal {
 	unsigned count;
 };
 
-#define EACH(keeper, item)                                                                \
+#define EACH(agents, item)                                                                \
 	for (struct left_out *item =                                                      \
-		     COOP_LIST_ITEM((keeper)->left_out.next, struct left_out, in_keeper); \
-	     &(item)->in_keeper != &(keeper)->left_out;                                   \
+		     COOP_LIST_ITEM((agents)->left_out.next, struct left_out, in_keeper); \
+	     &(item)->in_keeper != &(agents)->left_out;                                   \
 	     (item) = COOP_LIST_ITEM((item)->in_keeper.next, struct left_out, in_keeper))
 
 static void free_item(struct left_out *item)
@@ -57,7 +58,7 @@ int coop_left_out_add(struct coop_keeper *keeper, const struct coop_store_agent 
 		return -ENOMEM;
 	}
 	item->id = row->id;
-	coop_list_add(&keeper->left_out, &item->in_keeper);
+	coop_list_add(&coop_agents_of(keeper)->left_out, &item->in_keeper);
 	coop_log(COOP_LOG_ERROR,
 		 "an agent is left out, with its tokens agent=%.200s reason=\"%.300s\"", row->path,
 		 why);
@@ -66,7 +67,7 @@ int coop_left_out_add(struct coop_keeper *keeper, const struct coop_store_agent 
 
 bool coop_left_out_has(const struct coop_keeper *keeper, int64_t id)
 {
-	EACH(keeper, item)
+	EACH(coop_agents_of(keeper), item)
 	{
 		if (item->id == id)
 			return true;
@@ -76,7 +77,7 @@ bool coop_left_out_has(const struct coop_keeper *keeper, int64_t id)
 
 bool coop_left_out_named(const struct coop_keeper *keeper, const char *principal, const char *path)
 {
-	EACH(keeper, item)
+	EACH(coop_agents_of(keeper), item)
 	{
 		if (!strcmp(item->principal, principal) && !strcmp(item->path, path))
 			return true;
@@ -87,7 +88,7 @@ bool coop_left_out_named(const struct coop_keeper *keeper, const char *principal
 void coop_left_out_write(const struct coop_keeper *keeper, struct coop_jsonw *w, const char *name)
 {
 	coop_jsonw_array(w, name);
-	EACH(keeper, item)
+	EACH(coop_agents_of(keeper), item)
 	{
 		coop_jsonw_begin(w, NULL);
 		coop_jsonw_string(w, "principal", item->principal);
@@ -114,7 +115,7 @@ static int check(struct coop_change *change, struct coop_err *err)
 	size_t size = strlen(mine->path);
 
 	mine->count = 0;
-	EACH(change->job.keeper, item)
+	EACH(coop_agents_of(change->job.keeper), item)
 	{
 		item->leaves = !strcmp(item->principal, mine->principal) &&
 			       !strncmp(item->path, mine->path, size) &&
@@ -129,7 +130,7 @@ static int write_removal(struct coop_change *change, struct coop_store *store, s
 {
 	int r = 0;
 
-	EACH(change->job.keeper, item)
+	EACH(coop_agents_of(change->job.keeper), item)
 	{
 		if (r == 0 && item->leaves)
 			r = coop_store_remove_agent(store, item->id, coop_clock_wall_ms(), err);
@@ -144,7 +145,7 @@ static int make(struct coop_change *change, struct coop_err *err)
 	struct coop_jsonw w;
 
 	(void)err;
-	COOP_LIST_EACH(&change->job.keeper->left_out, link)
+	COOP_LIST_EACH(&coop_agents_of(change->job.keeper)->left_out, link)
 	{
 		struct left_out *item = COOP_LIST_ITEM(link, struct left_out, in_keeper);
 		if (!item->leaves)
@@ -182,7 +183,7 @@ bool coop_left_out_remove(struct coop_request *request)
 	struct coop_keeper *keeper = request->keeper;
 	const struct coop_conn *conn = request->conn;
 
-	if (!conn->is_operator || coop_list_empty(&keeper->left_out))
+	if (!conn->is_operator || coop_list_empty(&coop_agents_of(keeper)->left_out))
 		return false;
 	const char *principal =
 		coop_arg_string(request->args, "principal", conn->agent->principal->name);
@@ -210,7 +211,7 @@ bool coop_left_out_remove(struct coop_request *request)
 
 void coop_left_out_clear(struct coop_keeper *keeper)
 {
-	COOP_LIST_EACH(&keeper->left_out, link)
+	COOP_LIST_EACH(&coop_agents_of(keeper)->left_out, link)
 	{
 		coop_list_remove(link);
 		free_item(COOP_LIST_ITEM(link, struct left_out, in_keeper));

@@ -1,4 +1,5 @@
 #include "keeper/agents/session.h"
+#include "keeper/agents/agents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +10,11 @@
 #include "base/mem.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/labels.h"
+#include "keeper/core/life.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
@@ -88,8 +91,8 @@ static void drop(struct coop_session *session)
 	coop_completions_close(&session->completions);
 	coop_list_remove(&session->in_agent);
 	session->agent->session_count--;
-	session->agent->keeper->session_count--;
-	coop_keeper_check_idle(session->agent->keeper);
+	coop_agents_of(session->agent->keeper)->session_count--;
+	coop_life_look(session->agent->keeper);
 	coop_agent_unref(session->agent);
 	uv_close((uv_handle_t *)&session->timer, on_closed);
 }
@@ -169,9 +172,9 @@ static struct coop_session *new_session(struct coop_agent *agent, const json_t *
 		return NULL;
 	}
 	session->agent = coop_agent_ref(agent);
-	session->n = ++agent->keeper->last_session;
-	agent->keeper->session_count++;
-	coop_keeper_check_idle(agent->keeper);
+	session->n = ++coop_agents_of(agent->keeper)->last_session;
+	coop_agents_of(agent->keeper)->session_count++;
+	coop_life_look(agent->keeper);
 	session->created_at = coop_clock_wall_ms();
 	session->max_lifetime_ms = coop_arg_int(args, "max_lifetime_ms", 0);
 	if (session->max_lifetime_ms)
@@ -180,9 +183,9 @@ static struct coop_session *new_session(struct coop_agent *agent, const json_t *
 	coop_completions_init(&session->completions);
 	coop_list_add(&agent->sessions, &session->in_agent);
 	agent->session_count++;
-	(void)uv_timer_init(&agent->keeper->loop, &session->timer);
+	(void)uv_timer_init(coop_loop_of(agent->keeper), &session->timer);
 	session->timer.data = session;
-	uv_update_time(&agent->keeper->loop);
+	uv_update_time(coop_loop_of(agent->keeper));
 	if (session->max_lifetime_ms)
 		(void)uv_timer_start(&session->timer, on_expired,
 				     (uint64_t)session->max_lifetime_ms, 0);
@@ -193,12 +196,13 @@ void coop_op_session_new(struct coop_request *request)
 {
 	struct coop_agent *agent = request->conn->agent;
 	const struct coop_keeper *keeper = request->keeper;
-	int64_t limit = keeper->conf.settings.max_sessions;
+	int64_t limit = coop_conf_of(keeper)->settings.max_sessions;
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 
 	int r = 0;
-	if (keeper->session_end && keeper->last_session >= keeper->session_end) {
+	if (coop_agents_of(keeper)->session_end &&
+	    coop_agents_of(keeper)->last_session >= coop_agents_of(keeper)->session_end) {
 		r = coop_err_set(&err, COOP_UNAVAILABLE,
 				 "this keeper has no number left for a session: restart it");
 	} else if (agent->session_count >= limit) {

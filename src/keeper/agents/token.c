@@ -1,4 +1,6 @@
 #include "keeper/agents/token.h"
+#include "keeper/agents/agents.h"
+#include "keeper/core/books.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,9 +16,20 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/admission.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/connections.h"
 #include "keeper/link/request.h"
 
 #define PURPOSE "token"
+
+int64_t coop_tokens_count(const struct coop_keeper *keeper)
+{
+	return (int64_t)coop_agents_of(keeper)->tokens.used;
+}
+
+struct coop_token *coop_token_find(const struct coop_keeper *keeper, int64_t id)
+{
+	return coop_map_get(&coop_agents_of(keeper)->tokens, (uint64_t)id);
+}
 
 int coop_token_load(struct coop_agent *agent, const struct coop_store_token *row)
 {
@@ -24,7 +37,7 @@ int coop_token_load(struct coop_agent *agent, const struct coop_store_token *row
 	struct coop_token *token = coop_mem_zalloc(sizeof *token);
 
 	if (!token || !(token->label = coop_mem_strdup(row->label)) ||
-	    coop_map_put(&keeper->tokens, (uint64_t)row->id, token) < 0) {
+	    coop_map_put(&coop_agents_of(keeper)->tokens, (uint64_t)row->id, token) < 0) {
 		if (token)
 			free(token->label);
 		free(token);
@@ -42,7 +55,7 @@ int coop_token_load(struct coop_agent *agent, const struct coop_store_token *row
 
 static void end_connections(struct coop_keeper *keeper, int64_t token, const char *why)
 {
-	COOP_LIST_EACH(&keeper->connections, link)
+	COOP_LIST_EACH(coop_connections_all(keeper), link)
 	{
 		struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
 		if (conn->token == token)
@@ -52,7 +65,7 @@ static void end_connections(struct coop_keeper *keeper, int64_t token, const cha
 
 static void forget(struct coop_token *token)
 {
-	(void)coop_map_remove(&token->agent->keeper->tokens, (uint64_t)token->id);
+	(void)coop_map_remove(&coop_agents_of(token->agent->keeper)->tokens, (uint64_t)token->id);
 	coop_list_remove(&token->in_agent);
 	token->agent->token_count--;
 	free(token->label);
@@ -73,7 +86,7 @@ void coop_token_drop_all(struct coop_agent *agent)
 
 int coop_token_hash(const struct coop_keeper *keeper, const char *text, uint8_t ret[COOP_HASH_SIZE])
 {
-	return coop_secret_hash(keeper->secret, PURPOSE, text, strlen(text), ret);
+	return coop_secret_hash(coop_books_of(keeper)->secret, PURPOSE, text, strlen(text), ret);
 }
 
 static void drop_expired(struct coop_agent *agent, int64_t now)
@@ -92,7 +105,7 @@ void coop_token_drop_expired(struct coop_keeper *keeper)
 {
 	int64_t now = coop_clock_wall_ms();
 
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_agent *first =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
@@ -122,7 +135,8 @@ static const struct coop_token *check_token(const struct coop_keeper *keeper, co
 {
 	const char *secret = text;
 	uint64_t id = token_id(text, &secret);
-	const struct coop_token *token = id ? coop_map_get(&keeper->tokens, id) : NULL;
+	const struct coop_token *token =
+		id ? coop_map_get(&coop_agents_of(keeper)->tokens, id) : NULL;
 	uint8_t hash[COOP_HASH_SIZE], nothing[COOP_HASH_SIZE] = {0};
 
 	if (coop_token_hash(keeper, secret, hash) < 0)

@@ -24,6 +24,10 @@ struct coop_token {
 	int64_t created_at, expires_at; /* 0: never */
 };
 
+/* How many there are; the one of that number, or NULL. */
+int64_t coop_tokens_count(const struct coop_keeper *keeper);
+struct coop_token *coop_token_find(const struct coop_keeper *keeper, int64_t id);
+
 /* As the database has it. 0 or -ENOMEM. */
 int coop_token_load(struct coop_agent *agent, const struct coop_store_token *row);
 /* Out of the keeper: nobody can log in with it any more, and connections that did, end. */

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/link/job.h"
 
 #define SLICE 256 /* names that are deleted or moved before it is somebody else's turn */
@@ -237,7 +238,7 @@ static void done_slice(struct coop_job *job)
 
 void coop_trash_empty(struct coop_keeper *keeper, struct coop_trash *trash)
 {
-	if (!trash->count || keeper->stopping) {
+	if (!trash->count || coop_life_stopping(keeper)) {
 		coop_trash_free(trash);
 		return;
 	}

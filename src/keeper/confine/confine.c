@@ -17,27 +17,36 @@
 #include "keeper/agents/agent_sandbox.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/session.h"
+#include "keeper/conf/conf.h"
+#include "keeper/conf/config.h"
 #include "keeper/conf/homes.h"
 #include "keeper/conf/users.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/cwd.h"
 #include "keeper/confine/folders.h"
 #include "keeper/confine/groups.h"
+#include "keeper/confine/host.h"
 #include "keeper/confine/injections.h"
 #include "keeper/confine/net.h"
 #include "keeper/confine/private_files.h"
 #include "keeper/confine/reach.h"
 #include "keeper/confine/reports.h"
+#include "keeper/confine/scouts.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
-#include "keeper/link/preflight.h"
+#include "keeper/link/listener.h"
 #include "keeper/link/request.h"
+#include "keeper/ops/preflight.h"
+#include "keeper/output/spool.h"
 #include "keeper/process/process.h"
 #include "keeper/start/parks.h"
+#include "keeper/store/journal.h"
 #include "records/backlog.h"
 #include "sandbox/filter/filter.h"
 #include "sandbox/layout/ghosts.h"
 #include "sandbox/layout/host_sockets.h"
 #include "sandbox/layout/idmap.h"
+#include "sandbox/layout/silence.h"
 #include "sandbox/policy/protection.h"
 
 #define HIDDEN_MAX 6u
@@ -59,8 +68,8 @@ static int check_pids(const struct coop_draft *draft, const struct coop_sandbox_
 	const struct coop_agent *agent = draft->agent;
 
 	if (!(policy->limits_asked & COOP_PROTECT_BIT(COOP_PROTECT_PIDS)) ||
-	    policy->limits.max_pids <= COOP_SANDBOX_PIDS || agent == agent->keeper->main ||
-	    pids_settled(agent, &agent->keeper->conf.profiles))
+	    policy->limits.max_pids <= COOP_SANDBOX_PIDS || coop_agent_is_main(agent) ||
+	    pids_settled(agent, &coop_conf_of(agent->keeper)->profiles))
 		return 0;
 	int r = coop_err_field(draft->err, COOP_PERMISSION_DENIED, "limits.max_pids",
 			       "limits.max_pids is more than is allowed here: %d",
@@ -71,7 +80,7 @@ static int check_pids(const struct coop_draft *draft, const struct coop_sandbox_
 
 static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 {
-	const struct coop_profiles *profiles = &draft->agent->keeper->conf.profiles;
+	const struct coop_profiles *profiles = &coop_conf_of(draft->agent->keeper)->profiles;
 	struct coop_ceilings ceilings;
 	struct coop_sandbox_policy asked;
 	const json_t *given = coop_arg(draft->args, "sandbox");
@@ -86,7 +95,7 @@ static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 	if (r == 0)
 		r = check_pids(draft, &confine->policy);
 	/* The operator's profile may protect less; that is not for everybody to choose. */
-	if (r == 0 && draft->agent != draft->agent->keeper->main)
+	if (r == 0 && !coop_agent_is_main(draft->agent))
 		confine->policy.protect_replaces &= coop_agent_protects_less(draft->agent);
 	if (r == 0)
 		coop_ceiling_apply(draft->request->conn, &confine->policy);
@@ -111,8 +120,9 @@ int coop_confine_tree_anew(const struct coop_process *process, uint32_t number)
 	int folder = process->confine->start->folders[number];
 
 	return folder < 0 ? -EMFILE
-			  : coop_idmap_tree(&keeper->idmaps, folder, keeper->host.can.uid,
-					    keeper->host.can.gid);
+			  : coop_idmap_tree(&coop_views_of(keeper)->idmaps, folder,
+					    coop_host_of(keeper)->can.uid,
+					    coop_host_of(keeper)->can.gid);
 }
 
 /* A root keeper's commands are somebody else: the folders are shown to them as theirs. Where a file
@@ -132,8 +142,9 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 		 * anybody runs as him. */
 		int fd = confine->filter == COOP_FILTER_NONE
 				 ? -EPERM
-				 : coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
-						   keeper->host.can.gid);
+				 : coop_idmap_tree(&coop_views_of(keeper)->idmaps, grant->fd,
+						   coop_host_of(keeper)->can.uid,
+						   coop_host_of(keeper)->can.gid);
 		if (fd >= 0) {
 			ret_fds[i] = add_tree(confine, fd, grant->fd);
 			continue;
@@ -160,10 +171,11 @@ static int map_owners(struct coop_draft *draft, struct coop_confine *confine,
 static int show(struct coop_keeper *keeper, struct coop_confine *confine,
 		const struct coop_grant *grant)
 {
-	if (!grant->shown || !keeper->host.root_keeper || confine->kind != COOP_CONFINE_NAMESPACES)
+	if (!grant->shown || !coop_host_of(keeper)->root_keeper ||
+	    confine->kind != COOP_CONFINE_NAMESPACES)
 		return -1;
-	int fd = coop_idmap_tree(&keeper->idmaps, grant->fd, keeper->host.can.uid,
-				 keeper->host.can.gid);
+	int fd = coop_idmap_tree(&coop_views_of(keeper)->idmaps, grant->fd,
+				 coop_host_of(keeper)->can.uid, coop_host_of(keeper)->can.gid);
 	return fd < 0 ? -1 : add_tree(confine, fd, grant->fd);
 }
 
@@ -192,7 +204,7 @@ static int share_tmp(struct coop_draft *draft, struct coop_confine *confine,
 
 	if (!tmp->path)
 		return 0;
-	if (keeper->host.root_keeper) {
+	if (coop_host_of(keeper)->root_keeper) {
 		/* As of the workspace: only the filter keeps it from making files that anybody runs
 		 * as their owner. */
 		tree = view && confine->filter != COOP_FILTER_NONE ? show(keeper, confine, tmp)
@@ -214,7 +226,7 @@ static size_t name_user(struct coop_keeper *keeper, const struct coop_confine *c
 	uint32_t gid = launcher->other_ids ? launcher->gid : getegid();
 
 	return confine->kind == COOP_CONFINE_NAMESPACES
-		       ? coop_users_files(&keeper->users, uid, gid, ret)
+		       ? coop_users_files(&coop_views_of(keeper)->users, uid, gid, ret)
 		       : 0;
 }
 
@@ -222,10 +234,10 @@ static void name_process(struct coop_keeper *keeper, struct coop_confine *confin
 {
 	const struct coop_launcher_class *launcher = &confine->launcher;
 
-	confine->user =
-		coop_users_name(&keeper->users, launcher->other_ids ? launcher->uid : geteuid(),
-				launcher->other_ids ? launcher->gid : getegid(),
-				confine->kind == COOP_CONFINE_NAMESPACES);
+	confine->user = coop_users_name(&coop_views_of(keeper)->users,
+					launcher->other_ids ? launcher->uid : geteuid(),
+					launcher->other_ids ? launcher->gid : getegid(),
+					confine->kind == COOP_CONFINE_NAMESPACES);
 }
 
 /* Where files are held at all, the layout knows what of them is not. */
@@ -245,13 +257,13 @@ static void list_hidden(const struct coop_keeper *keeper, const struct coop_conf
 	/* Without a view of its own the process's own files are in the folder of files. */
 	bool files = confine->kind == COOP_CONFINE_NAMESPACES;
 	/* That of a keeper with a state folder lies in it. */
-	bool spool = !*keeper->state_dir;
-	const char *const own[HIDDEN_MAX] = {keeper->state_dir,
-					     keeper->socket_path,
-					     keeper->gate_path,
-					     files ? keeper->files_dir : "",
-					     spool ? keeper->spool_dir : "",
-					     coop_backlog_path(keeper->journal.backlog)};
+	bool spool = !*coop_place_of(keeper)->state_dir;
+	const char *const own[HIDDEN_MAX] = {coop_place_of(keeper)->state_dir,
+					     coop_place_of(keeper)->socket,
+					     coop_listener_gate(keeper),
+					     files ? coop_views_of(keeper)->files_dir : "",
+					     spool ? coop_spool_dir(keeper) : "",
+					     coop_backlog_path(coop_journal_of(keeper)->backlog)};
 	size_t count = 0;
 
 	for (size_t i = 0; i < HIDDEN_MAX; i++) {
@@ -267,7 +279,10 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 	struct coop_keeper *keeper = draft->agent->keeper;
 	const char *hidden[HIDDEN_MAX + 1];
 	/* What commands may do is not for them to say. */
-	const char *const sealed[] = {*keeper->conf_path == '/' ? keeper->conf_path : NULL, NULL};
+	const char *const sealed[] = {*coop_config_path(coop_config_of(keeper)) == '/'
+					      ? coop_config_path(coop_config_of(keeper))
+					      : NULL,
+				      NULL};
 	struct coop_layout_root writable[COOP_GRANTS_MAX], readable[COOP_GRANTS_MAX], tmp;
 	const char *others[COOP_HOMES_MAX] = {NULL};
 	int trees[COOP_GRANTS_MAX] = {0};
@@ -275,16 +290,17 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 	struct coop_injection users[COOP_USERS_FILES];
 	struct coop_layout_input input = {
 		.policy = &confine->policy,
-		.host = &keeper->host.can,
-		.root_keeper = keeper->host.root_keeper,
+		.host = &coop_host_of(keeper)->can,
+		.root_keeper = coop_host_of(keeper)->root_keeper,
 		.home = coop_homes_first(&grants->homes),
-		.credentials = &keeper->host.credentials,
+		.credentials = &coop_host_of(keeper)->credentials,
 		.other_homes = others,
 		.cwd = draft->process->labels.cwd,
 		.hidden = hidden,
 		.sealed = sealed,
 		/* Agents' folders are not each other's business. */
-		.emptied = *keeper->data_dir ? keeper->data_dir : NULL,
+		.emptied =
+			*coop_place_of(keeper)->data_dir ? coop_place_of(keeper)->data_dir : NULL,
 		.writable = writable,
 		.writable_count = grants->writable_count,
 		.readable = readable,
@@ -295,9 +311,10 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 					   : 0,
 		.replaced = users,
 		.terminal = draft->process->pty,
-		.sockets = coop_host_sockets_list(&keeper->sockets, &keeper->host.silence),
-		.ghosts = keeper->ghosts,
-		.mounts = keeper->host.silence.known ? &keeper->host.silence.table : NULL,
+		.sockets = coop_host_sockets_list(&coop_views_of(keeper)->sockets,
+						  coop_silence_of(keeper)),
+		.ghosts = coop_views_of(keeper)->ghosts,
+		.mounts = coop_silence_of(keeper)->known ? &coop_silence_of(keeper)->table : NULL,
 		.masks = coop_private_files_masks(keeper),
 		.seen = grants->seen,
 	};
@@ -311,7 +328,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 		trees[i] = -1;
 	for (size_t i = 1; i < grants->homes.count; i++)
 		others[i - 1] = grants->homes.list[i];
-	if (r == 0 && keeper->host.root_keeper && confine->kind == COOP_CONFINE_NAMESPACES)
+	if (r == 0 && coop_host_of(keeper)->root_keeper && confine->kind == COOP_CONFINE_NAMESPACES)
 		r = map_owners(draft, confine, grants, trees);
 	for (size_t i = 0; i < grants->writable_count; i++)
 		fill_root(&grants->writable[i], trees[i], &writable[i]);
@@ -461,7 +478,8 @@ int coop_confine_make(struct coop_draft *draft)
 int coop_confine_hold(struct coop_process *process, struct coop_err *err)
 {
 	struct coop_layout *layout = &process->confine->start->layout;
-	int r = coop_ghosts_take(process->keeper->ghosts, layout->ghosts, layout->ghost_count);
+	int r = coop_ghosts_take(coop_views_of(process->keeper)->ghosts, layout->ghosts,
+				 layout->ghost_count);
 
 	if (r == 0) {
 		coop_layout_insist(layout);
@@ -487,7 +505,8 @@ void coop_confine_started(struct coop_process *process)
 {
 	struct coop_confine *confine = process->confine;
 
-	confine->achieved = coop_reports_share(&process->keeper->reports, confine->achieved);
+	confine->achieved =
+		coop_reports_share(&coop_views_of(process->keeper)->reports, confine->achieved);
 	end_start(confine);
 }
 

@@ -7,6 +7,7 @@
 #include "keeper/agents/agent_folder.h"
 #include "keeper/agents/agent_settings.h"
 #include "keeper/agents/ceiling.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/core/keeper.h"
@@ -18,7 +19,7 @@
 
 bool coop_grants_may_write(const struct coop_agent *agent)
 {
-	return agent == agent->keeper->main || coop_agent_workspace(agent);
+	return coop_agent_is_main(agent) || coop_agent_workspace(agent);
 }
 
 /* Nobody's workspace: what would put the keeper, or all of somebody's affairs, into a command's
@@ -84,7 +85,7 @@ int coop_grants_outside(const struct coop_draft *draft, const char *field, const
 static int check_roots(const struct coop_draft *draft, const struct coop_homes *homes,
 		       const char *field, const char *path, const char *name)
 {
-	bool user = draft->agent == draft->agent->keeper->main;
+	bool user = coop_agent_is_main(draft->agent);
 
 	if (!coop_grants_in_roots(draft->agent, path))
 		return coop_err_field(draft->err, COOP_BOUNDARY_ESCAPE, field,
@@ -134,7 +135,7 @@ bool coop_grants_let(const struct coop_draft *draft, const char *path, bool writ
 	struct coop_ceilings ceilings;
 
 	coop_ceilings_find(draft, &ceilings);
-	ceilings.list[ceilings.count++] = &draft->agent->keeper->conf.profiles.ceiling;
+	ceilings.list[ceilings.count++] = &coop_conf_of(draft->agent->keeper)->profiles.ceiling;
 	for (size_t i = 0; i < ceilings.count; i++) {
 		if (!(writes ? coop_policy_lets_write(ceilings.list[i], path)
 			     : coop_policy_lets_read(ceilings.list[i], path)))

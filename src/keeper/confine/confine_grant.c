@@ -13,9 +13,11 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/agents/agent_sandbox.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/cwd.h"
+#include "keeper/confine/host.h"
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
@@ -232,8 +234,9 @@ static enum word asked_for(const struct coop_draft *draft, const char *list, con
 	if (!writes && means(json_string_value(coop_arg(sandbox, "workspace")), ret_field, path))
 		return ASKED;
 	(void)snprintf(ret_field, size, "sandbox.%s", list);
-	return operator_lists(&draft->agent->keeper->conf.profiles, writes, path) ? OPERATORS
-										  : SETTINGS;
+	return operator_lists(&coop_conf_of(draft->agent->keeper)->profiles, writes, path)
+		       ? OPERATORS
+		       : SETTINGS;
 }
 
 /* What is out of reach goes on, to be treated as that. */
@@ -338,9 +341,9 @@ int coop_grants_open(struct coop_draft *draft, struct coop_confine *confine,
 	const struct coop_keeper *keeper = draft->agent->keeper;
 
 	ret->seen = seen;
-	coop_homes_find(draft->args, &keeper->conf.env, draft->agent == keeper->main, seen,
-			&ret->homes);
-	ret->homes.memory = &draft->agent->keeper->host.credentials;
+	coop_homes_find(draft->args, &coop_conf_of(keeper)->env, coop_agent_is_main(draft->agent),
+			seen, &ret->homes);
+	ret->homes.memory = &coop_host_of(draft->agent->keeper)->credentials;
 	int r = open_writable(draft, confine, ret);
 	return r < 0 ? r
 		     : add_list(draft, "allow_read", confine->policy.allow_read, add_readable, ret);
@@ -422,7 +425,7 @@ static int name_in_tmp(struct coop_draft *draft, const struct coop_confine *conf
 static const char *to_be_shown(const struct coop_draft *draft)
 {
 	const char *cwd = draft->process->labels.cwd, *root = own_root(draft);
-	const char *data = draft->agent->keeper->data_dir;
+	const char *data = coop_place_of(draft->agent->keeper)->data_dir;
 
 	return *data && root && coop_path_within(root, data) && coop_path_within(cwd, root) ? root
 											    : cwd;
@@ -434,7 +437,7 @@ static bool is_hidden(const struct coop_draft *draft, const struct coop_confine 
 {
 	static const char *const covered[] = {"/tmp", "/run", "/dev"};
 	const struct coop_keeper *keeper = draft->agent->keeper;
-	const char *cwd = draft->process->labels.cwd, *data = keeper->data_dir;
+	const char *cwd = draft->process->labels.cwd, *data = coop_place_of(keeper)->data_dir;
 
 	for (size_t i = 0; i < sizeof covered / sizeof covered[0]; i++) {
 		if (coop_path_within(cwd, covered[i]) && strcmp(cwd, covered[i]) != 0)
@@ -442,7 +445,7 @@ static bool is_hidden(const struct coop_draft *draft, const struct coop_confine 
 	}
 	return confine->policy.root == COOP_ROOT_MINIMAL ||
 	       (*data && coop_path_within(cwd, data) && strcmp(cwd, data) != 0) ||
-	       (keeper->host.root_keeper && coop_homes_hold(&grants->homes, cwd) &&
+	       (coop_host_of(keeper)->root_keeper && coop_homes_hold(&grants->homes, cwd) &&
 		!coop_homes_has(&grants->homes, cwd));
 }
 
@@ -499,7 +502,7 @@ int coop_grants_cwd(struct coop_draft *draft, const struct coop_confine *confine
 		return move_cwd(draft, workspace, grants);
 	/* Without a view it is entered as we have opened it, and we may be able to open more than
 	 * the command. */
-	if (confine->kind != COOP_CONFINE_NAMESPACES && keeper->host.root_keeper &&
+	if (confine->kind != COOP_CONFINE_NAMESPACES && coop_host_of(keeper)->root_keeper &&
 	    !coop_grants_may_read(draft->agent, cwd))
 		return coop_cwd_closed(draft->agent, draft->cwd_name, draft->err);
 	return workspace ? 0 : show_cwd(draft, confine, grants);

@@ -8,6 +8,7 @@
 #include "interface/err.h"
 #include "keeper/agents/agent.h"
 #include "keeper/confine/confine_private.h"
+#include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "sandbox/filter/filter.h"
@@ -105,12 +106,12 @@ static void choose_identity(struct coop_confine *confine, const struct coop_keep
 {
 	char text[64];
 
-	if (keeper->host.outer_root) {
+	if (coop_host_of(keeper)->outer_root) {
 		hold(confine, COOP_PROTECT_IDENTITY, COOP_NONE, NULL,
 		     "root of a user namespace with no other user, made by root");
 		return;
 	}
-	if (!keeper->host.root_keeper) {
+	if (!coop_host_of(keeper)->root_keeper) {
 		hold(confine, COOP_PROTECT_IDENTITY, COOP_ENFORCED,
 		     boxed(confine) ? "user namespace" : "unprivileged user", NULL);
 		return;
@@ -176,13 +177,13 @@ static void choose_full(struct coop_confine *confine)
 
 static void choose_launcher(struct coop_confine *confine, const struct coop_keeper *keeper)
 {
-	const struct coop_host *host = &keeper->host.can;
+	const struct coop_host *host = &coop_host_of(keeper)->can;
 	bool own_net = can(host, COOP_CAN_NETNS) && confine->policy.network != COOP_NET_HOST;
 
 	confine->launcher.kind = !boxed(confine) ? COOP_LAUNCHER_PLAIN
 				 : own_net       ? COOP_LAUNCHER_BOX
 						 : COOP_LAUNCHER_HOST;
-	confine->launcher.other_ids = keeper->host.root_keeper;
+	confine->launcher.other_ids = coop_host_of(keeper)->root_keeper;
 	confine->launcher.uid = host->uid;
 	confine->launcher.gid = host->gid;
 }
@@ -236,8 +237,10 @@ static void limit_shared(struct coop_confine *confine)
 static void limit_files(const struct coop_keeper *keeper, struct coop_confine *confine)
 {
 	uint64_t asked = (uint64_t)confine->policy.limits.max_open_files;
-	uint64_t most = keeper->original_nofile.rlim_max, soft = keeper->original_nofile.rlim_cur;
-	uint64_t spared = (uint64_t)keeper->fd_limit - (uint64_t)keeper->fd_limit / 4;
+	uint64_t most = coop_place_of(keeper)->original_nofile.rlim_max,
+		 soft = coop_place_of(keeper)->original_nofile.rlim_cur;
+	uint64_t spared = (uint64_t)coop_place_of(keeper)->fd_limit -
+			  (uint64_t)coop_place_of(keeper)->fd_limit / 4;
 
 	if (confine->kind != COOP_CONFINE_NONE && most > spared)
 		most = spared;
@@ -311,7 +314,7 @@ static void choose_namespaces(struct coop_confine *confine, const struct coop_ho
 
 void coop_means_choose(const struct coop_keeper *keeper, struct coop_confine *confine)
 {
-	const struct coop_host *host = &keeper->host.can;
+	const struct coop_host *host = &coop_host_of(keeper)->can;
 
 	if (confine->policy.profile == COOP_PROFILE_FULL) {
 		choose_full(confine);

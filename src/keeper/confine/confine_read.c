@@ -10,10 +10,15 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_folder.h"
 #include "keeper/agents/ceiling.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
+#include "keeper/link/listener.h"
+#include "keeper/output/spool.h"
 #include "keeper/process/process.h"
+#include "keeper/store/journal.h"
 #include "policy/paths.h"
 #include "records/backlog.h"
 #include "sandbox/layout/layout.h"
@@ -66,7 +71,7 @@ static bool reads(const struct coop_agent *agent, const char *path);
  * given by that one. */
 static bool listed(const struct coop_agent *agent, const char *path)
 {
-	for (; agent && agent != agent->keeper->main; agent = agent->parent) {
+	for (; agent && !coop_agent_is_main(agent); agent = agent->parent) {
 		char *const *list = agent->settings.sandbox.allow_read;
 		if (list)
 			return coop_pathlist_holds(list, path) &&
@@ -77,8 +82,8 @@ static bool listed(const struct coop_agent *agent, const char *path)
 
 static bool reads(const struct coop_agent *agent, const char *path)
 {
-	return agent == agent->keeper->main || coop_layout_is_system(path) ||
-	       in_roots(agent, path) || listed(agent, path);
+	return coop_agent_is_main(agent) || coop_layout_is_system(path) || in_roots(agent, path) ||
+	       listed(agent, path);
 }
 
 bool coop_grants_may_read(const struct coop_agent *agent, const char *path)
@@ -90,7 +95,7 @@ bool coop_grants_may_read(const struct coop_agent *agent, const char *path)
 static bool meant(const struct coop_agent *agent, const char *path,
 		  bool (*hides)(const void *context, const char *path), const void *context)
 {
-	const struct coop_agent *top = agent, *main = agent->keeper->main;
+	const struct coop_agent *top = agent, *main = coop_agents_main(agent->keeper);
 
 	while (top->parent && top->parent != main)
 		top = top->parent;
@@ -158,7 +163,7 @@ const char *coop_grants_private_place(const struct coop_draft *draft,
 				      const char *name)
 {
 	const struct coop_agent *agent = draft->agent;
-	const char *data = agent->keeper->data_dir;
+	const char *data = coop_place_of(agent->keeper)->data_dir;
 	bool agents = *data && coop_path_within(path, data);
 
 	if (coop_ceiling_user_names(draft, path)) {
@@ -181,8 +186,9 @@ bool coop_grants_meant(const struct coop_keeper *keeper, const char *path, const
 {
 	struct coop_homes homes;
 
-	coop_homes_find(NULL, &keeper->conf.env, true, NULL, &homes);
-	return !is_credential(&homes, path) || called_so(&homes, keeper->data_dir, path, name);
+	coop_homes_find(NULL, &coop_conf_of(keeper)->env, true, NULL, &homes);
+	return !is_credential(&homes, path) ||
+	       called_so(&homes, coop_place_of(keeper)->data_dir, path, name);
 }
 
 enum coop_names coop_grants_names(const struct coop_draft *draft)
@@ -199,9 +205,12 @@ enum coop_names coop_grants_names(const struct coop_draft *draft)
 /* What is the keeper's own; "" for what it has not. */
 static void list_own(const struct coop_keeper *keeper, const char *ret[OWN_COUNT])
 {
-	const char *const own[OWN_COUNT] = {
-		keeper->state_dir, keeper->socket_path, keeper->gate_path,
-		keeper->spool_dir, keeper->files_dir,   coop_backlog_path(keeper->journal.backlog)};
+	const char *const own[OWN_COUNT] = {coop_place_of(keeper)->state_dir,
+					    coop_place_of(keeper)->socket,
+					    coop_listener_gate(keeper),
+					    coop_spool_dir(keeper),
+					    coop_views_of(keeper)->files_dir,
+					    coop_backlog_path(coop_journal_of(keeper)->backlog)};
 
 	memcpy(ret, own, sizeof own);
 }
@@ -233,7 +242,7 @@ bool coop_grants_holds_keepers(const struct coop_keeper *keeper, const char *pat
 bool coop_grants_hidden(const struct coop_agent *agent, const struct coop_homes *homes,
 			const char *path)
 {
-	const char *data = agent->keeper->data_dir;
+	const char *data = coop_place_of(agent->keeper)->data_dir;
 
 	if (coop_grants_keepers(agent->keeper, path))
 		return true;
@@ -273,7 +282,8 @@ static const char *why_hidden(const struct coop_draft *draft, const struct coop_
 		return "holds what belongs to the keeper";
 	if (given)
 		return NULL;
-	if (*keeper->data_dir && coop_path_within(keeper->data_dir, path))
+	if (*coop_place_of(keeper)->data_dir &&
+	    coop_path_within(coop_place_of(keeper)->data_dir, path))
 		return "holds the folders of agents";
 	for (size_t i = 0; i < homes->known; i++) {
 		if (coop_path_within(homes->list[i], path))
@@ -305,7 +315,7 @@ int coop_grants_check_readable(const struct coop_draft *draft, const struct coop
 		why = coop_grants_private_place(draft, homes, path, name);
 	if (!why)
 		return 0;
-	bool own = draft->agent == draft->agent->keeper->main;
+	bool own = coop_agent_is_main(draft->agent);
 	r = coop_err_field(draft->err, own ? COOP_INVALID_INPUT : COOP_BOUNDARY_ESCAPE, field,
 			   "%s %.300s %s, and is not shown: name what is to be read", field, path,
 			   why);

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
+#include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
 #include "sandbox/layout/layout.h"
 #include "sandbox/layout/layout_path.h"
@@ -93,8 +95,8 @@ static int lay_out(struct coop_keeper *keeper, const struct coop_confine *confin
 	const char *others[COOP_HOMES_MAX] = {NULL};
 	const struct coop_layout_input input = {
 		.policy = &confine->policy,
-		.host = &keeper->host.can,
-		.root_keeper = keeper->host.root_keeper,
+		.host = &coop_host_of(keeper)->can,
+		.root_keeper = coop_host_of(keeper)->root_keeper,
 		.home = coop_homes_first(homes),
 		.other_homes = others,
 		.cwd = "/",
@@ -108,13 +110,13 @@ static int lay_out(struct coop_keeper *keeper, const struct coop_confine *confin
 void coop_credentials_write(struct coop_keeper *keeper, const struct coop_confine *confine,
 			    struct coop_jsonw *w)
 {
-	const struct coop_sandbox_policy *defaults = &keeper->conf.profiles.defaults;
+	const struct coop_sandbox_policy *defaults = &coop_conf_of(keeper)->profiles.defaults;
 	struct looking looking = {.w = w, .why = "it can be seen"};
 	struct coop_layout layout = {0};
 	struct coop_homes homes;
 	struct coop_err err;
 
-	coop_homes_find(NULL, &keeper->conf.env, true, NULL, &homes);
+	coop_homes_find(NULL, &coop_conf_of(keeper)->env, true, NULL, &homes);
 	if (defaults->profile == COOP_PROFILE_FULL)
 		looking.why = "commands are not confined by default: [sandbox] profile = full";
 	else if (confine->kind == COOP_CONFINE_NONE)

@@ -15,13 +15,14 @@
 #include "keeper/conf/env.h"
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
+#include "keeper/confine/host.h"
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
 #include "policy/paths.h"
 
 int coop_cwd_closed(const struct coop_agent *agent, const char *name, struct coop_err *err)
 {
-	bool user = agent == agent->keeper->main;
+	bool user = coop_agent_is_main(agent);
 
 	return coop_err_field(err, COOP_INVALID_INPUT, "cwd",
 			      "cwd %.300s cannot be entered by the command: it is %snot seen in "
@@ -115,7 +116,7 @@ static bool may_enter(const struct coop_keeper *keeper, const struct coop_lookab
 {
 	char path[COOP_PATH_SIZE];
 
-	if (!keeper->host.root_keeper)
+	if (!coop_host_of(keeper)->root_keeper)
 		return access(place, X_OK) == 0;
 	for (const char *end = strchr(place + 1, '/'); end; end = strchr(end + 1, '/')) {
 		(void)snprintf(path, sizeof path, "%.*s", (int)(end - place), place);

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "keeper/confine/host.h"
+#include "keeper/confine/scouts.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/job.h"
-#include "keeper/link/scouts.h"
 #include "sandbox/layout/ghosts.h"
 #include "sandbox/layout/silence.h"
 
@@ -39,7 +41,7 @@ static void done(struct coop_job *job)
 void coop_folders_free(struct coop_keeper *keeper)
 {
 	int fds[COOP_GHOSTS_REMOVED_MAX];
-	size_t count = coop_ghosts_removed(keeper->ghosts, fds);
+	size_t count = coop_ghosts_removed(coop_views_of(keeper)->ghosts, fds);
 	struct work *work = count ? coop_mem_zalloc(sizeof *work) : NULL;
 
 	if (!work) {
@@ -60,7 +62,7 @@ struct farewell {
 
 static void drop_now(struct coop_keeper *keeper, struct coop_ghost *list, size_t count)
 {
-	coop_ghosts_drop(keeper->ghosts, list, count);
+	coop_ghosts_drop(coop_views_of(keeper)->ghosts, list, count);
 	coop_folders_free(keeper);
 	coop_ghosts_free_list(list, count);
 }
@@ -81,7 +83,7 @@ static int ask_about(const struct coop_keeper *keeper, const struct coop_ghost *
 	int r = 0;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		if (!coop_silence_holds(&keeper->host.silence, list[i].path))
+		if (!coop_silence_holds(coop_silence_of(keeper), list[i].path))
 			continue;
 		if (!errand)
 			errand = coop_errand_new();
@@ -104,7 +106,7 @@ void coop_folders_drop(struct coop_keeper *keeper, struct coop_ghost *list, size
 		coop_ghosts_free_list(list, count);
 		return;
 	}
-	coop_silence_refresh(&keeper->host.silence);
+	coop_silence_refresh(coop_silence_of(keeper));
 	int r = ask_about(keeper, list, count, &errand);
 	if (r == 0 && !errand) {
 		drop_now(keeper, list, count);
@@ -113,7 +115,8 @@ void coop_folders_drop(struct coop_keeper *keeper, struct coop_ghost *list, size
 	struct farewell *farewell = r < 0 ? NULL : coop_mem_alloc(sizeof *farewell);
 	if (farewell) {
 		*farewell = (struct farewell){list, count};
-		if (coop_scouts_send_alone(keeper->host.scouts, errand, drop_later, farewell))
+		if (coop_scouts_send_alone(coop_host_of(keeper)->scouts, errand, drop_later,
+					   farewell))
 			return;
 	}
 	free(farewell);

@@ -14,9 +14,12 @@
 #include "base/io/log.h"
 #include "base/mem.h"
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/start/cells.h"
 #include "keeper/start/draft.h"
 #include "keeper/start/launcher.h"
@@ -31,23 +34,25 @@
 /* Of one keeper on this host, the same each time: nobody else has its state folder, or its pid. */
 static void name_keeper(const struct coop_keeper *keeper, char ret[32])
 {
-	const char *text = *keeper->state_dir ? keeper->state_dir : keeper->socket_path;
+	const char *text = *coop_place_of(keeper)->state_dir ? coop_place_of(keeper)->state_dir
+							     : coop_place_of(keeper)->socket;
 	uint64_t hash = UINT64_C(14695981039346656037);
 
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
 	/* One in a container may have a folder of the same name. */
 	struct stat folder;
-	if (stat(*keeper->state_dir ? keeper->state_dir : "/", &folder) == 0)
+	if (stat(*coop_place_of(keeper)->state_dir ? coop_place_of(keeper)->state_dir : "/",
+		 &folder) == 0)
 		hash ^= (uint64_t)folder.st_ino * UINT64_C(1099511628211) ^ folder.st_dev;
-	if (keeper->private_mode)
+	if (coop_place_of(keeper)->private_mode)
 		hash ^= (uint64_t)getpid() << 32;
 	(void)snprintf(ret, 32, "%u-%08x", geteuid(), (unsigned)(hash ^ hash >> 32));
 }
 
 const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper)
 {
-	struct coop_groups *groups = &keeper->groups;
+	struct coop_groups *groups = coop_groups_of(keeper);
 	char name[32];
 
 	if (groups->known)
@@ -55,9 +60,9 @@ const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper)
 	groups->known = true;
 	name_keeper(keeper, name);
 	coop_cgroups_init(&groups->host, name);
-	if (groups->host.unified && keeper->host.root_keeper)
-		(void)coop_cgroups_delegate(&groups->host, keeper->host.can.uid,
-					    keeper->host.can.gid);
+	if (groups->host.unified && coop_host_of(keeper)->root_keeper)
+		(void)coop_cgroups_delegate(&groups->host, coop_host_of(keeper)->can.uid,
+					    coop_host_of(keeper)->can.gid);
 	return &groups->host;
 }
 
@@ -82,9 +87,9 @@ void coop_groups_shares(const struct coop_agent *agent, struct coop_sandbox_limi
 
 	*ret = (struct coop_sandbox_limits){0};
 	/* The one client of a private keeper is who answers for all that it starts. */
-	if (!keeper->private_mode)
-		coop_shares_lay(&keeper->conf.profiles.shares, &keeper->groups.machine,
-				!agent->parent, ret);
+	if (!coop_place_of(keeper)->private_mode)
+		coop_shares_lay(&coop_conf_of(keeper)->profiles.shares,
+				&coop_groups_of(keeper)->machine, !agent->parent, ret);
 }
 
 /* What this host has no controllers for is nothing. */
@@ -108,7 +113,7 @@ static struct coop_sandbox_limits agent_limits(const struct coop_agent *agent)
 		limits.memory_bytes = shares.memory_bytes;
 	if (!limits.max_pids)
 		limits.max_pids = shares.max_pids;
-	mask(&agent->keeper->groups.host, &limits);
+	mask(&coop_groups_of(agent->keeper)->host, &limits);
 	return limits;
 }
 
@@ -136,7 +141,7 @@ static struct coop_sandbox_limits held_limits(const struct coop_keeper *keeper,
 {
 	struct coop_sandbox_limits limits = confine->policy.limits;
 
-	mask(&keeper->groups.host, &limits);
+	mask(&coop_groups_of(keeper)->host, &limits);
 	if (confine->policy.limits_builtin & COOP_PROTECT_BIT(COOP_PROTECT_PIDS))
 		limits.max_pids = 0;
 	return limits;
@@ -228,8 +233,8 @@ struct left {
 static void on_timer(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
-	struct coop_groups *groups = &keeper->groups;
-	uint64_t now = uv_now(&keeper->loop);
+	struct coop_groups *groups = coop_groups_of(keeper);
+	uint64_t now = uv_now(coop_loop_of(keeper));
 	bool again, waiting = coop_cells_look(keeper, now >= groups->cells_until, &again);
 
 	COOP_LIST_EACH(&groups->left, link)
@@ -251,7 +256,7 @@ static void on_timer(uv_timer_t *timer)
 /* Removes a group, now or as soon as nobody is in it. */
 static void give_up(struct coop_keeper *keeper, struct coop_cgroup *group)
 {
-	struct coop_groups *groups = &keeper->groups;
+	struct coop_groups *groups = coop_groups_of(keeper);
 	struct left *left;
 
 	if (coop_cgroup_remove(&groups->host, group) != -EBUSY) {
@@ -268,21 +273,31 @@ static void give_up(struct coop_keeper *keeper, struct coop_cgroup *group)
 	coop_cgroup_clear(group); /* without memory it goes with the keeper */
 }
 
-void coop_groups_init(struct coop_keeper *keeper)
+struct coop_groups *coop_groups_new(struct coop_keeper *keeper)
 {
-	coop_list_init(&keeper->groups.cells);
-	coop_list_init(&keeper->groups.left);
-	(void)uv_timer_init(&keeper->loop, &keeper->groups.timer);
-	keeper->groups.timer.data = keeper;
+	struct coop_groups *groups = coop_mem_zalloc(sizeof *groups);
+
+	if (!groups)
+		return NULL;
+	coop_list_init(&groups->cells);
+	coop_list_init(&groups->left);
+	(void)uv_timer_init(coop_loop_of(keeper), &groups->timer);
+	groups->timer.data = keeper;
 	/* An earlier keeper of this place may have been killed. One without a place has no earlier
 	 * one. */
-	if (!keeper->private_mode) {
+	if (!coop_place_of(keeper)->private_mode) {
 		char name[32];
 		name_keeper(keeper, name);
 		coop_cgroups_clean(name);
 	}
 	/* At once: of what a first command's agent may use its record tells. */
-	coop_machine_look(&keeper->groups.machine);
+	coop_machine_look(&groups->machine);
+	return groups;
+}
+
+const struct coop_cgroups *coop_groups_known(const struct coop_keeper *keeper)
+{
+	return &coop_groups_of(keeper)->host;
 }
 
 /* Only agents that have limits have groups; each lies in those above it. "" for none. */
@@ -371,7 +386,7 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 	struct coop_launcher_class class = confine->launcher;
 	if (!coop_cells_take(keeper, parent, confine, &limits)) {
 		(void)snprintf(path, sizeof path, "%s%sp-%llu", parent, *parent ? "/" : "",
-			       (unsigned long long)keeper->registry.next_n);
+			       (unsigned long long)coop_registry_next(keeper));
 		r = coop_cgroup_make(host, path, &limits, false, &confine->group, draft->err);
 		if (r < 0)
 			return r;
@@ -383,9 +398,9 @@ int coop_groups_place(struct coop_draft *draft, struct coop_confine *confine)
 			confine->launcher = launcher->class;
 	}
 	confine->grouped = confine->shared = true;
-	keeper->groups.cells_until = uv_now(&keeper->loop) + CELL_IDLE_MS;
-	if (!uv_is_active((uv_handle_t *)&keeper->groups.timer))
-		(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_IDLE_MS, 0);
+	coop_groups_of(keeper)->cells_until = uv_now(coop_loop_of(keeper)) + CELL_IDLE_MS;
+	if (!uv_is_active((uv_handle_t *)&coop_groups_of(keeper)->timer))
+		(void)uv_timer_start(&coop_groups_of(keeper)->timer, on_timer, CELL_IDLE_MS, 0);
 	confine->flags |= confine->group.fd >= 0 ? COOP_PLAN_CGROUP_FD : 0u;
 	if (r == 0 && version_one(host, &confine->group))
 		coop_cells_prepare(keeper, parent, &class);
@@ -398,7 +413,7 @@ static void count_rest(struct coop_agent *agent, struct coop_confine *confine)
 {
 	struct coop_cgroup_facts facts = {0};
 
-	coop_cgroup_facts(&agent->keeper->groups.host, &agent->rest, &facts);
+	coop_cgroup_facts(&coop_groups_of(agent->keeper)->host, &agent->rest, &facts);
 	if (facts.oom_kills <= agent->oom_kills)
 		return;
 	confine->counted.oom_kills = facts.oom_kills - agent->oom_kills;
@@ -413,7 +428,7 @@ void coop_groups_count(struct coop_process *process, int wait_status)
 		      (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 128 + SIGKILL);
 
 	if (confine && confine->grouped)
-		coop_cgroup_facts(&process->keeper->groups.host, &confine->group,
+		coop_cgroup_facts(&coop_groups_of(process->keeper)->host, &confine->group,
 				  &confine->counted);
 	else if (confine && confine->parked && killed && process->agent->rest.path)
 		count_rest(process->agent, confine);
@@ -434,7 +449,7 @@ void coop_groups_leave(struct coop_process *process)
 		if (launcher)
 			coop_launcher_retire(launcher);
 	}
-	(void)coop_cgroup_kill(&process->keeper->groups.host, &confine->group);
+	(void)coop_cgroup_kill(&coop_groups_of(process->keeper)->host, &confine->group);
 	give_up(process->keeper, &confine->group);
 	confine->grouped = false;
 }
@@ -444,12 +459,13 @@ void coop_groups_agent_changed(struct coop_agent *agent)
 	const struct coop_sandbox_limits limits = agent_limits(agent);
 
 	if (agent->group.path)
-		(void)coop_cgroup_limit(&agent->keeper->groups.host, &agent->group, &limits);
+		(void)coop_cgroup_limit(&coop_groups_of(agent->keeper)->host, &agent->group,
+					&limits);
 }
 
 void coop_groups_conf_changed(struct coop_keeper *keeper)
 {
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_agent *first =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
@@ -470,13 +486,13 @@ void coop_groups_agent_removed(struct coop_agent *agent)
 	if (!agent->group.path)
 		return;
 	coop_cells_drop_below(keeper, agent->group.path);
-	(void)uv_timer_start(&keeper->groups.timer, on_timer, CELL_RETRY_MS, 0);
+	(void)uv_timer_start(&coop_groups_of(keeper)->timer, on_timer, CELL_RETRY_MS, 0);
 	give_up(keeper, &agent->group);
 }
 
 void coop_groups_drop_cells(struct coop_keeper *keeper)
 {
-	struct coop_groups *groups = &keeper->groups;
+	struct coop_groups *groups = coop_groups_of(keeper);
 
 	(void)uv_timer_stop(&groups->timer);
 	coop_parks_free(keeper);
@@ -485,7 +501,7 @@ void coop_groups_drop_cells(struct coop_keeper *keeper)
 
 void coop_groups_free(struct coop_keeper *keeper)
 {
-	struct coop_groups *groups = &keeper->groups;
+	struct coop_groups *groups = coop_groups_of(keeper);
 
 	while (groups->left.next && !coop_list_empty(&groups->left)) {
 		struct left *left = COOP_LIST_ITEM(groups->left.next, struct left, in_all);

@@ -22,6 +22,7 @@ struct coop_confine;
 struct coop_draft;
 struct coop_keeper;
 struct coop_launcher;
+struct coop_parks;
 struct coop_process;
 
 struct coop_groups {
@@ -33,10 +34,15 @@ struct coop_groups {
 	struct coop_link left; /* groups that are to be removed when nobody is in them any more */
 	uint64_t cells_until;  /* then cells that nobody asked for go */
 	struct coop_machine machine; /* that agents have shares of */
+	struct coop_parks *parks;    /* parks.h */
 	uv_timer_t timer;
 };
 
-void coop_groups_init(struct coop_keeper *keeper);
+/* NULL without memory. */
+struct coop_groups *coop_groups_new(struct coop_keeper *keeper);
+
+/* What is known so far, without looking. */
+const struct coop_cgroups *coop_groups_known(const struct coop_keeper *keeper);
 
 /* Finds out what there is, the first time. */
 const struct coop_cgroups *coop_groups_host(struct coop_keeper *keeper);

@@ -6,10 +6,18 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/start/slots.h"
 
 #define IDLE_MS 10000u
 #define IDLE_MAX 16u /* each is some 200 KiB of the kernel's memory */
+
+struct coop_nets {
+	uint64_t last; /* number of the last one */
+	unsigned count, idle_count;
+	struct coop_link idle; /* the one that is idle longest comes first */
+	uv_timer_t timer;
+};
 
 static struct coop_net *new_net(struct coop_keeper *keeper, struct coop_net **home, uint32_t uid)
 {
@@ -18,13 +26,13 @@ static struct coop_net *new_net(struct coop_keeper *keeper, struct coop_net **ho
 	if (!net)
 		return NULL;
 	*net = (struct coop_net){.home = *home ? NULL : home,
-				 .id = ++keeper->nets.last,
+				 .id = ++coop_nets_of(keeper)->last,
 				 .fd = -1,
 				 .uid = uid,
 				 .keeper = keeper};
 	if (net->home)
 		*home = net;
-	keeper->nets.count++;
+	coop_nets_of(keeper)->count++;
 	return net;
 }
 
@@ -34,14 +42,14 @@ static void free_net(struct coop_net *net)
 		*net->home = NULL;
 	if (net->fd >= 0)
 		(void)close(net->fd);
-	net->keeper->nets.count--;
+	coop_nets_of(net->keeper)->count--;
 	free(net);
 }
 
 static void leave_idle(struct coop_net *net)
 {
 	coop_list_remove(&net->in_idle);
-	net->keeper->nets.idle_count--;
+	coop_nets_of(net->keeper)->idle_count--;
 }
 
 static void free_first_idle(struct coop_nets *nets)
@@ -54,8 +62,8 @@ static void free_first_idle(struct coop_nets *nets)
 
 void coop_nets_drop_idle(struct coop_keeper *keeper)
 {
-	while (keeper->nets.idle_count)
-		free_first_idle(&keeper->nets);
+	while (coop_nets_of(keeper)->idle_count)
+		free_first_idle(coop_nets_of(keeper));
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -75,17 +83,27 @@ static void on_timer(uv_timer_t *timer)
 	}
 }
 
-void coop_nets_init(struct coop_keeper *keeper)
+struct coop_nets *coop_nets_new(struct coop_keeper *keeper)
 {
-	coop_list_init(&keeper->nets.idle);
-	(void)uv_timer_init(&keeper->loop, &keeper->nets.timer);
-	keeper->nets.timer.data = &keeper->nets;
+	struct coop_nets *nets = coop_mem_zalloc(sizeof *nets);
+
+	if (!nets)
+		return NULL;
+	coop_list_init(&nets->idle);
+	(void)uv_timer_init(coop_loop_of(keeper), &nets->timer);
+	nets->timer.data = nets;
+	return nets;
+}
+
+unsigned coop_nets_count(const struct coop_keeper *keeper)
+{
+	return coop_nets_of(keeper)->count;
 }
 
 void coop_nets_free(struct coop_keeper *keeper)
 {
 	coop_nets_drop_idle(keeper);
-	(void)uv_timer_stop(&keeper->nets.timer);
+	(void)uv_timer_stop(&coop_nets_of(keeper)->timer);
 }
 
 struct coop_net *coop_net_take(struct coop_keeper *keeper, struct coop_net **home, uint32_t uid)
@@ -110,8 +128,8 @@ void coop_net_drop(struct coop_net *net)
 {
 	if (!net || --net->users)
 		return;
-	struct coop_nets *nets = &net->keeper->nets;
-	if (!net->home || net->fd < 0 || net->keeper->stopping) {
+	struct coop_nets *nets = coop_nets_of(net->keeper);
+	if (!net->home || net->fd < 0 || coop_life_stopping(net->keeper)) {
 		free_net(net);
 		return;
 	}

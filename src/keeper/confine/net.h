@@ -23,14 +23,10 @@ struct coop_net {
 	uint64_t idle_since;
 };
 
-struct coop_nets {
-	uint64_t last; /* number of the last one */
-	unsigned count, idle_count;
-	struct coop_link idle; /* the one that is idle longest comes first */
-	uv_timer_t timer;
-};
-
-void coop_nets_init(struct coop_keeper *keeper);
+/* NULL without memory. */
+struct coop_nets *coop_nets_new(struct coop_keeper *keeper);
+/* How many there are. */
+unsigned coop_nets_count(const struct coop_keeper *keeper);
 void coop_nets_free(struct coop_keeper *keeper);
 
 /* Lets those go that nobody uses. */

@@ -13,7 +13,9 @@
 #include "base/io/paths.h"
 #include "base/mem.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/host.h"
 #include "keeper/confine/injections.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "records/secret.h"
@@ -28,14 +30,14 @@ static int choose_dir(struct coop_keeper *keeper)
 {
 	char random[RANDOM_TEXT];
 	uint8_t hash[COOP_HASH_SIZE];
-	const char *socket = keeper->socket_path;
-	size_t size = sizeof keeper->files_dir;
+	const char *socket = coop_place_of(keeper)->socket;
+	size_t size = sizeof coop_views_of(keeper)->files_dir;
 	int n;
 
-	if (*keeper->files_dir)
+	if (*coop_views_of(keeper)->files_dir)
 		return 0;
-	if (*socket && !keeper->host.root_keeper) {
-		n = snprintf(keeper->files_dir, size, "%s.files", socket);
+	if (*socket && !coop_host_of(keeper)->root_keeper) {
+		n = snprintf(coop_views_of(keeper)->files_dir, size, "%s.files", socket);
 	} else {
 		int r = *socket ? coop_hash(socket, strlen(socket), hash)
 				: coop_secret_random(RANDOM_BYTES, random);
@@ -43,22 +45,23 @@ static int choose_dir(struct coop_keeper *keeper)
 			return r;
 		for (size_t i = 0; *socket && i < RANDOM_BYTES; i++)
 			(void)snprintf(random + 2 * i, 3, "%02x", hash[i]);
-		bool run = keeper->host.root_keeper && access("/run", W_OK) == 0;
-		n = snprintf(keeper->files_dir, size, "%s/coop-files-%s", run ? "/run" : "/tmp",
-			     random);
+		bool run = coop_host_of(keeper)->root_keeper && access("/run", W_OK) == 0;
+		n = snprintf(coop_views_of(keeper)->files_dir, size, "%s/coop-files-%s",
+			     run ? "/run" : "/tmp", random);
 	}
 	if (n > 0 && (size_t)n < size - RANDOM_TEXT)
 		return 0;
-	keeper->files_dir[0] = 0;
+	coop_views_of(keeper)->files_dir[0] = 0;
 	return -ENAMETOOLONG;
 }
 
 static int make_dir(const struct coop_keeper *keeper)
 {
-	int r = coop_paths_make_dir(keeper->files_dir);
+	int r = coop_paths_make_dir(coop_views_of(keeper)->files_dir);
 
 	/* Others go through it, and see nothing of what is in it. */
-	if (r == 0 && keeper->host.root_keeper && chmod(keeper->files_dir, 0711) < 0)
+	if (r == 0 && coop_host_of(keeper)->root_keeper &&
+	    chmod(coop_views_of(keeper)->files_dir, 0711) < 0)
 		r = -errno;
 	return r;
 }
@@ -88,7 +91,7 @@ int coop_private_files_name(struct coop_process *process, struct coop_injections
 {
 	struct coop_keeper *keeper = process->keeper;
 	struct coop_confine *confine = process->confine;
-	char folder[sizeof keeper->files_dir + RANDOM_TEXT + 1], random[RANDOM_TEXT];
+	char folder[sizeof coop_views_of(keeper)->files_dir + RANDOM_TEXT + 1], random[RANDOM_TEXT];
 
 	if (coop_injections_fixed(injections))
 		return unavailable(err, confine->policy.profile == COOP_PROFILE_FULL
@@ -104,7 +107,7 @@ int coop_private_files_name(struct coop_process *process, struct coop_injections
 		r = coop_secret_random(RANDOM_BYTES, random);
 	if (r < 0)
 		return failed(err, -r);
-	(void)snprintf(folder, sizeof folder, "%s/%s", keeper->files_dir, random);
+	(void)snprintf(folder, sizeof folder, "%s/%s", coop_views_of(keeper)->files_dir, random);
 	confine->files = coop_mem_strdup(folder);
 	if (!confine->files || coop_injections_place(injections, folder) < 0)
 		return coop_err_no_memory(err);
@@ -167,26 +170,26 @@ void coop_private_files_remove(struct coop_process *process)
 struct coop_masks *coop_private_files_masks(struct coop_keeper *keeper)
 {
 	/* A root keeper's commands have no layer over a home. */
-	if (!keeper->host.masks && *keeper->files_dir && *keeper->socket_path &&
-	    !keeper->host.root_keeper)
-		keeper->host.masks = coop_masks_new(keeper->files_dir);
-	return keeper->host.masks;
+	if (!coop_host_of(keeper)->masks && *coop_views_of(keeper)->files_dir &&
+	    *coop_place_of(keeper)->socket && !coop_host_of(keeper)->root_keeper)
+		coop_host_of(keeper)->masks = coop_masks_new(coop_views_of(keeper)->files_dir);
+	return coop_host_of(keeper)->masks;
 }
 
 void coop_private_files_clean(struct coop_keeper *keeper)
 {
 	/* One without a socket has a new name each time. */
-	if (!*keeper->socket_path || choose_dir(keeper) < 0)
+	if (!*coop_place_of(keeper)->socket || choose_dir(keeper) < 0)
 		return;
-	coop_paths_remove_all(keeper->files_dir);
+	coop_paths_remove_all(coop_views_of(keeper)->files_dir);
 	/* It is there from the start, so that every view is made without it. A root keeper's lies
 	 * where views are private anyway. */
-	if (!keeper->host.root_keeper)
+	if (!coop_host_of(keeper)->root_keeper)
 		(void)make_dir(keeper);
 }
 
 void coop_private_files_end(struct coop_keeper *keeper)
 {
-	if (*keeper->files_dir)
-		coop_paths_remove_all(keeper->files_dir);
+	if (*coop_views_of(keeper)->files_dir)
+		coop_paths_remove_all(coop_views_of(keeper)->files_dir);
 }

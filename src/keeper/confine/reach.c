@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/confine_private.h"
+#include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
 #include "policy/paths.h"
 #include "sandbox/layout/layout.h"
@@ -73,8 +75,8 @@ static bool says(const struct coop_homes *homes, char *const *list, const char *
 static bool owners_word(const struct coop_lookable *seen, const char *word)
 {
 	const struct coop_reach *reach = reach_of(seen);
-	const struct coop_agent *agent = reach->agent, *main = agent->keeper->main;
-	const struct coop_profiles *profiles = &agent->keeper->conf.profiles;
+	const struct coop_agent *agent = reach->agent, *main = coop_agents_main(agent->keeper);
+	const struct coop_profiles *profiles = &coop_conf_of(agent->keeper)->profiles;
 
 	if (says(&reach->homes, profiles->defaults.deny_read, word))
 		return true;
@@ -92,9 +94,9 @@ static bool owners_word(const struct coop_lookable *seen, const char *word)
 /* It could start something that looks for itself. */
 static bool unconfined(const struct coop_agent *agent)
 {
-	const struct coop_agent *main = agent->keeper->main;
+	const struct coop_agent *main = coop_agents_main(agent->keeper);
 
-	if (coop_policy_widest(&agent->keeper->conf.profiles.ceiling) != COOP_PROFILE_FULL)
+	if (coop_policy_widest(&coop_conf_of(agent->keeper)->profiles.ceiling) != COOP_PROFILE_FULL)
 		return false;
 	for (; agent && agent != main; agent = agent->parent) {
 		const struct coop_sandbox_policy *own = &agent->settings.sandbox;
@@ -107,12 +109,12 @@ static bool unconfined(const struct coop_agent *agent)
 
 const struct coop_lookable *coop_reach_of(const struct coop_agent *agent, struct coop_reach *ret)
 {
-	if (!agent || agent == agent->keeper->main || unconfined(agent))
+	if (!agent || coop_agent_is_main(agent) || unconfined(agent))
 		return NULL;
 	ret->seen = (struct coop_lookable){may_look, leads, owners_word};
 	ret->agent = agent;
-	coop_homes_find(NULL, &agent->keeper->conf.env, true, NULL, &ret->homes);
-	ret->homes.memory = &agent->keeper->host.credentials;
+	coop_homes_find(NULL, &coop_conf_of(agent->keeper)->env, true, NULL, &ret->homes);
+	ret->homes.memory = &coop_host_of(agent->keeper)->credentials;
 	return &ret->seen;
 }
 

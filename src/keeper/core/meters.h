@@ -21,6 +21,8 @@ struct coop_meters {
 	struct coop_histogram spawn, exit; /* see metrics in docs/PROTOCOL.md */
 	uint64_t captured, dropped, sent;  /* bytes of output */
 	uint64_t gaps;                     /* that readers were told of */
+	uint64_t wakeups;
+	unsigned followers; /* that there are now */
 };
 
 void coop_histogram_add(struct coop_histogram *histogram, uint64_t ns);

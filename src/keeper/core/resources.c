@@ -7,6 +7,7 @@
 
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 
 static int open_fds(void)
 {
@@ -24,7 +25,7 @@ uint64_t coop_resources_buffers(const struct coop_keeper *keeper)
 {
 	uint64_t sum = 0;
 
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		const struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_all);

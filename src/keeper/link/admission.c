@@ -8,8 +8,10 @@
 #include "base/json/jsonw.h"
 #include "interface/frame.h"
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/connections.h"
 
 #define FDS_FOR_LOOKING 12 /* stay free: without a look at /proc nothing can be killed */
 #define WARN_MS 60000u
@@ -32,9 +34,9 @@ static int64_t at_least_one(int64_t a)
 
 static struct shares shares_of(const struct coop_keeper *keeper)
 {
-	const struct coop_settings *settings = &keeper->conf.settings;
-	int64_t all = keeper->fd_limit / 2 < (rlim_t)settings->max_connections
-			      ? (int64_t)(keeper->fd_limit / 2)
+	const struct coop_settings *settings = &coop_conf_of(keeper)->settings;
+	int64_t all = coop_place_of(keeper)->fd_limit / 2 < (rlim_t)settings->max_connections
+			      ? (int64_t)(coop_place_of(keeper)->fd_limit / 2)
 			      : settings->max_connections;
 	int64_t rest = all - (all + 7) / 8;
 	struct shares shares;
@@ -49,8 +51,8 @@ static struct shares shares_of(const struct coop_keeper *keeper)
 /* The log is told once in a while: whoever is turned away may come again at once. */
 static void warn(struct coop_keeper *keeper, const char *what)
 {
-	struct coop_admission *admission = &keeper->admission;
-	uint64_t now = uv_now(&keeper->loop);
+	struct coop_admission *admission = &coop_connections_of(keeper)->admission;
+	uint64_t now = uv_now(coop_loop_of(keeper));
 
 	if (admission->warned_at && now - admission->warned_at < WARN_MS)
 		return;
@@ -89,14 +91,14 @@ static void tell(int fd, const char *scope, int64_t limit)
 
 bool coop_admission_allows(struct coop_keeper *keeper, int fd, bool owner)
 {
-	int64_t limit = keeper->conf.settings.max_connections;
-	bool room = keeper->connection_count < limit &&
-		    (owner ? (rlim_t)fd + FDS_FOR_LOOKING < keeper->fd_limit
+	int64_t limit = coop_conf_of(keeper)->settings.max_connections;
+	bool room = coop_connections_of(keeper)->count < limit &&
+		    (owner ? (rlim_t)fd + FDS_FOR_LOOKING < coop_place_of(keeper)->fd_limit
 			   : coop_keeper_fd_allowed(keeper, fd));
 
 	if (room)
 		return true;
-	keeper->admission.refused++;
+	coop_connections_of(keeper)->admission.refused++;
 	warn(keeper, "there are as many connections as may be: one was turned away");
 	tell(fd, "connections", limit);
 	return false;
@@ -107,7 +109,7 @@ static void on_deadline(uv_timer_t *timer);
 /* One timer for all: they wait in the order in which they came. */
 static void watch_first(struct coop_keeper *keeper)
 {
-	struct coop_admission *admission = &keeper->admission;
+	struct coop_admission *admission = &coop_connections_of(keeper)->admission;
 
 	if (coop_list_empty(&admission->nobody)) {
 		(void)uv_timer_stop(&admission->deadline);
@@ -115,8 +117,9 @@ static void watch_first(struct coop_keeper *keeper)
 	}
 	const struct coop_conn *first =
 		COOP_LIST_ITEM(admission->nobody.next, struct coop_conn, in_nobody);
-	uint64_t now = uv_now(&keeper->loop);
-	uint64_t end = first->nobody_since + (uint64_t)keeper->conf.settings.login_timeout_ms;
+	uint64_t now = uv_now(coop_loop_of(keeper));
+	uint64_t end =
+		first->nobody_since + (uint64_t)coop_conf_of(keeper)->settings.login_timeout_ms;
 	(void)uv_timer_start(&admission->deadline, on_deadline, end > now ? end - now : 0, 0);
 }
 
@@ -124,7 +127,7 @@ static void cut(struct coop_conn *conn, const char *code, const char *why, const
 {
 	struct coop_keeper *keeper = conn->keeper;
 
-	keeper->admission.cut++;
+	coop_connections_of(keeper)->admission.cut++;
 	warn(keeper, "a connection that had not logged in was ended");
 	coop_conn_cut(conn, code, why, reason);
 }
@@ -132,9 +135,9 @@ static void cut(struct coop_conn *conn, const char *code, const char *why, const
 static void on_deadline(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
-	struct coop_admission *admission = &keeper->admission;
-	uint64_t now = uv_now(&keeper->loop);
-	uint64_t patience = (uint64_t)keeper->conf.settings.login_timeout_ms;
+	struct coop_admission *admission = &coop_connections_of(keeper)->admission;
+	uint64_t now = uv_now(coop_loop_of(keeper));
+	uint64_t patience = (uint64_t)coop_conf_of(keeper)->settings.login_timeout_ms;
 
 	while (!coop_list_empty(&admission->nobody)) {
 		struct coop_conn *conn =
@@ -146,17 +149,17 @@ static void on_deadline(uv_timer_t *timer)
 	watch_first(keeper);
 }
 
-void coop_admission_init(struct coop_keeper *keeper)
+void coop_admission_init(struct coop_admission *admission, struct coop_keeper *keeper)
 {
-	coop_list_init(&keeper->admission.nobody);
-	(void)uv_timer_init(&keeper->loop, &keeper->admission.deadline);
-	keeper->admission.deadline.data = keeper;
+	coop_list_init(&admission->nobody);
+	(void)uv_timer_init(coop_loop_of(keeper), &admission->deadline);
+	admission->deadline.data = keeper;
 }
 
 void coop_admission_nobody(struct coop_conn *conn)
 {
 	struct coop_keeper *keeper = conn->keeper;
-	struct coop_admission *admission = &keeper->admission;
+	struct coop_admission *admission = &coop_connections_of(keeper)->admission;
 	bool first = coop_list_empty(&admission->nobody);
 
 	if (conn->in_nobody.next)
@@ -169,7 +172,7 @@ void coop_admission_nobody(struct coop_conn *conn)
 		cut(oldest, "quota", "too many connections wait for a login: log in at once",
 		    "login_crowd");
 	}
-	conn->nobody_since = uv_now(&keeper->loop);
+	conn->nobody_since = uv_now(coop_loop_of(keeper));
 	coop_list_add(&admission->nobody, &conn->in_nobody);
 	admission->nobody_count++;
 	if (first)
@@ -182,7 +185,7 @@ static int refuse(struct coop_keeper *keeper, const char *scope, int64_t limit,
 	int r = coop_err_set(err, COOP_QUOTA, "the limit of %lld connections is reached",
 			     (long long)limit);
 
-	keeper->admission.refused++;
+	coop_connections_of(keeper)->admission.refused++;
 	warn(keeper, "a share of connections is used up: a login was refused");
 	coop_err_detail(err, "scope", scope);
 	coop_err_detail_int(err, "limit", limit);
@@ -192,7 +195,7 @@ static int refuse(struct coop_keeper *keeper, const char *scope, int64_t limit,
 /* The owner's own main has no share: what is not kept for the owner's socket is his to give. */
 static bool has_share(const struct coop_agent *agent)
 {
-	return agent != agent->keeper->main;
+	return !coop_agent_is_main(agent);
 }
 
 int coop_admission_login(struct coop_conn *conn, struct coop_agent *agent, struct coop_err *err)
@@ -200,7 +203,7 @@ int coop_admission_login(struct coop_conn *conn, struct coop_agent *agent, struc
 	struct coop_keeper *keeper = conn->keeper;
 	struct shares shares = shares_of(keeper);
 
-	if (keeper->admission.agent_count >= shares.agents)
+	if (coop_connections_of(keeper)->admission.agent_count >= shares.agents)
 		return refuse(keeper, "connections", shares.agents, err);
 	for (const struct coop_agent *at = agent; at; at = at->parent) {
 		if (has_share(at) && at->connections >= shares.agent)
@@ -209,7 +212,7 @@ int coop_admission_login(struct coop_conn *conn, struct coop_agent *agent, struc
 	}
 	coop_admission_leave(conn);
 	conn->account = coop_agent_ref(agent);
-	keeper->admission.agent_count++;
+	coop_connections_of(keeper)->admission.agent_count++;
 	for (struct coop_agent *at = agent; at; at = at->parent)
 		at->connections++;
 	return 0;
@@ -218,7 +221,7 @@ int coop_admission_login(struct coop_conn *conn, struct coop_agent *agent, struc
 void coop_admission_leave(struct coop_conn *conn)
 {
 	struct coop_keeper *keeper = conn->keeper;
-	struct coop_admission *admission = &keeper->admission;
+	struct coop_admission *admission = &coop_connections_of(keeper)->admission;
 
 	if (conn->in_nobody.next) {
 		bool first = admission->nobody.next == &conn->in_nobody;

@@ -33,7 +33,7 @@ struct coop_admission {
 	uv_timer_t deadline;  /* of the first in `nobody` */
 };
 
-void coop_admission_init(struct coop_keeper *keeper);
+void coop_admission_init(struct coop_admission *admission, struct coop_keeper *keeper);
 
 /* Whether a connection that was accepted as that descriptor may be taken. Where not, the client has
  * been told why, in the place of a hello; the descriptor stays the caller's. */

@@ -13,15 +13,19 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/token.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/env_rules.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
+#include "keeper/core/meters.h"
 #include "keeper/link/admission.h"
+#include "keeper/link/connections.h"
 #include "keeper/link/intake.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/follow.h"
+#include "keeper/ops/notices.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
-#include "keeper/process/notices.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/kill.h"
 
@@ -91,9 +95,9 @@ static int watch_expiry(struct coop_conn *conn, int64_t expires_at)
 	conn->expiry = coop_mem_zalloc(sizeof *conn->expiry);
 	if (!conn->expiry)
 		return -ENOMEM;
-	(void)uv_timer_init(&conn->keeper->loop, conn->expiry);
+	(void)uv_timer_init(coop_loop_of(conn->keeper), conn->expiry);
 	conn->expiry->data = conn;
-	uv_update_time(&conn->keeper->loop);
+	uv_update_time(coop_loop_of(conn->keeper));
 	return uv_timer_start(conn->expiry, on_expired, left > 0 ? (uint64_t)left : 0, 0);
 }
 
@@ -129,10 +133,10 @@ static void close_soon(struct coop_conn *conn)
 		conn->expiry = coop_mem_zalloc(sizeof *conn->expiry);
 		if (!conn->expiry)
 			return; /* then it ends when the client has read, or goes */
-		(void)uv_timer_init(&conn->keeper->loop, conn->expiry);
+		(void)uv_timer_init(coop_loop_of(conn->keeper), conn->expiry);
 		conn->expiry->data = conn;
 	}
-	uv_update_time(&conn->keeper->loop);
+	uv_update_time(coop_loop_of(conn->keeper));
 	(void)uv_timer_start(conn->expiry, on_overdue, RETIRE_MS, 0);
 }
 
@@ -270,10 +274,15 @@ bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size
 	return true;
 }
 
+static void on_dirty(struct coop_later *item)
+{
+	coop_conn_flush(COOP_LATER_OWNER(item, struct coop_conn, dirty));
+}
+
 static int open_conn(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 {
 	struct coop_conn *conn = coop_mem_zalloc(sizeof *conn);
-	int r = conn ? uv_poll_init(&keeper->loop, &conn->poll, fd) : -ENOMEM;
+	int r = conn ? uv_poll_init(coop_loop_of(keeper), &conn->poll, fd) : -ENOMEM;
 
 	if (r < 0) {
 		free(conn);
@@ -282,9 +291,10 @@ static int open_conn(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 	}
 	conn->keeper = keeper;
 	conn->is_operator = as == COOP_CONN_OPERATOR;
-	conn->agent = conn->is_operator ? coop_agent_ref(keeper->main) : NULL;
+	conn->agent = conn->is_operator ? coop_agent_ref(coop_agents_main(keeper)) : NULL;
 	conn->fd = fd;
 	conn->poll.data = conn;
+	conn->dirty.run = on_dirty;
 	coop_list_init(&conn->requests);
 	coop_list_init(&conn->follows);
 	coop_list_init(&conn->subscribers);
@@ -292,11 +302,11 @@ static int open_conn(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 	coop_list_init(&conn->leases);
 	coop_list_init(&conn->started);
 	coop_list_init(&conn->ready);
-	coop_list_add(&keeper->connections, &conn->in_keeper);
-	keeper->connection_count++;
+	coop_list_add(&coop_connections_of(keeper)->all, &conn->in_keeper);
+	coop_connections_of(keeper)->count++;
 	if (!conn->agent)
 		coop_admission_nobody(conn);
-	coop_keeper_check_idle(keeper);
+	coop_life_look(keeper);
 
 	struct coop_jsonw w;
 	size_t start = coop_conn_frame_begin(conn, &w);
@@ -304,7 +314,7 @@ static int open_conn(struct coop_keeper *keeper, int fd, enum coop_conn_as as)
 	coop_jsonw_int(&w, "protocol", COOP_PROTOCOL);
 	coop_jsonw_string(&w, "version", COOP_VERSION_STRING);
 	coop_jsonw_int(&w, "pid", getpid());
-	coop_env_rules_write(&keeper->conf.env, &w, "inherit");
+	coop_env_rules_write(&coop_conf_of(keeper)->env, &w, "inherit");
 	coop_jsonw_end(&w);
 	if (!coop_conn_frame_end(conn, &w, start)) {
 		coop_conn_close(conn);
@@ -328,8 +338,8 @@ void coop_conn_touch(struct coop_conn *conn)
 {
 	if (coop_buf_size(&conn->out) >= COUNTED_AT_ONCE && !conn->gone)
 		count_unread(conn);
-	if (!conn->in_dirty.next && !conn->gone)
-		coop_list_add(&conn->keeper->dirty, &conn->in_dirty);
+	if (!conn->gone)
+		coop_later(coop_laters_of(conn->keeper), &conn->dirty);
 }
 
 static void say_fatal(struct coop_conn *conn, const char *code, const char *why, const char *reason)
@@ -386,22 +396,22 @@ void coop_conn_close(struct coop_conn *conn)
 	coop_eviction_take_back(conn);
 	if (conn->expiry)
 		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
-	coop_list_remove(&conn->in_dirty);
+	coop_later_cancel(&conn->dirty);
 	coop_list_remove(&conn->in_keeper);
 	coop_admission_leave(conn);
 	coop_quota_unread(&conn->unread, NULL, 0);
 	coop_buf_clear(&conn->out);
-	conn->keeper->connection_count--;
+	coop_connections_of(conn->keeper)->count--;
 	uv_close((uv_handle_t *)&conn->poll, on_closed);
 	(void)close(conn->fd);
-	coop_keeper_check_idle(conn->keeper);
+	coop_life_look(conn->keeper);
 }
 
 /* A large output buffer goes from one busy connection to the next: growing a new one for each turn
  * costs as much as the bytes that it carries, and keeping one in each connection too much. */
 static void take_buffer(struct coop_conn *conn)
 {
-	struct coop_buf *spare = &conn->keeper->spare_out;
+	struct coop_buf *spare = &coop_connections_of(conn->keeper)->spare_out;
 
 	if (conn->out.data || !spare->data)
 		return;
@@ -412,7 +422,7 @@ static void take_buffer(struct coop_conn *conn)
 /* All of it has been sent. */
 static void leave_buffer(struct coop_conn *conn)
 {
-	struct coop_buf *spare = &conn->keeper->spare_out;
+	struct coop_buf *spare = &coop_connections_of(conn->keeper)->spare_out;
 
 	if (spare->data || conn->out.capacity < SPARE_MIN || conn->out.capacity > SPARE_MAX) {
 		coop_buf_consume(&conn->out, coop_buf_size(&conn->out));
@@ -507,7 +517,7 @@ void coop_conn_flush(struct coop_conn *conn)
 {
 	bool more = true;
 
-	coop_list_remove(&conn->in_dirty);
+	coop_later_cancel(&conn->dirty);
 	/* Requests that waited for room in this connection. */
 	if (coop_buf_size(&conn->in))
 		coop_intake(conn);
@@ -558,7 +568,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct coop_conn *conn = poll->data;
 
-	conn->keeper->wakeups++;
+	coop_meters_of(conn->keeper)->wakeups++;
 	if (events & UV_WRITABLE)
 		conn->full = false;
 	if ((events & UV_READABLE) && !conn->closing) {

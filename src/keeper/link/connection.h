@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/json/jsonw.h"
+#include "base/later.h"
 #include "base/list.h"
 #include "keeper/process/quota.h"
 
@@ -70,7 +71,7 @@ struct coop_conn {
 	struct coop_link started;        /* processes whose ends it has not been told of */
 	struct coop_request *collecting; /* its bytes are still coming */
 	uint64_t discard_id, discard;    /* bytes of a refused request, still coming */
-	struct coop_link in_dirty;       /* has something to send before the loop sleeps */
+	struct coop_later dirty;         /* has something to send before the loop sleeps */
 	bool taking;                     /* frames are being taken: not again from within */
 	bool held;                       /* frames are here that there was no room to answer */
 	bool full;                       /* the socket takes no more; an event tells when it does */
@@ -132,7 +133,7 @@ void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request);
  * from within. */
 void coop_conn_go_on(struct coop_conn *conn, struct coop_request *request);
 
-/* Sends what can be sent; called by the loop's prepare step for touched connections. */
+/* Sends what can be sent. */
 void coop_conn_flush(struct coop_conn *conn);
 
 /* A JSON frame is written straight into the output; its header is filled in at the end. Begin opens

@@ -12,10 +12,11 @@
 #include "interface/frame.h"
 #include "interface/schema.h"
 #include "keeper/core/keeper.h"
+#include "keeper/link/admission.h"
 #include "keeper/link/connection.h"
-#include "keeper/link/preflight.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/ops/preflight.h"
 #include "keeper/process/quota.h"
 
 #define FLAGS (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)

@@ -1,6 +1,7 @@
 #include "keeper/link/job.h"
 
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/link/request.h"
 
 static void run(uv_work_t *work)
@@ -15,7 +16,7 @@ static void done(uv_work_t *work, int status)
 	struct coop_job *job = work->data;
 
 	(void)status; /* jobs are never cancelled */
-	job->keeper->disk_jobs--;
+	coop_life_disk_end(job->keeper);
 	job->done(job);
 }
 
@@ -35,8 +36,8 @@ void coop_job_begin(struct coop_keeper *keeper, struct coop_job *job)
 		job->request->state = job;
 		job->request->on_drop = detach;
 	}
-	keeper->disk_jobs++;
-	(void)uv_queue_work(&keeper->loop, &job->work, run,
+	coop_life_disk_begin(keeper);
+	(void)uv_queue_work(coop_loop_of(keeper), &job->work, run,
 			    done); /* fails only without a work function */
 }
 

@@ -18,6 +18,8 @@
 #include "base/io/claim.h"
 #include "base/io/log.h"
 #include "base/io/paths.h"
+#include "base/mem.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/admission.h"
 #include "keeper/link/connection.h"
@@ -34,6 +36,39 @@
 #define LOCK_TRIES 15 /* of a second each: the longest orderly stop is well inside */
 
 /* The path has been checked to fit (coop_paths_socket). */
+struct coop_listener {
+	struct coop_keeper *keeper;
+	uv_poll_t poll;
+	uv_timer_t again; /* runs while not even the spare descriptor is there */
+	int fd;
+	enum coop_conn_as as; /* what its connections begin as */
+	bool open, starved;
+};
+
+#define LOCKS 3
+
+struct coop_listeners {
+	int locks[LOCKS]; /* the socket's; claims of it and of the state folder; -1: none */
+	int spare_fd;
+	struct coop_listener door, gate;
+	char gate_path[108]; /* "": there is none; no longer than sun_path */
+};
+
+struct coop_listeners *coop_listeners_new(struct coop_keeper *keeper)
+{
+	struct coop_listeners *listeners = coop_mem_zalloc(sizeof *listeners);
+
+	if (!listeners)
+		return NULL;
+	*listeners = (struct coop_listeners){
+		.locks = {-1, -1, -1},
+		.spare_fd = -1,
+		.door = {.keeper = keeper, .fd = -1, .as = COOP_CONN_OPERATOR},
+		.gate = {.keeper = keeper, .fd = -1, .as = COOP_CONN_NOBODY},
+	};
+	return listeners;
+}
+
 static struct sockaddr_un address_of(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -254,7 +289,8 @@ static void settle_socket(char *path)
 		(void)stpcpy(stpcpy(stpcpy(path, real[1] ? real : ""), "/"), name);
 }
 
-int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
+int coop_listener_lock(struct coop_listeners *listeners, struct coop_place *place,
+		       struct coop_err *err)
 {
 	char path[4200], why[512], other[OTHER_TEXT];
 	struct stat present;
@@ -263,55 +299,54 @@ int coop_listener_lock(struct coop_keeper *keeper, struct coop_err *err)
 
 	if (r < 0)
 		return r;
-	r = coop_paths_make_parent(keeper->socket_path);
+	r = coop_paths_make_parent(place->socket);
 	if (r < 0) {
-		coop_paths_explain_parent(keeper->socket_path, r, why, sizeof why);
+		coop_paths_explain_parent(place->socket, r, why, sizeof why);
 		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be there: %s",
-				    keeper->socket_path, why);
+				    place->socket, why);
 	}
-	settle_socket(keeper->socket_path);
+	settle_socket(place->socket);
 	/* Only a socket that a keeper left behind may be replaced. */
-	if (lstat(keeper->socket_path, &present) == 0 && !S_ISSOCK(present.st_mode))
+	if (lstat(place->socket, &present) == 0 && !S_ISSOCK(present.st_mode))
 		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "%s is there and is no socket: set COOP_SOCKET",
-				    keeper->socket_path);
+				    "%s is there and is no socket: set COOP_SOCKET", place->socket);
 	/* A living keeper holds its lock for ever; asking it is quicker than waiting for that. */
-	if (answers(keeper->socket_path))
+	if (answers(place->socket))
 		return coop_err_set(err, COOP_EXISTS, "a keeper is running already on %s",
-				    keeper->socket_path);
-	(void)snprintf(path, sizeof path, "%s.pid", keeper->socket_path);
-	if (!claim(path, &keeper->locks[1], &pid))
+				    place->socket);
+	(void)snprintf(path, sizeof path, "%s.pid", place->socket);
+	if (!claim(path, &listeners->locks[1], &pid))
 		return coop_err_set(err, COOP_EXISTS, "%s is starting or serving on %s",
-				    other_keeper(pid, other), keeper->socket_path);
-	(void)snprintf(path, sizeof path, "%s.lock", keeper->socket_path);
-	r = lock_file(path, keeper->state_dir, &keeper->locks[0]);
+				    other_keeper(pid, other), place->socket);
+	(void)snprintf(path, sizeof path, "%s.lock", place->socket);
+	r = lock_file(path, place->state_dir, &listeners->locks[0]);
 	if (r < 0)
 		return coop_err_set(err, COOP_EXISTS, "%s is held by another keeper", path);
-	r = coop_paths_make_dir(keeper->state_dir);
+	r = coop_paths_make_dir(place->state_dir);
 	if (r < 0) {
-		coop_paths_explain_dir(keeper->state_dir, r, why, sizeof why);
+		coop_paths_explain_dir(place->state_dir, r, why, sizeof why);
 		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
+				    "the state folder %.300s cannot be used: %s", place->state_dir,
 				    why);
 	}
-	settle(keeper->state_dir, sizeof keeper->state_dir - STATE_ROOM);
-	(void)snprintf(path, sizeof path, "%s/pid", keeper->state_dir);
-	bool ours = claim(path, &keeper->locks[2], &pid);
-	(void)snprintf(path, sizeof path, "%s/lock", keeper->state_dir);
-	r = ours ? lock_file(path, keeper->state_dir, &state_lock) : -EWOULDBLOCK;
+	settle(place->state_dir, sizeof place->state_dir - STATE_ROOM);
+	(void)snprintf(path, sizeof path, "%s/pid", place->state_dir);
+	bool ours = claim(path, &listeners->locks[2], &pid);
+	(void)snprintf(path, sizeof path, "%s/lock", place->state_dir);
+	r = ours ? lock_file(path, place->state_dir, &state_lock) : -EWOULDBLOCK;
 	if (r < 0 && r != -EWOULDBLOCK)
 		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
+				    "the state folder %.300s cannot be used: %s", place->state_dir,
 				    strerror(-r));
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "the state folder %.300s is used by %s: set COOP_STATE",
-				    keeper->state_dir, other_keeper(pid, other));
-	coop_freeze_let_go(keeper->state_dir);
+				    place->state_dir, other_keeper(pid, other));
+	coop_freeze_let_go(place->state_dir);
 	/* For the next who wants it. Without room on the disk it waits instead of asking. The
 	 * descriptor is held until the process ends. */
 	if (ftruncate(state_lock, 0) == 0)
-		(void)!pwrite(state_lock, keeper->socket_path, strlen(keeper->socket_path), 0);
+		(void)!pwrite(state_lock, place->socket, strlen(place->socket), 0);
 	return 0;
 }
 
@@ -325,7 +360,7 @@ static bool welcome(struct coop_keeper *keeper, int fd)
 		return false;
 	/* With namespaces nobody inside reaches this socket. Where some were tolerated to be
 	 * missing, it is we who say no. */
-	return !keeper->loose || !coop_peer_confined(keeper, peer.pid);
+	return !coop_views_loose(keeper) || !coop_peer_confined(keeper, peer.pid);
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events);
@@ -333,9 +368,9 @@ static void on_again(uv_timer_t *timer);
 
 static bool has_spare(struct coop_keeper *keeper)
 {
-	if (keeper->spare_fd < 0)
-		keeper->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	return keeper->spare_fd >= 0;
+	if (coop_listeners_of(keeper)->spare_fd < 0)
+		coop_listeners_of(keeper)->spare_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return coop_listeners_of(keeper)->spare_fd >= 0;
 }
 
 /* A connection that nobody takes keeps the socket ready: it is not looked at for a while, or the
@@ -367,9 +402,9 @@ static void turn_away(struct coop_listener *listener)
 	struct coop_keeper *keeper = listener->keeper;
 	int fd = -1;
 
-	if (keeper->spare_fd >= 0) {
-		(void)close(keeper->spare_fd);
-		keeper->spare_fd = -1;
+	if (coop_listeners_of(keeper)->spare_fd >= 0) {
+		(void)close(coop_listeners_of(keeper)->spare_fd);
+		coop_listeners_of(keeper)->spare_fd = -1;
 		fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
 	}
 	if (fd >= 0) {
@@ -406,11 +441,11 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 static int watch(struct coop_listener *listener)
 {
 	struct coop_keeper *keeper = listener->keeper;
-	int r = uv_poll_init(&keeper->loop, &listener->poll, listener->fd);
+	int r = uv_poll_init(coop_loop_of(keeper), &listener->poll, listener->fd);
 
 	if (r < 0)
 		return r;
-	(void)uv_timer_init(&keeper->loop, &listener->again);
+	(void)uv_timer_init(coop_loop_of(keeper), &listener->again);
 	listener->poll.data = listener->again.data = listener;
 	listener->open = true;
 	return uv_poll_start(&listener->poll, UV_READABLE, on_connection);
@@ -452,49 +487,53 @@ static void close_one(struct coop_listener *listener, const char *path)
 /* The keeper serves without a gate, too: only a gateway misses it. */
 static void open_gate(struct coop_keeper *keeper)
 {
-	char *path = keeper->gate_path;
+	struct coop_listeners *listeners = coop_listeners_of(keeper);
+	const char *socket = coop_place_of(keeper)->socket;
+	char *path = listeners->gate_path;
 	struct stat present;
-	int n = snprintf(path, sizeof keeper->gate_path, "%s.gate", keeper->socket_path);
-	int r = n < 0 || (size_t)n >= sizeof keeper->gate_path ? -ENAMETOOLONG : 0;
+	int n = snprintf(path, sizeof listeners->gate_path, "%s.gate", socket);
+	int r = n < 0 || (size_t)n >= sizeof listeners->gate_path ? -ENAMETOOLONG : 0;
 
 	if (r == 0 && lstat(path, &present) == 0 && !S_ISSOCK(present.st_mode))
 		r = -EEXIST;
-	keeper->gate = (struct coop_listener){.keeper = keeper, .fd = -1, .as = COOP_CONN_NOBODY};
 	if (r == 0)
-		r = open_at(&keeper->gate, path);
+		r = open_at(&listeners->gate, path);
 	if (r == 0)
 		return;
-	coop_log(COOP_LOG_WARN, "there is no gate at %s.gate error=\"%s\"", keeper->socket_path,
-		 strerror(-r));
-	close_one(&keeper->gate, path);
+	coop_log(COOP_LOG_WARN, "there is no gate at %s.gate error=\"%s\"", socket, strerror(-r));
+	close_one(&listeners->gate, path);
 	*path = 0;
+}
+
+const char *coop_listener_gate(const struct coop_keeper *keeper)
+{
+	return coop_listeners_of(keeper)->gate_path;
 }
 
 int coop_listener_open(struct coop_keeper *keeper, struct coop_err *err)
 {
-	keeper->door = (struct coop_listener){.keeper = keeper, .fd = -1, .as = COOP_CONN_OPERATOR};
 	/* The gate first: who finds the socket finds the gate. */
 	open_gate(keeper);
-	int r = open_at(&keeper->door, keeper->socket_path);
+	int r = open_at(&coop_listeners_of(keeper)->door, coop_place_of(keeper)->socket);
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE, "the socket %s cannot be opened: %s",
-				    keeper->socket_path, strerror(-r));
+				    coop_place_of(keeper)->socket, strerror(-r));
 	return 0;
 }
 
 void coop_listener_let_go(struct coop_keeper *keeper)
 {
-	for (size_t i = 1; i < sizeof keeper->locks / sizeof keeper->locks[0]; i++) {
-		if (keeper->locks[i] >= 0)
-			(void)close(COOP_TAKE_FD(keeper->locks[i]));
+	for (size_t i = 1; i < LOCKS; i++) {
+		if (coop_listeners_of(keeper)->locks[i] >= 0)
+			(void)close(COOP_TAKE_FD(coop_listeners_of(keeper)->locks[i]));
 	}
 }
 
 void coop_listener_take_over(struct coop_keeper *keeper)
 {
-	for (size_t i = 1; i < sizeof keeper->locks / sizeof keeper->locks[0]; i++) {
-		if (keeper->locks[i] >= 0)
-			coop_claim_name(keeper->locks[i]);
+	for (size_t i = 1; i < LOCKS; i++) {
+		if (coop_listeners_of(keeper)->locks[i] >= 0)
+			coop_claim_name(coop_listeners_of(keeper)->locks[i]);
 	}
 }
 
@@ -502,6 +541,6 @@ void coop_listener_close(struct coop_keeper *keeper)
 {
 	/* From here on the next keeper waits for the end of this one. */
 	coop_listener_let_go(keeper);
-	close_one(&keeper->door, keeper->socket_path);
-	close_one(&keeper->gate, keeper->gate_path);
+	close_one(&coop_listeners_of(keeper)->door, coop_place_of(keeper)->socket);
+	close_one(&coop_listeners_of(keeper)->gate, coop_listeners_of(keeper)->gate_path);
 }

@@ -18,8 +18,8 @@ static bool confined(const struct coop_keeper *keeper, const struct coop_tree_en
 	const struct coop_process *process = coop_registry_by_pid(keeper, entry->pid);
 
 	if (!process) {
-		uint64_t n = coop_orphans_owner(keeper, &keeper->tree, entry);
-		process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL;
+		uint64_t n = coop_orphans_owner(keeper, coop_tree_of(keeper), entry);
+		process = n ? coop_registry_by_number(keeper, n) : NULL;
 	}
 	return !process || !process->confine ||
 	       process->confine->policy.profile != COOP_PROFILE_FULL;

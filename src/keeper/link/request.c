@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "interface/frame.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/ops/ops.h"
 #include "keeper/process/process.h"
@@ -177,7 +178,7 @@ int coop_request_data(struct coop_request *request, unsigned stream, uint64_t of
 	for (int i = 0; i < count; place += views[i++].iov_len)
 		memcpy(place, views[i].iov_base, views[i].iov_len);
 	coop_buf_commit(&request->conn->out, COOP_FRAME_DATA_HEADER + frame.size);
-	request->keeper->meters.sent += frame.size;
+	coop_meters_of(request->keeper)->sent += frame.size;
 	coop_conn_touch(request->conn);
 	return 0;
 }
@@ -199,9 +200,9 @@ int coop_request_timer(struct coop_request *request, uint64_t ms)
 	request->timer = coop_mem_zalloc(sizeof *request->timer);
 	if (!request->timer)
 		return -1;
-	(void)uv_timer_init(&request->keeper->loop, request->timer);
+	(void)uv_timer_init(coop_loop_of(request->keeper), request->timer);
 	request->timer->data = request;
-	uv_update_time(&request->keeper->loop);
+	uv_update_time(coop_loop_of(request->keeper));
 	return uv_timer_start(request->timer, on_timer, ms, 0);
 }
 

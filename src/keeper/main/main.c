@@ -24,10 +24,14 @@
 #include "guard/guard.h"
 #include "interface/err.h"
 #include "keeper/conf/conf.h"
+#include "keeper/conf/config.h"
 #include "keeper/conf/settings.h"
+#include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/listener.h"
+#include "keeper/main/keeper.h"
+#include "keeper/store/journal.h"
 #include "records/backlog.h"
 #include "sandbox/layout/ghosts.h"
 #include "sandbox/plan/plan.h"
@@ -191,7 +195,7 @@ static void redirect_stdio(const struct coop_keeper *keeper)
 	char path[4200];
 	struct stat st;
 
-	(void)snprintf(path, sizeof path, "%s/keeper.log", keeper->state_dir);
+	(void)snprintf(path, sizeof path, "%s/keeper.log", keeper->place.state_dir);
 	int truncate = stat(path, &st) == 0 && st.st_size > LOG_MAX ? O_TRUNC : 0;
 	COOP_AUTO_FD int log =
 		open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | truncate, 0600);
@@ -216,9 +220,9 @@ static void report(int ready, const char *message)
 static void tell_findings(const struct coop_keeper *keeper,
 			  const struct coop_guard_findings *survivors)
 {
-	if (*keeper->audit_fault)
+	if (*keeper->books->audit_fault)
 		coop_log(COOP_LOG_ERROR, "the audit is not whole fault=\"%s\"",
-			 keeper->audit_fault);
+			 keeper->books->audit_fault);
 	if (survivors->ended || survivors->left)
 		coop_log(COOP_LOG_WARN,
 			 "an earlier keeper and its guard were killed: what they left was ended "
@@ -237,16 +241,17 @@ static uint64_t new_mark(void)
 	return COOP_MARK_BASE | (random & COOP_MARK_KEEPER);
 }
 
-static int serve(struct coop_keeper *keeper, const struct options *options, int ready,
+static int serve(struct coop_main *main, const struct options *options, int ready,
 		 struct coop_log_relay *relay)
 {
+	struct coop_keeper *keeper = &main->keeper;
 	struct coop_guard_findings survivors;
 	struct coop_err err = {0};
 
 	coop_listener_take_over(keeper);
-	keeper->mark = new_mark();
-	coop_guard_inherit(keeper->state_dir, keeper->mark, &survivors);
-	int r = coop_keeper_init(keeper, &err);
+	keeper->place.mark = new_mark();
+	coop_guard_inherit(keeper->place.state_dir, keeper->place.mark, &survivors);
+	int r = coop_keeper_init(main, &err);
 
 	if (r == 0 && options->private_fd < 0)
 		r = coop_listener_open(keeper, &err);
@@ -254,7 +259,7 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 		(void)fcntl(options->private_fd, F_SETFL, O_NONBLOCK);
 		(void)fcntl(options->private_fd, F_SETFD, FD_CLOEXEC);
 		r = coop_conn_open(keeper, options->private_fd, COOP_CONN_OPERATOR);
-		keeper->private_served = r == 0;
+		main->serves_one = r == 0;
 	}
 	if (r < 0) {
 		report(ready, *err.message ? err.message : "the client's socket cannot be used");
@@ -264,10 +269,10 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 		redirect_stdio(keeper);
 	coop_log_relay_log(relay);
 	coop_log(COOP_LOG_INFO, "serving version=%s pid=%d socket=%s", COOP_VERSION_STRING,
-		 getpid(), *keeper->socket_path ? keeper->socket_path : "private");
+		 getpid(), *keeper->place.socket ? keeper->place.socket : "private");
 	tell_findings(keeper, &survivors);
 	report(ready, "ready");
-	coop_keeper_run(keeper);
+	coop_keeper_run(main);
 	/* The orderly end is under way; a late signal must not make it a death by signal. */
 	sigset_t late;
 	(void)sigemptyset(&late);
@@ -275,7 +280,7 @@ static int serve(struct coop_keeper *keeper, const struct options *options, int 
 	(void)sigaddset(&late, SIGINT);
 	(void)sigprocmask(SIG_BLOCK, &late, NULL);
 	coop_log(COOP_LOG_INFO, "ended pid=%d", getpid());
-	if (!coop_keeper_free(keeper))
+	if (!coop_keeper_free(main))
 		_exit(0);
 	return 0;
 }
@@ -288,38 +293,21 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 
 	if (options->private_fd >= 0)
 		return 0;
-	r = coop_paths_socket(keeper->socket_path, sizeof keeper->socket_path);
+	r = coop_paths_socket(keeper->place.socket, sizeof keeper->place.socket);
 	if (r == 0)
-		r = coop_paths_state(keeper->state_dir, sizeof keeper->state_dir - 64);
+		r = coop_paths_state(keeper->place.state_dir, sizeof keeper->place.state_dir - 64);
 	if (r == 0)
-		r = coop_paths_data(keeper->data_dir, sizeof keeper->data_dir - 64);
+		r = coop_paths_data(keeper->place.data_dir, sizeof keeper->place.data_dir - 64);
 	if (r < 0)
 		(void)coop_err_set(
 			&err, COOP_UNAVAILABLE,
 			"the path of the socket, the state or the data folder is too long");
 	else
-		r = coop_listener_lock(keeper, &err);
+		r = coop_listener_lock(keeper->listeners, &keeper->place, &err);
 	if (r == 0)
 		return 0;
 	report(ready, err.message);
 	return options->daemon && err.code == COOP_EXISTS ? COOP_CLAIM_LOST : 1;
-}
-
-/* The folder that the keeper was started in is not the one that it works in: a name that counts
- * from there is made whole. */
-static int name_conf(char *path, size_t size)
-{
-	char folder[4096], whole[4096];
-
-	if (!*path || *path == '/')
-		return 0;
-	if (!getcwd(folder, sizeof folder))
-		return -errno;
-	int n = snprintf(whole, sizeof whole, "%s/%s", folder, path);
-	if (n < 0 || (size_t)n >= sizeof whole || (size_t)n >= size)
-		return -ENAMETOOLONG;
-	memcpy(path, whole, (size_t)n + 1);
-	return 0;
 }
 
 /* A file with a fault keeps the keeper from starting: nobody should run with other rules than he
@@ -327,38 +315,36 @@ static int name_conf(char *path, size_t size)
 static int configure(struct coop_keeper *keeper, const struct options *options)
 {
 	struct coop_err err = {0};
-	int r = 0;
 
-	keeper->overrides = options->sets;
-	if (options->private_fd < 0 &&
-	    (r = coop_conf_path(keeper->conf_path, sizeof keeper->conf_path)) < 0)
-		(void)coop_err_set(&err, COOP_INVALID_INPUT, "the path of coop.conf is too long");
-	if (r == 0)
-		r = coop_conf_load(keeper->conf_path, keeper->overrides, &keeper->conf, &err);
-	if (r == 0 && (r = name_conf(keeper->conf_path, sizeof keeper->conf_path)) < 0)
-		(void)coop_err_set(&err, COOP_INVALID_INPUT, "the path of coop.conf: %s",
-				   strerror(-r));
-	if (r < 0)
-		(void)fprintf(stderr, "coop-keeper: %s\n", err.message);
-	keeper->conf_loaded_at = coop_clock_wall_ms();
-	return r;
+	keeper->config = coop_config_open(options->private_fd < 0, options->sets, &err);
+	if (keeper->config)
+		return 0;
+	(void)fprintf(stderr, "coop-keeper: %s\n", err.message);
+	return -1;
 }
 
 /* What keeper and guard share: before they part. */
 static int make_memory(struct coop_keeper *keeper)
 {
-	return keeper->private_mode
-		       ? 0
-		       : coop_backlog_open(keeper->socket_path, &keeper->journal.backlog);
+	struct coop_backlog *backlog = NULL;
+	int r = keeper->place.private_mode ? 0 : coop_backlog_open(keeper->place.socket, &backlog);
+
+	if (r < 0)
+		return r;
+	keeper->journal = coop_journal_new(backlog);
+	return keeper->journal ? 0 : -ENOMEM;
 }
 
 /* The keeper is gone: what it did not live to write. */
 static void save_memory(const struct coop_keeper *keeper)
 {
-	if (keeper->private_mode)
+	struct coop_backlog *backlog = keeper->journal->backlog;
+	const char *state = keeper->place.state_dir;
+
+	if (keeper->place.private_mode)
 		return;
-	coop_ghosts_save(keeper->state_dir, coop_backlog_apart(keeper->journal.backlog));
-	int r = coop_backlog_save(keeper->journal.backlog, keeper->state_dir);
+	coop_ghosts_save(state, coop_backlog_apart(backlog));
+	int r = coop_backlog_save(backlog, state);
 	if (r < 0)
 		coop_log(COOP_LOG_ERROR, "what was not on the disk yet is lost error=%s",
 			 coop_err_errno_name(-r));
@@ -366,7 +352,8 @@ static void save_memory(const struct coop_keeper *keeper)
 
 int main(int argc, char **argv)
 {
-	static struct coop_keeper keeper;
+	static struct coop_main program;
+	struct coop_keeper *keeper = &program.keeper;
 	static struct options options = {.private_fd = -1,
 					 .ready_fd = -1}; /* the keeper holds its settings */
 	struct coop_log_relay relay;
@@ -384,7 +371,7 @@ int main(int argc, char **argv)
 	code = parse(argc, argv, &options);
 	if (code >= 0)
 		return code;
-	if (configure(&keeper, &options) < 0)
+	if (configure(keeper, &options) < 0)
 		return 1;
 	/* A daemon keeps nothing open that its caller, or a script's lock, had open. */
 	if (options.daemon)
@@ -397,13 +384,18 @@ int main(int argc, char **argv)
 		ready = options.ready_fd;
 		(void)fcntl(ready, F_SETFD, FD_CLOEXEC);
 	}
-	keeper.private_mode = options.private_fd >= 0;
-	keeper.on_demand = options.daemon;
-	keeper.locks[0] = keeper.locks[1] = keeper.locks[2] = -1;
-	code = take_place(&keeper, &options, ready);
+	keeper->life = &program.life;
+	keeper->place.private_mode = options.private_fd >= 0;
+	program.on_demand = options.daemon;
+	keeper->listeners = coop_listeners_new(keeper);
+	if (!keeper->listeners) {
+		report(ready, "out of memory");
+		return 1;
+	}
+	code = take_place(keeper, &options, ready);
 	if (code)
 		return code;
-	if (make_memory(&keeper) < 0) {
+	if (make_memory(keeper) < 0) {
 		report(ready, "there is no memory, or no room beside the socket, for what is not "
 			      "on the disk yet");
 		return 1;
@@ -415,18 +407,18 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (child == 0)
-		return serve(&keeper, &options, ready, &relay);
-	coop_listener_let_go(&keeper);
+		return serve(&program, &options, ready, &relay);
+	coop_listener_let_go(keeper);
 	if (ready >= 0)
 		(void)close(ready);
 	if (options.private_fd >= 0)
 		(void)close(options.private_fd);
 	if (options.daemon)
-		redirect_stdio(&keeper);
+		redirect_stdio(keeper);
 	coop_log_relay_carry(&relay);
-	bool marked = coop_guard_marks_path(keeper.state_dir, marks, sizeof marks);
+	bool marked = coop_guard_marks_path(keeper->place.state_dir, marks, sizeof marks);
 	int status = coop_guard_watch(child, marked ? marks : NULL);
-	save_memory(&keeper);
+	save_memory(keeper);
 	coop_log_relay_end(&relay);
 	return status;
 }

@@ -1,4 +1,6 @@
 #include "keeper/main/startup.h"
+#include "keeper/agents/agents.h"
+#include "keeper/core/books.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,10 +20,12 @@
 #include "keeper/agents/left_out.h"
 #include "keeper/agents/session.h"
 #include "keeper/agents/token.h"
+#include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/store/archive.h"
+#include "keeper/store/journal.h"
 #include "records/audit.h"
 #include "records/audit_chain.h"
 #include "records/backlog.h"
@@ -155,8 +159,8 @@ static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 	own_principal(name);
 	struct coop_principal *principal = coop_principal_find(keeper, name);
 	if (principal) {
-		keeper->main = principal->first;
-		keeper->main->settings.persistent = true;
+		coop_agents_of(keeper)->main = principal->first;
+		coop_agents_main(keeper)->settings.persistent = true;
 		return 0;
 	}
 	coop_agent_settings_init(&settings);
@@ -165,7 +169,7 @@ static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 	if (!agent)
 		return coop_err_no_memory(err);
 	coop_agent_enter(agent);
-	keeper->main = agent;
+	coop_agents_of(keeper)->main = agent;
 	struct coop_store_agent row = {
 		.principal = name,
 		.name = COOP_AGENT_FIRST,
@@ -173,9 +177,9 @@ static int make_main(struct coop_keeper *keeper, struct coop_err *err)
 		.settings = "{\"persistent\":true}",
 		.created_at = agent->created_at,
 	};
-	if (keeper->store)
-		return coop_store_add_agent(keeper->store, &row, &agent->id, err);
-	agent->id = ++keeper->last_row;
+	if (coop_books_of(keeper)->store)
+		return coop_store_add_agent(coop_books_of(keeper)->store, &row, &agent->id, err);
+	agent->id = ++coop_books_of(keeper)->last_row;
 	return 0;
 }
 
@@ -198,7 +202,7 @@ static int open_secret(struct coop_keeper *keeper, const char *dir, struct coop_
 		if (access(key, F_OK) < 0 && errno == ENOENT && access(database, F_OK) == 0)
 			return lost_key(dir, err);
 	}
-	return coop_secret_open(dir, &keeper->secret, err);
+	return coop_secret_open(dir, &coop_books_of(keeper)->secret, err);
 }
 
 /* Tokens are good with the key alone that they were made with. Another one must not go
@@ -207,16 +211,16 @@ static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 {
 	uint8_t hash[COOP_HASH_SIZE];
 	char *known = NULL, text[COOP_HASH_TEXT];
-	int r = coop_secret_hash(keeper->secret, "key", "", 0, hash);
+	int r = coop_secret_hash(coop_books_of(keeper)->secret, "key", "", 0, hash);
 
 	if (r < 0)
 		return coop_err_no_memory(err);
 	coop_hash_format(hash, text);
-	r = coop_store_get_meta(keeper->store, "key", &known, err);
+	r = coop_store_get_meta(coop_books_of(keeper)->store, "key", &known, err);
 	if (r == 0 && known && strcmp(known, text) != 0)
-		r = lost_key(keeper->state_dir, err);
+		r = lost_key(coop_place_of(keeper)->state_dir, err);
 	else if (r == 0 && !known)
-		r = coop_store_set_meta(keeper->store, "key", text, err);
+		r = coop_store_set_meta(coop_books_of(keeper)->store, "key", text, err);
 	free(known);
 	return r;
 }
@@ -226,20 +230,20 @@ static int check_key(struct coop_keeper *keeper, struct coop_err *err)
 static int take_sessions(struct coop_keeper *keeper, struct coop_err *err)
 {
 	char *text = NULL, next[24];
-	int r = coop_store_get_meta(keeper->store, "sessions", &text, err);
+	int r = coop_store_get_meta(coop_books_of(keeper)->store, "sessions", &text, err);
 
-	keeper->last_session = text ? strtoull(text, NULL, 10) : 0;
-	keeper->session_end = keeper->last_session + SESSIONS_EACH;
+	coop_agents_of(keeper)->last_session = text ? strtoull(text, NULL, 10) : 0;
+	coop_agents_of(keeper)->session_end = coop_agents_of(keeper)->last_session + SESSIONS_EACH;
 	free(text);
 	(void)snprintf(next, sizeof next, "%llu",
-		       (unsigned long long)keeper->last_session + SESSIONS_EACH);
-	return r < 0 ? r : coop_store_set_meta(keeper->store, "sessions", next, err);
+		       (unsigned long long)coop_agents_of(keeper)->last_session + SESSIONS_EACH);
+	return r < 0 ? r : coop_store_set_meta(coop_books_of(keeper)->store, "sessions", next, err);
 }
 
 static int load_rows(struct loading *loading, int64_t now)
 {
 	struct coop_keeper *keeper = loading->keeper;
-	struct coop_store *store = keeper->store;
+	struct coop_store *store = coop_books_of(keeper)->store;
 	struct coop_err *err = loading->err, own = {0};
 	uint64_t last = 0;
 	int r = coop_store_each_agent(store, load_agent, loading, &own);
@@ -250,8 +254,9 @@ static int load_rows(struct loading *loading, int64_t now)
 		r = coop_store_each_token(store, load_token, loading, &own);
 	if (r == 0)
 		r = coop_store_lose(store, now, COOP_ARCHIVE_LOST, &own);
-	if (r == 0 && keeper->recording)
-		r = coop_store_each_receipt(store, (uint64_t)keeper->conf.settings.max_receipts,
+	if (r == 0 && coop_books_of(keeper)->recording)
+		r = coop_store_each_receipt(store,
+					    (uint64_t)coop_conf_of(keeper)->settings.max_receipts,
 					    load_receipt, loading, &own);
 	if (r == 0)
 		r = coop_store_last_n(store, &last, &own);
@@ -259,23 +264,26 @@ static int load_rows(struct loading *loading, int64_t now)
 	if (r < 0 && !err->code)
 		*err = own;
 	/* The counter's own file may have been lost: a number is never given twice all the same. */
-	if (r == 0 && keeper->registry.next_n <= last)
+	if (r == 0 && coop_registry_next(keeper) <= last)
 		r = coop_registry_skip(keeper, last, err);
 	return r;
 }
 
 static int open_store(struct coop_keeper *keeper, struct coop_err *err)
 {
-	int r = coop_store_open(keeper->state_dir, &keeper->store, err);
+	int r = coop_store_open(coop_place_of(keeper)->state_dir, &coop_books_of(keeper)->store,
+				err);
 
 	if (r < 0)
 		return r;
-	keeper->recording = keeper->conf.records;
+	coop_books_of(keeper)->recording = coop_conf_of(keeper)->records;
 	err->code = COOP_OK;
 	r = check_key(keeper, err);
 	if (r == 0)
 		r = take_sessions(keeper, err);
-	return r < 0 ? r : coop_row_recover(keeper->journal.backlog, keeper->store, err);
+	return r < 0 ? r
+		     : coop_row_recover(coop_journal_of(keeper)->backlog,
+					coop_books_of(keeper)->store, err);
 }
 
 static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *err)
@@ -290,10 +298,10 @@ static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *
 /* What the ends of the chain show to be missing since an earlier keeper noted them. */
 static bool compare_ends(struct coop_keeper *keeper, char *ret, size_t size)
 {
-	const struct coop_audit_anchor *then = &keeper->audit_then;
+	const struct coop_audit_anchor *then = &coop_books_of(keeper)->audit_then;
 	struct coop_audit_anchor now;
 
-	coop_audit_anchor(keeper->audit, &now);
+	coop_audit_anchor(coop_books_of(keeper)->audit, &now);
 	if (now.last < then->last)
 		(void)snprintf(ret, size, "lines %llu to %llu were missing when the keeper started",
 			       (unsigned long long)now.last + 1, (unsigned long long)then->last);
@@ -314,12 +322,14 @@ static bool find_fault(struct coop_keeper *keeper, const char *noted)
 	struct coop_audit_anchor now;
 
 	if (noted)
-		return coop_audit_anchor_parse(noted, &keeper->audit_then) == 0 &&
-		       compare_ends(keeper, keeper->audit_fault, sizeof keeper->audit_fault);
-	coop_audit_anchor(keeper->audit, &now);
+		return coop_audit_anchor_parse(noted, &coop_books_of(keeper)->audit_then) == 0 &&
+		       compare_ends(keeper, coop_books_of(keeper)->audit_fault,
+				    sizeof coop_books_of(keeper)->audit_fault);
+	coop_audit_anchor(coop_books_of(keeper)->audit, &now);
 	if (now.last == 0)
 		return false;
-	(void)snprintf(keeper->audit_fault, sizeof keeper->audit_fault,
+	(void)snprintf(coop_books_of(keeper)->audit_fault,
+		       sizeof coop_books_of(keeper)->audit_fault,
 		       "records.db was missing when the keeper started: agents, tokens and the "
 		       "past are gone, and maybe lines of the audit");
 	return true;
@@ -330,22 +340,24 @@ static int check_ends(struct coop_keeper *keeper, struct coop_err *err)
 {
 	char *noted = NULL, *fault = NULL, text[COOP_AUDIT_ANCHOR_TEXT];
 	struct coop_audit_anchor now;
-	int r = coop_store_get_meta(keeper->store, "audit", &noted, err);
+	int r = coop_store_get_meta(coop_books_of(keeper)->store, "audit", &noted, err);
 
 	if (r == 0)
-		r = coop_store_get_meta(keeper->store, "audit_fault", &fault, err);
+		r = coop_store_get_meta(coop_books_of(keeper)->store, "audit_fault", &fault, err);
 	if (fault && !*fault) {
 		free(fault);
 		fault = NULL;
 	}
 	if (r == 0 && fault)
-		(void)snprintf(keeper->audit_fault, sizeof keeper->audit_fault, "%s", fault);
+		(void)snprintf(coop_books_of(keeper)->audit_fault,
+			       sizeof coop_books_of(keeper)->audit_fault, "%s", fault);
 	if (r == 0 && !fault && find_fault(keeper, noted))
-		r = coop_store_set_meta(keeper->store, "audit_fault", keeper->audit_fault, err);
-	coop_audit_anchor(keeper->audit, &now);
+		r = coop_store_set_meta(coop_books_of(keeper)->store, "audit_fault",
+					coop_books_of(keeper)->audit_fault, err);
+	coop_audit_anchor(coop_books_of(keeper)->audit, &now);
 	coop_audit_anchor_format(&now, text);
 	if (r == 0)
-		r = coop_store_set_meta(keeper->store, "audit", text, err);
+		r = coop_store_set_meta(coop_books_of(keeper)->store, "audit", text, err);
 	free(noted);
 	free(fault);
 	return r;
@@ -354,48 +366,52 @@ static int check_ends(struct coop_keeper *keeper, struct coop_err *err)
 /* What an earlier keeper left is carried to the disk first; then the chain goes on in memory. */
 static int begin_audit(struct coop_keeper *keeper, struct coop_err *err)
 {
-	const struct coop_settings *settings = &keeper->conf.settings;
-	struct coop_journal *journal = &keeper->journal;
+	const struct coop_settings *settings = &coop_conf_of(keeper)->settings;
+	struct coop_journal *journal = coop_journal_of(keeper);
 	struct coop_audit_anchor anchor;
-	int r = coop_audit_open(keeper->state_dir, (uint64_t)settings->audit_max_bytes,
-				(unsigned)settings->audit_files, &keeper->audit, err);
+	int r = coop_audit_open(
+		coop_place_of(keeper)->state_dir, (uint64_t)settings->audit_max_bytes,
+		(unsigned)settings->audit_files, &coop_books_of(keeper)->audit, err);
 
 	if (r < 0)
 		return r;
-	r = coop_audit_recover(keeper->audit, journal->backlog);
+	r = coop_audit_recover(coop_books_of(keeper)->audit, journal->backlog);
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE, "the audit cannot be written: %s",
 				    strerror(-r));
 	r = check_ends(keeper, err);
 	if (r < 0)
 		return r;
-	coop_audit_anchor(keeper->audit, &anchor);
+	coop_audit_anchor(coop_books_of(keeper)->audit, &anchor);
 	coop_audit_chain_begin(&journal->chain, journal->backlog, &anchor);
-	return coop_lost_audit(keeper->store, keeper->audit, &journal->chain, keeper->state_dir,
-			       &keeper->audit_lost, err);
+	return coop_lost_audit(coop_books_of(keeper)->store, coop_books_of(keeper)->audit,
+			       &journal->chain, coop_place_of(keeper)->state_dir,
+			       &coop_books_of(keeper)->audit_lost, err);
 }
 
 /* With a state folder: its files are opened, and what an earlier keeper knew is taken over. */
 static int load_state(struct coop_keeper *keeper, struct coop_err *err)
 {
-	int r = coop_backlog_load(keeper->journal.backlog, keeper->state_dir);
+	int r = coop_backlog_load(coop_journal_of(keeper)->backlog,
+				  coop_place_of(keeper)->state_dir);
 
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE, "%.300s/backlog cannot be read: %s",
-				    keeper->state_dir, strerror(-r));
+				    coop_place_of(keeper)->state_dir, strerror(-r));
 	r = open_store(keeper, err);
-	if (r == 0 && keeper->conf.audit)
+	if (r == 0 && coop_conf_of(keeper)->audit)
 		r = begin_audit(keeper, err);
 	if (r == 0)
 		r = load_store(keeper, coop_clock_wall_ms(), err);
 	if (r == 0)
-		coop_backlog_forget(keeper->state_dir);
+		coop_backlog_forget(coop_place_of(keeper)->state_dir);
 	return r;
 }
 
 int coop_startup(struct coop_keeper *keeper, struct coop_err *err)
 {
-	const char *dir = *keeper->state_dir ? keeper->state_dir : NULL;
+	const char *dir =
+		*coop_place_of(keeper)->state_dir ? coop_place_of(keeper)->state_dir : NULL;
 	int r = open_secret(keeper, dir, err);
 
 	if (r == 0 && dir)
@@ -411,9 +427,9 @@ int coop_startup(struct coop_keeper *keeper, struct coop_err *err)
 
 void coop_startup_undo(struct coop_keeper *keeper)
 {
-	while (!coop_list_empty(&keeper->principals)) {
-		struct coop_principal *principal =
-			COOP_LIST_ITEM(keeper->principals.next, struct coop_principal, in_keeper);
+	while (!coop_list_empty(coop_agents_principals(keeper))) {
+		struct coop_principal *principal = COOP_LIST_ITEM(
+			coop_agents_of(keeper)->principals.next, struct coop_principal, in_keeper);
 		if (!principal->first)
 			break; /* somebody holds one of its agents: it goes with the process */
 		for (struct coop_agent *agent = NULL;
@@ -424,8 +440,8 @@ void coop_startup_undo(struct coop_keeper *keeper)
 		coop_agent_detach(principal->first);
 	}
 	coop_left_out_clear(keeper);
-	coop_map_clear(&keeper->tokens);
-	coop_store_close(keeper->store);
-	coop_audit_close(keeper->audit);
-	coop_secret_free(keeper->secret);
+	coop_map_clear(&coop_agents_of(keeper)->tokens);
+	coop_store_close(coop_books_of(keeper)->store);
+	coop_audit_close(coop_books_of(keeper)->audit);
+	coop_secret_free(coop_books_of(keeper)->secret);
 }

@@ -11,6 +11,7 @@
 #include "interface/frame.h"
 #include "interface/schema.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
@@ -20,6 +21,7 @@
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/deadlines.h"
+#include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
 #include "keeper/process/record.h"
 
@@ -55,8 +57,8 @@ static void detach(struct coop_request *request)
 		coop_conn_expect(request->conn, -(ssize_t)follow->fetch->size);
 		follow->fetch->follow = NULL;
 	}
-	request->keeper->follower_count--;
-	request->keeper->untrimmed = true;
+	coop_meters_of(request->keeper)->followers--;
+	coop_eviction_look(request->keeper);
 	coop_process_touch(process);
 	coop_holder_end(&follow->holder);
 	free(follow);
@@ -82,7 +84,7 @@ static void say_gap(struct coop_follow *follow, unsigned stream, uint64_t from, 
 {
 	struct coop_jsonw w;
 
-	follow->request->keeper->meters.gaps++;
+	coop_meters_of(follow->request->keeper)->gaps++;
 	coop_request_event(follow->request, "gap", &w);
 	coop_jsonw_string(&w, "stream", coop_stream_name(stream));
 	coop_jsonw_uint(&w, "from", from);
@@ -110,7 +112,7 @@ static void say_event_gap(struct coop_follow *follow, uint64_t to, bool bytes_kn
 		before = follow->bytes_before + bytes;
 		known = true;
 	}
-	follow->request->keeper->meters.gaps++;
+	coop_meters_of(follow->request->keeper)->gaps++;
 	coop_request_event(follow->request, "gap", &w);
 	coop_jsonw_uint(&w, "from_cursor", follow->cursor);
 	coop_jsonw_uint(&w, "to_cursor", to);
@@ -489,7 +491,7 @@ void coop_op_follow(struct coop_request *request)
 	coop_process_reader_begin(process);
 	coop_list_add(&process->followers, &follow->in_process);
 	coop_list_add(&request->conn->follows, &follow->in_conn);
-	request->keeper->follower_count++;
+	coop_meters_of(request->keeper)->followers++;
 	/* As far as the keeper knows by itself: a look at the kernel would come between a new
 	 * process and its output. */
 	coop_request_event(request, "attached", &w);

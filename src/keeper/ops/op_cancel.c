@@ -15,6 +15,7 @@
 #include "keeper/process/lookup.h"
 #include "keeper/process/party.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 
 #define GRACE_MS 2000
 
@@ -71,7 +72,7 @@ static void end_all(struct coop_party *party, struct coop_agent *agent, const js
 		.ask = SIGINT,
 	};
 
-	COOP_LIST_EACH(&agent->keeper->registry.all, link)
+	COOP_LIST_EACH(coop_registry_all(agent->keeper), link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		if (process->agent == agent && coop_process_live(process) &&

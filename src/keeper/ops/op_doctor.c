@@ -5,11 +5,14 @@
 #include "base/mem.h"
 #include "interface/err.h"
 #include "interface/schema.h"
+#include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/remedies.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/credentials.h"
 #include "keeper/confine/groups.h"
+#include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
@@ -28,7 +31,8 @@ static int ask_for_all(const struct coop_keeper *keeper, struct coop_sandbox_pol
 	struct coop_sandbox_policy silent;
 
 	coop_sandbox_policy_init(&silent);
-	int r = coop_sandbox_policy_merge(&keeper->conf.profiles, NULL, 0, &silent, ret, err);
+	int r = coop_sandbox_policy_merge(&coop_conf_of(keeper)->profiles, NULL, 0, &silent, ret,
+					  err);
 	coop_sandbox_policy_clear(&silent);
 	if (r < 0)
 		return r;
@@ -43,7 +47,7 @@ static int ask_for_all(const struct coop_keeper *keeper, struct coop_sandbox_pol
 
 static struct coop_remedy_host found(const struct coop_keeper *keeper)
 {
-	const struct coop_keeper_host *host = &keeper->host;
+	const struct coop_keeper_host *host = coop_host_of(keeper);
 
 	return (struct coop_remedy_host){&host->can, host->probe_error, host->root_keeper};
 }
@@ -87,7 +91,7 @@ static void write_host(const struct coop_keeper *keeper, struct coop_jsonw *w)
 		[COOP_CAN_SECCOMP] = "the system call filter",
 		[COOP_CAN_NO_NEW_PRIVS] = "a process that can gain no privileges",
 	};
-	const struct coop_host *host = &keeper->host.can;
+	const struct coop_host *host = &coop_host_of(keeper)->can;
 
 	coop_jsonw_begin(w, "host");
 	for (int i = 0; i < COOP_FACILITY_COUNT; i++) {
@@ -96,7 +100,7 @@ static void write_host(const struct coop_keeper *keeper, struct coop_jsonw *w)
 		coop_jsonw_bool(w, "works", !error);
 		coop_jsonw_string(w, "error", error ? coop_err_errno_name(error) : NULL);
 		coop_jsonw_string(w, "detail",
-				  i == COOP_CAN_IDMAP && !keeper->host.root_keeper
+				  i == COOP_CAN_IDMAP && !coop_host_of(keeper)->root_keeper
 					  ? "not needed: only a keeper of root's shows other owners"
 					  : tried[i]);
 		coop_jsonw_end(w);
@@ -149,13 +153,13 @@ static void write_all(struct coop_keeper *keeper, const struct coop_confine *con
 	write_host(keeper, w);
 	write_cgroup(keeper, w);
 	coop_jsonw_begin(w, "identity");
-	coop_jsonw_uint(w, "uid", keeper->host.can.uid);
-	coop_jsonw_uint(w, "gid", keeper->host.can.gid);
-	coop_jsonw_string(w, "how", keeper->host.whose);
+	coop_jsonw_uint(w, "uid", coop_host_of(keeper)->can.uid);
+	coop_jsonw_uint(w, "gid", coop_host_of(keeper)->can.gid);
+	coop_jsonw_string(w, "how", coop_host_of(keeper)->whose);
 	coop_jsonw_end(w);
 	coop_slots_write(keeper, w, "slots");
-	write_ceiling(&keeper->conf.profiles.ceiling, w);
-	coop_jsonw_string(w, "keeper", keeper->host.root_keeper ? "root" : "user");
+	write_ceiling(&coop_conf_of(keeper)->profiles.ceiling, w);
+	coop_jsonw_string(w, "keeper", coop_host_of(keeper)->root_keeper ? "root" : "user");
 }
 
 /* A limit of processes is looked at by itself: one that comes with others shares their group, alone
@@ -208,7 +212,7 @@ void coop_op_doctor(struct coop_request *request)
 	struct coop_jsonw w;
 
 	/* What the user has in his home is nobody else's to know. */
-	if (credentials && request->conn->agent != keeper->main) {
+	if (credentials && !coop_agent_is_main(request->conn->agent)) {
 		(void)coop_err_field(
 			&err, COOP_PERMISSION_DENIED, "credentials",
 			"credentials: only the user himself may ask what is in his home");

@@ -11,7 +11,9 @@
 #include "interface/choices.h"
 #include "interface/err.h"
 #include "interface/schema.h"
+#include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
@@ -247,7 +249,7 @@ void coop_op_gc(struct coop_request *request)
 	uint64_t released = 0;
 	struct coop_jsonw w;
 
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		/* What still owns living processes is not finished business, nor is what another
@@ -267,6 +269,6 @@ void coop_op_gc(struct coop_request *request)
 
 void coop_op_shutdown(struct coop_request *request)
 {
-	coop_keeper_shutdown(request->keeper,
-			     (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS), request);
+	coop_life_end(request->keeper, (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS),
+		      request);
 }

@@ -1,4 +1,5 @@
 #include "keeper/ops/op_operator.h"
+#include "keeper/core/books.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,12 +13,17 @@
 #include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
+#include "keeper/conf/config.h"
+#include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
+#include "keeper/process/eviction.h"
 #include "keeper/process/lookup.h"
 #include "keeper/store/archive.h"
+#include "keeper/store/journal.h"
 #include "keeper/store/spawn_audit.h"
 #include "records/audit.h"
 #include "records/backlog.h"
@@ -41,6 +47,20 @@ struct question {
 	struct coop_audit_report report;
 };
 
+struct coop_questions {
+	struct coop_link waiting;
+	bool asking; /* one of them is with the helper thread */
+};
+
+struct coop_questions *coop_questions_new(void)
+{
+	struct coop_questions *questions = coop_mem_zalloc(sizeof *questions);
+
+	if (questions)
+		coop_list_init(&questions->waiting);
+	return questions;
+}
+
 static void free_question(struct question *question)
 {
 	coop_buf_clear(&question->found);
@@ -49,20 +69,38 @@ static void free_question(struct question *question)
 
 /* One at a time is with the helper thread, so that what must be written is never far behind; and
  * none whose client does not take the answers that it has. */
-void coop_questions_go_on(struct coop_keeper *keeper)
+static void go_on(struct coop_keeper *keeper)
 {
-	if (keeper->asking)
+	struct coop_questions *questions = coop_questions_of(keeper);
+
+	if (questions->asking)
 		return;
-	COOP_LIST_EACH(&keeper->questions, link)
+	COOP_LIST_EACH(&questions->waiting, link)
 	{
 		struct question *question = COOP_LIST_ITEM(link, struct question, in_keeper);
-		if (!coop_conn_has_room(question->job.request->conn))
-			continue;
-		coop_list_remove(&question->in_keeper);
-		keeper->asking = true;
-		coop_job_begin(keeper, &question->job);
-		return;
+		struct coop_request *request = question->job.request;
+		if (coop_conn_has_room(request->conn)) {
+			coop_list_remove(&question->in_keeper);
+			questions->asking = true;
+			coop_job_begin(keeper, &question->job);
+			return;
+		}
+		/* One that closes takes no further answer: it drops its requests. */
+		if (!request->conn->closing && !request->in_process.next)
+			coop_conn_when_room(request->conn, request);
 	}
+}
+
+static void on_room(struct coop_request *request)
+{
+	go_on(request->keeper);
+}
+
+/* The helper thread is done with the one that it had. */
+static void next(struct coop_keeper *keeper)
+{
+	coop_questions_of(keeper)->asking = false;
+	go_on(keeper);
 }
 
 /* It goes before its turn. */
@@ -88,8 +126,9 @@ static void ask(struct coop_request *request, struct question *question,
 	question->job.done = done;
 	request->state = question;
 	request->on_drop = forget;
-	coop_list_add(&request->keeper->questions, &question->in_keeper);
-	coop_questions_go_on(request->keeper);
+	request->on_room = on_room;
+	coop_list_add(&coop_questions_of(request->keeper)->waiting, &question->in_keeper);
+	go_on(request->keeper);
 }
 
 /* Answers with the list that was found, or with the error; true if the caller has to add to the
@@ -99,7 +138,7 @@ static bool begin_answer(struct question *question, const char *name, struct coo
 {
 	struct coop_request *request = coop_job_release(&question->job);
 
-	question->job.keeper->asking = false;
+	next(question->job.keeper);
 	if (request && (question->job.result < 0 || question->w.failed ||
 			coop_buf_append(&question->found, "", 1) < 0)) {
 		if (question->job.result < 0)
@@ -137,8 +176,8 @@ static void run_history(struct coop_job *job)
 
 	question->w.out = &question->found;
 	coop_jsonw_array(&question->w, NULL);
-	job->result = coop_store_history(job->keeper->store, &question->query, on_row, question,
-					 &job->err);
+	job->result = coop_store_history(coop_books_of(job->keeper)->store, &question->query,
+					 on_row, question, &job->err);
 	coop_jsonw_array_end(&question->w);
 	/* Where the database is, is not every agent's business. */
 	if (job->result < 0)
@@ -204,7 +243,7 @@ void coop_op_history(struct coop_request *request)
 	struct question *question = coop_mem_zalloc(sizeof *question);
 	struct coop_err err = {0};
 
-	if (!request->keeper->recording)
+	if (!coop_books_of(request->keeper)->recording)
 		(void)coop_err_set(&err, COOP_UNAVAILABLE, "this keeper keeps no records");
 	else if (question)
 		(void)choose(request, question, &err);
@@ -220,7 +259,7 @@ static int no_audit(struct coop_request *request)
 {
 	struct coop_err err;
 
-	if (request->keeper->audit)
+	if (coop_books_of(request->keeper)->audit)
 		return 0;
 	(void)coop_err_set(&err, COOP_UNAVAILABLE, "this keeper keeps no audit");
 	coop_request_fail(request, &err);
@@ -234,7 +273,8 @@ static void carry(const struct question *question)
 	const struct coop_keeper *keeper = question->job.keeper;
 	uint64_t done;
 
-	(void)coop_audit_carry(keeper->audit, keeper->journal.backlog, question->end, &done);
+	(void)coop_audit_carry(coop_books_of(keeper)->audit, coop_journal_of(keeper)->backlog,
+			       question->end, &done);
 }
 
 static void run_tail(struct coop_job *job)
@@ -243,7 +283,8 @@ static void run_tail(struct coop_job *job)
 	struct coop_buf lines = {0};
 
 	carry(question);
-	job->result = coop_audit_tail(job->keeper->state_dir, question->count, &lines);
+	job->result =
+		coop_audit_tail(coop_place_of(job->keeper)->state_dir, question->count, &lines);
 	if (job->result < 0)
 		(void)coop_err_set(&job->err, COOP_UNAVAILABLE, "the audit cannot be read: %s",
 				   strerror(-job->result));
@@ -278,7 +319,8 @@ void coop_op_audit_tail(struct coop_request *request)
 	struct question *question = coop_mem_zalloc(sizeof *question);
 	if (question) {
 		question->count = (uint64_t)coop_arg_int(request->args, "count", 50);
-		question->end = coop_backlog_end(request->keeper->journal.backlog, COOP_LANE_AUDIT);
+		question->end = coop_backlog_end(coop_journal_of(request->keeper)->backlog,
+						 COOP_LANE_AUDIT);
 	}
 	ask(request, question, run_tail, tail_done);
 }
@@ -287,21 +329,22 @@ static void run_verify(struct coop_job *job)
 {
 	struct question *question = (struct question *)job;
 
-	if (question->forget && job->keeper->store) {
-		job->result = coop_store_set_meta(job->keeper->store, "audit_fault", "", &job->err);
+	if (question->forget && coop_books_of(job->keeper)->store) {
+		job->result = coop_store_set_meta(coop_books_of(job->keeper)->store, "audit_fault",
+						  "", &job->err);
 		if (job->result < 0)
 			return;
 	}
 	carry(question);
-	coop_audit_anchor(job->keeper->audit, &question->anchor);
-	job->result = coop_audit_verify(job->keeper->state_dir, &question->anchor, true,
-					&question->report);
+	coop_audit_anchor(coop_books_of(job->keeper)->audit, &question->anchor);
+	job->result = coop_audit_verify(coop_place_of(job->keeper)->state_dir, &question->anchor,
+					true, &question->report);
 	/* A chain that was made anew as a whole is good in itself, but not the one that an earlier
 	 * keeper left. */
 	if (job->result == 0 && question->report.good &&
 	    question->then.last >= question->anchor.first)
-		job->result = coop_audit_verify(job->keeper->state_dir, &question->then, true,
-						&question->report);
+		job->result = coop_audit_verify(coop_place_of(job->keeper)->state_dir,
+						&question->then, true, &question->report);
 	if (job->result < 0)
 		(void)coop_err_set(&job->err, COOP_UNAVAILABLE, "the audit cannot be read: %s",
 				   strerror(-job->result));
@@ -311,7 +354,7 @@ static void verify_done(struct coop_job *job)
 {
 	struct question *question = (struct question *)job;
 	struct coop_audit_report *report = &question->report;
-	const char *known = job->keeper->audit_fault;
+	const char *known = coop_books_of(job->keeper)->audit_fault;
 	struct coop_request *request;
 	struct coop_jsonw w;
 
@@ -343,9 +386,9 @@ static int acknowledge(struct coop_keeper *keeper, struct coop_err *err)
 
 	if (r < 0)
 		return r;
-	*keeper->audit_fault = 0;
+	*coop_books_of(keeper)->audit_fault = 0;
 	/* What the earlier keeper noted is what was not there. */
-	keeper->audit_then = (struct coop_audit_anchor){0};
+	coop_books_of(keeper)->audit_then = (struct coop_audit_anchor){0};
 	return 0;
 }
 
@@ -355,16 +398,17 @@ void coop_op_audit_verify(struct coop_request *request)
 
 	if (no_audit(request) < 0)
 		return;
-	bool forget =
-		coop_arg_bool(request->args, "acknowledge", false) && *request->keeper->audit_fault;
+	bool forget = coop_arg_bool(request->args, "acknowledge", false) &&
+		      *coop_books_of(request->keeper)->audit_fault;
 	if (forget && acknowledge(request->keeper, &err) < 0) {
 		coop_request_fail(request, &err);
 		return;
 	}
 	struct question *question = coop_mem_zalloc(sizeof *question);
 	if (question) {
-		question->end = coop_backlog_end(request->keeper->journal.backlog, COOP_LANE_AUDIT);
-		question->then = request->keeper->audit_then;
+		question->end = coop_backlog_end(coop_journal_of(request->keeper)->backlog,
+						 COOP_LANE_AUDIT);
+		question->then = coop_books_of(request->keeper)->audit_then;
 		question->then.first = 0; /* the beginning may have been rotated away since */
 		question->forget = forget;
 	}
@@ -377,11 +421,24 @@ void coop_op_reload(struct coop_request *request)
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 
-	if (coop_keeper_reload(keeper, &err) < 0) {
+	if (coop_reload(keeper, &err) < 0) {
 		coop_request_fail(request, &err);
 		return;
 	}
 	coop_request_result(request, &w);
-	coop_jsonw_string(&w, "path", keeper->conf.present ? keeper->conf_path : NULL);
+	coop_jsonw_string(&w, "path",
+			  coop_conf_of(keeper)->present ? coop_config_path(coop_config_of(keeper))
+							: NULL);
 	coop_request_end(request, &w);
+}
+
+int coop_reload(struct coop_keeper *keeper, struct coop_err *err)
+{
+	int r = coop_config_reload(coop_config_of(keeper), err);
+
+	if (r < 0)
+		return r;
+	coop_eviction_recount(keeper);
+	coop_groups_conf_changed(keeper);
+	return 0;
 }

@@ -19,6 +19,11 @@
 #define INTERVAL_MS 100u
 #define TURN_NS 10000000u /* then the rest have to wait for the next turn */
 
+struct coop_ports {
+	struct coop_link waiting; /* requests of `wait_port`; the one looked at longest ago first */
+	uv_timer_t timer;
+};
+
 static void drop(struct coop_request *request)
 {
 	free(request->state);
@@ -72,7 +77,7 @@ static void answer_alike(struct coop_request *first)
 	struct coop_link alike;
 
 	coop_list_init(&alike);
-	COOP_LIST_EACH(&process->keeper->ports.waiting, link)
+	COOP_LIST_EACH(&coop_ports_of(process->keeper)->waiting, link)
 	{
 		struct coop_request *request =
 			COOP_LIST_ITEM(link, struct coop_request, in_process);
@@ -90,7 +95,7 @@ static void answer_alike(struct coop_request *first)
 static void on_timer(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
-	struct coop_link *waiting = &keeper->ports.waiting;
+	struct coop_link *waiting = &coop_ports_of(keeper)->waiting;
 	uint64_t began = coop_clock_now();
 	size_t count = 0;
 
@@ -113,22 +118,27 @@ static void on_timer(uv_timer_t *timer)
 		(void)uv_timer_start(timer, on_timer, INTERVAL_MS, 0);
 }
 
-void coop_op_port_init(struct coop_keeper *keeper)
+struct coop_ports *coop_ports_new(struct coop_keeper *keeper)
 {
-	coop_list_init(&keeper->ports.waiting);
-	(void)uv_timer_init(&keeper->loop, &keeper->ports.timer);
-	keeper->ports.timer.data = keeper;
+	struct coop_ports *ports = coop_mem_zalloc(sizeof *ports);
+
+	if (!ports)
+		return NULL;
+	coop_list_init(&ports->waiting);
+	(void)uv_timer_init(coop_loop_of(keeper), &ports->timer);
+	ports->timer.data = keeper;
+	return ports;
 }
 
 static void wait_for_it(struct coop_request *request)
 {
 	struct coop_keeper *keeper = request->keeper;
 
-	coop_list_add(&keeper->ports.waiting, &request->in_process);
-	if (uv_is_active((uv_handle_t *)&keeper->ports.timer))
+	coop_list_add(&coop_ports_of(keeper)->waiting, &request->in_process);
+	if (uv_is_active((uv_handle_t *)&coop_ports_of(keeper)->timer))
 		return;
-	uv_update_time(&keeper->loop);
-	(void)uv_timer_start(&keeper->ports.timer, on_timer, INTERVAL_MS, 0);
+	uv_update_time(coop_loop_of(keeper));
+	(void)uv_timer_start(&coop_ports_of(keeper)->timer, on_timer, INTERVAL_MS, 0);
 }
 
 static void fail(struct coop_request *request, const struct coop_err *err)
@@ -174,7 +184,7 @@ void coop_op_wait_port(struct coop_request *request)
 
 static struct coop_request *next_of(const struct coop_process *process)
 {
-	const struct coop_link *waiting = &process->keeper->ports.waiting;
+	const struct coop_link *waiting = &coop_ports_of(process->keeper)->waiting;
 
 	for (struct coop_link *at = waiting->next; at != waiting; at = at->next) {
 		struct coop_request *request = COOP_LIST_ITEM(at, struct coop_request, in_process);

@@ -6,7 +6,8 @@ struct coop_keeper;
 struct coop_process;
 struct coop_request;
 
-void coop_op_port_init(struct coop_keeper *keeper);
+/* Those who wait for a port. NULL without memory. */
+struct coop_ports *coop_ports_new(struct coop_keeper *keeper);
 
 void coop_op_wait_port(struct coop_request *request);
 

@@ -19,6 +19,7 @@
 #include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
+#include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
 #include "keeper/process/reader.h"
 
@@ -58,7 +59,7 @@ static void leave(struct coop_request *request)
 
 	request->on_drop = NULL;
 	request->state = NULL;
-	request->keeper->untrimmed = true;
+	coop_eviction_look(request->keeper);
 	coop_process_reader_end(request->process);
 	reading->request = NULL;
 	if (reading->fetching)
@@ -354,7 +355,7 @@ static void leave_sweep(struct coop_request *request)
 
 	request->on_drop = NULL;
 	request->state = NULL;
-	request->keeper->untrimmed = true;
+	coop_eviction_look(request->keeper);
 	coop_process_reader_end(request->process);
 	coop_buf_clear(&sweep->gaps_text);
 	coop_buf_clear(&sweep->times_text);

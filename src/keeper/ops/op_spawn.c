@@ -12,16 +12,18 @@
 #include "keeper/confine/confine.h"
 #include "keeper/confine/private_files.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
-#include "keeper/link/preflight.h"
+#include "keeper/link/connections.h"
 #include "keeper/link/request.h"
+#include "keeper/ops/notices.h"
 #include "keeper/ops/op_agent.h"
 #include "keeper/ops/ops.h"
+#include "keeper/ops/preflight.h"
 #include "keeper/output/note.h"
 #include "keeper/output/spool.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
-#include "keeper/process/notices.h"
 #include "keeper/process/process.h"
 #include "keeper/process/quota.h"
 #include "keeper/process/record.h"
@@ -118,7 +120,7 @@ static void refuse(struct coop_draft *draft, const struct coop_verdict *verdict)
 	bool blocked = verdict->action != COOP_ACTION_ALLOW;
 	struct coop_buf details = {0};
 
-	request->keeper->meters.start_failures++;
+	coop_meters_of(request->keeper)->start_failures++;
 	coop_spawn_audit_refused(request, draft->process, draft->err);
 	if (draft->err->code == COOP_QUOTA || draft->err->code == COOP_REGISTRY_FULL)
 		coop_notices_refused(draft->agent, draft->err);
@@ -269,7 +271,7 @@ void coop_op_spawn_stopping(struct coop_keeper *keeper)
 	struct coop_err err = {0};
 
 	(void)coop_err_set(&err, COOP_UNAVAILABLE, "the keeper is stopping");
-	COOP_LIST_EACH(&keeper->connections, link)
+	COOP_LIST_EACH(coop_connections_all(keeper), link)
 	{
 		const struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);
 		while ((request = waiting_start(conn))) {

@@ -13,6 +13,8 @@
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/change.h"
 #include "keeper/agents/token.h"
+#include "keeper/conf/conf.h"
+#include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/labels.h"
 #include "keeper/link/connection.h"
@@ -37,15 +39,16 @@ static int check_new(struct coop_change *change, struct coop_err *err)
 {
 	struct making *making = (struct making *)change;
 	struct coop_keeper *keeper = change->job.keeper;
-	int64_t limit = coop_op_agent_share(change->job.request, keeper->conf.settings.max_tokens);
+	int64_t limit =
+		coop_op_agent_share(change->job.request, coop_conf_of(keeper)->settings.max_tokens);
 
 	if (making->agent->removed)
 		return coop_agent_none(err);
-	if ((int64_t)keeper->tokens.used >= limit)
+	if (coop_tokens_count(keeper) >= limit)
 		coop_token_drop_expired(keeper);
-	if ((int64_t)keeper->tokens.used < limit)
+	if (coop_tokens_count(keeper) < limit)
 		return coop_op_agent_room(change->job.request, making->agent, true,
-					  keeper->conf.settings.max_tokens, err);
+					  coop_conf_of(keeper)->settings.max_tokens, err);
 	int r = coop_err_set(err, COOP_QUOTA, "the limit of %lld tokens is reached",
 			     (long long)limit);
 	coop_err_detail(err, "scope", "tokens");
@@ -67,8 +70,8 @@ static int make_new(struct coop_change *change, struct coop_err *err)
 	char shown[COOP_TOKEN_MAX];
 	struct coop_jsonw w;
 
-	if (!keeper->store)
-		making->row.id = ++keeper->last_row;
+	if (!coop_books_of(keeper)->store)
+		making->row.id = ++coop_books_of(keeper)->last_row;
 	if (coop_token_load(making->agent, &making->row) < 0)
 		return coop_err_no_memory(err);
 	struct coop_request *request = coop_job_release(&change->job);
@@ -177,7 +180,7 @@ struct revoking {
 static struct coop_token *revocable(const struct revoking *revoking)
 {
 	const struct coop_conn *conn = revoking->conn;
-	struct coop_token *token = coop_map_get(&conn->keeper->tokens, (uint64_t)revoking->id);
+	struct coop_token *token = coop_token_find(conn->keeper, revoking->id);
 
 	bool may = token && (conn->is_operator || coop_agent_sees(conn->agent, token->agent));
 
@@ -206,8 +209,7 @@ static int make_revoke(struct coop_change *change, struct coop_err *err)
 {
 	struct revoking *revoking = (struct revoking *)change;
 	struct coop_keeper *keeper = change->job.keeper;
-	struct coop_token *token =
-		revoking->found ? coop_map_get(&keeper->tokens, (uint64_t)revoking->id) : NULL;
+	struct coop_token *token = revoking->found ? coop_token_find(keeper, revoking->id) : NULL;
 	struct coop_request *request = coop_job_release(&change->job);
 	struct coop_jsonw w;
 

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
-#include "keeper/ops/port_table.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/orphans.h"
+#include "keeper/tree/port_table.h"
 #include "keeper/tree/tree.h"
 
 #define DESCRIPTORS_MAX 8192u /* that one look follows; the next goes on from there */
@@ -128,7 +128,8 @@ int coop_ports_look(struct coop_process *process, struct coop_port_search *searc
 	if (coop_tree_look_lately(keeper) == 0)
 		search_tree(&look, process);
 	/* Somebody listens there, and an earlier look does not show who has been born since. */
-	if (!search->found && exact && keeper->tree.taken < began && coop_tree_look(keeper) == 0)
+	if (!search->found && exact && coop_tree_taken(keeper) < began &&
+	    coop_tree_look(keeper) == 0)
 		search_tree(&look, process);
 	return 0;
 }

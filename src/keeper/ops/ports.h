@@ -17,11 +17,6 @@
 struct coop_keeper;
 struct coop_process;
 
-struct coop_ports {
-	struct coop_link waiting; /* requests of `wait_port`; the one looked at longest ago first */
-	uv_timer_t timer;
-};
-
 /* A search for one port. A look that would take too long ends early, and the next one goes on from
  * there. */
 struct coop_port_search {

@@ -10,13 +10,21 @@
 #include "base/io/log.h"
 #include "base/io/paths.h"
 #include "base/mem.h"
+#include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/link/job.h"
 #include "keeper/ops/follow.h"
 #include "keeper/output/ring.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/kill.h"
 #include "records/spool_files.h"
+
+struct coop_spools {
+	char dir[4096]; /* chosen at start; in private mode "" until the first spool */
+	uint64_t bytes; /* on disk or on their way */
+};
 
 struct coop_spool {
 	unsigned refs; /* the process's, and one for each job under way */
@@ -63,7 +71,7 @@ static void removed(uv_work_t *work, int status)
 	struct coop_spool *spool = work->data;
 
 	(void)status; /* nothing here is ever cancelled */
-	spool->keeper->disk_jobs--;
+	coop_life_disk_end(spool->keeper);
 	drop(spool);
 }
 
@@ -72,31 +80,49 @@ void coop_spool_discard(struct coop_spool *spool)
 	if (!spool)
 		return;
 	spool->removal.data = spool;
-	spool->keeper->disk_jobs++;
-	(void)uv_queue_work(&spool->keeper->loop, &spool->removal, remove_files, removed);
+	coop_life_disk_begin(spool->keeper);
+	(void)uv_queue_work(coop_loop_of(spool->keeper), &spool->removal, remove_files, removed);
+}
+
+struct coop_spools *coop_spools_new(void)
+{
+	return coop_mem_zalloc(sizeof(struct coop_spools));
+}
+
+const char *coop_spool_dir(const struct coop_keeper *keeper)
+{
+	return coop_spools_of(keeper)->dir;
+}
+
+uint64_t coop_spool_bytes(const struct coop_keeper *keeper)
+{
+	return coop_spools_of(keeper)->bytes;
 }
 
 int coop_spool_clean(struct coop_keeper *keeper)
 {
+	struct coop_spools *spools = coop_spools_of(keeper);
 	uint64_t random[2];
 	char dir[4200];
 
-	if (!*keeper->state_dir)
+	if (!*coop_place_of(keeper)->state_dir)
 		return 0;
-	(void)snprintf(dir, sizeof dir, "%s/spool", keeper->state_dir);
+	(void)snprintf(dir, sizeof dir, "%s/spool", coop_place_of(keeper)->state_dir);
 	coop_paths_remove_all(dir);
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
 		return -EIO;
-	int n = snprintf(keeper->spool_dir, sizeof keeper->spool_dir, "%s/%016llx%016llx", dir,
+	int n = snprintf(spools->dir, sizeof spools->dir, "%s/%016llx%016llx", dir,
 			 (unsigned long long)random[0], (unsigned long long)random[1]);
-	return n < 0 || (size_t)n >= sizeof keeper->spool_dir ? -ENAMETOOLONG : 0;
+	return n < 0 || (size_t)n >= sizeof spools->dir ? -ENAMETOOLONG : 0;
 }
 
 void coop_spool_remove(struct coop_keeper *keeper)
 {
-	if (*keeper->spool_dir)
-		coop_paths_remove_all(keeper->spool_dir);
-	keeper->spool_dir[0] = 0;
+	struct coop_spools *spools = coop_spools_of(keeper);
+
+	if (*spools->dir)
+		coop_paths_remove_all(spools->dir);
+	spools->dir[0] = 0;
 }
 
 /* One without a state folder serves one client alone, and makes its folder when that wants it. */
@@ -104,8 +130,9 @@ static int private_folder(struct coop_keeper *keeper)
 {
 	uint64_t random;
 	char folder[64];
+	struct coop_spools *spools = coop_spools_of(keeper);
 
-	if (*keeper->spool_dir)
+	if (*spools->dir)
 		return 0;
 	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
 		return -EIO;
@@ -113,7 +140,7 @@ static int private_folder(struct coop_keeper *keeper)
 		       (unsigned long long)random);
 	int r = coop_paths_make_dir(folder);
 	if (r == 0)
-		(void)snprintf(keeper->spool_dir, sizeof keeper->spool_dir, "%s", folder);
+		(void)snprintf(spools->dir, sizeof spools->dir, "%s", folder);
 	return r;
 }
 
@@ -125,7 +152,9 @@ static int name_files(const struct coop_process *process, struct coop_spool *spo
 	for (int i = 0; i < process->stream_count; i++)
 		streams |= 1u << process->streams[i].number;
 	int r = private_folder(spool->keeper);
-	return r < 0 ? r : coop_spool_files_name(&spool->files, spool->keeper->spool_dir, streams);
+	return r < 0 ? r
+		     : coop_spool_files_name(&spool->files, coop_spools_of(spool->keeper)->dir,
+					     streams);
 }
 
 /* The files of a process that is to be started. */
@@ -139,7 +168,8 @@ static void make(struct coop_job *job)
 {
 	const struct making *making = (struct making *)job;
 
-	job->result = coop_spool_files_make(&making->spool->files, job->keeper->spool_dir);
+	job->result =
+		coop_spool_files_make(&making->spool->files, coop_spools_of(job->keeper)->dir);
 }
 
 static void cannot(struct coop_err *err, int error)
@@ -233,14 +263,15 @@ static void stop_spool(struct coop_outlet *stream, int error)
 		return;
 	stream->spool_stopped = true;
 	/* The files of a keeper that leaves are gone already. */
-	if (error && !process->keeper->finished)
+	if (error && !coop_life_finished(process->keeper))
 		coop_log(COOP_LOG_WARN, "spool stopped id=%s stream=%s error=%s", process->id,
 			 coop_stream_name(stream->number), coop_err_errno_name(error));
 	if (process->quota_kills && coop_process_live(process)) {
 		struct coop_kill_order order = {
 			.cause = COOP_CAUSE_OUTPUT_QUOTA,
 			.evidence = {.limit = "spool_stream_bytes",
-				     .value = process->keeper->conf.settings.spool_stream_bytes},
+				     .value = coop_conf_of(process->keeper)
+						      ->settings.spool_stream_bytes},
 		};
 		(void)coop_kill_begin(
 			process, &order); /* without memory it goes on: the ring stays bounded */
@@ -272,7 +303,7 @@ static void after_work(uv_work_t *request, int status)
 		wrote(job);
 	else
 		job->got(job->user, job->bytes, job->size);
-	job->process->keeper->disk_jobs--;
+	coop_life_disk_end(job->process->keeper);
 	drop(job->spool);
 	coop_process_unref(job->process);
 	free(job);
@@ -299,8 +330,8 @@ static struct job *new_job(struct coop_outlet *stream, uint64_t position, size_t
 
 static int queue(struct job *job)
 {
-	job->process->keeper->disk_jobs++;
-	return uv_queue_work(&job->process->keeper->loop, &job->work, work, after_work);
+	coop_life_disk_begin(job->process->keeper);
+	return uv_queue_work(coop_loop_of(job->process->keeper), &job->work, work, after_work);
 }
 
 /* How much of the new bytes the bounds still take. */
@@ -308,8 +339,8 @@ static size_t grant(const struct coop_outlet *stream, size_t size, unsigned copi
 {
 	const struct coop_keeper *keeper = stream->process->keeper;
 	uint64_t used = stream->process->agent->principal->spool_bytes;
-	uint64_t own = (uint64_t)keeper->conf.settings.spool_stream_bytes;
-	uint64_t total = (uint64_t)keeper->conf.settings.spool_total_bytes;
+	uint64_t own = (uint64_t)coop_conf_of(keeper)->settings.spool_stream_bytes;
+	uint64_t total = (uint64_t)coop_conf_of(keeper)->settings.spool_total_bytes;
 	uint64_t left = own > stream->fed ? own - stream->fed : 0;
 	uint64_t left_of_all = total > used ? (total - used) / copies : 0;
 
@@ -340,7 +371,7 @@ void coop_spool_feed(struct coop_outlet *stream)
 	stream->spool_jobs++;
 	stream->fed += size;
 	process->spool->bytes += size * copies;
-	process->keeper->spool_bytes += size * copies;
+	coop_spools_of(process->keeper)->bytes += size * copies;
 	process->agent->principal->spool_bytes += size * copies;
 	(void)queue(job); /* fails only without a work function */
 	if (size < fresh)
@@ -379,7 +410,7 @@ void coop_spool_free(struct coop_process *process)
 	if (!spool)
 		return;
 	/* The disk has the room before anything that comes later is written to it. */
-	process->keeper->spool_bytes -= spool->bytes;
+	coop_spools_of(process->keeper)->bytes -= spool->bytes;
 	process->agent->principal->spool_bytes -= spool->bytes;
 	process->spool = NULL;
 	coop_spool_discard(spool);

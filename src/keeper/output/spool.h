@@ -15,6 +15,13 @@
 struct coop_keeper;
 struct coop_process;
 
+/* NULL without memory. */
+struct coop_spools *coop_spools_new(void);
+/* The keeper's own directory; "" if there is none (yet). */
+const char *coop_spool_dir(const struct coop_keeper *keeper);
+/* Of all processes, on disk or on their way. */
+uint64_t coop_spool_bytes(const struct coop_keeper *keeper);
+
 /* Removes what an earlier keeper left behind, and chooses the directory. Called once, before
  * anything is written to the disk, which that may have filled. 0 or -errno. */
 int coop_spool_clean(struct coop_keeper *keeper);

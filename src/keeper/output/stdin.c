@@ -76,7 +76,7 @@ static int start_waiting(struct coop_process *process)
 	if (!waiting)
 		return -ENOMEM;
 	waiting->fd = input->terminal ? fcntl(input->fd, F_DUPFD_CLOEXEC, 3) : -1;
-	int r = uv_poll_init(&process->keeper->loop, &waiting->poll,
+	int r = uv_poll_init(coop_loop_of(process->keeper), &waiting->poll,
 			     input->terminal ? waiting->fd : input->fd);
 	if (r < 0) {
 		if (waiting->fd >= 0)

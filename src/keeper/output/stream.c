@@ -11,14 +11,15 @@
 #include "base/list.h"
 #include "base/text/utf8.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/ops/follow.h"
+#include "keeper/ops/notices.h"
 #include "keeper/output/digest.h"
 #include "keeper/output/index.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stdin.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/holder.h"
-#include "keeper/process/notices.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 
@@ -66,7 +67,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
 	(void)status; /* an error of the descriptor shows in the read */
 	(void)events;
-	stream->process->keeper->wakeups++;
+	coop_meters_of(stream->process->keeper)->wakeups++;
 	coop_stream_read(stream);
 }
 
@@ -79,7 +80,7 @@ static void on_poll_closed(uv_handle_t *handle)
 
 int coop_stream_open(struct coop_outlet *stream, int fd)
 {
-	int r = uv_poll_init(&stream->process->keeper->loop, &stream->poll, fd);
+	int r = uv_poll_init(coop_loop_of(stream->process->keeper), &stream->poll, fd);
 
 	if (r < 0) {
 		(void)close(fd);
@@ -253,7 +254,7 @@ static void count_dropped(struct coop_outlet *stream, size_t gone)
 	if (start <= kept)
 		return;
 	stream->dropped += start - kept;
-	stream->process->keeper->meters.dropped += start - kept;
+	coop_meters_of(stream->process->keeper)->dropped += start - kept;
 }
 
 enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, HUNG_UP, ENDED };
@@ -278,7 +279,7 @@ static enum outcome read_once(struct coop_outlet *stream)
 		return HUNG_UP;
 	if (n <= 0)
 		return ENDED; /* a terminal whose other side is gone says EIO */
-	stream->process->keeper->meters.captured += (uint64_t)n;
+	coop_meters_of(stream->process->keeper)->captured += (uint64_t)n;
 	if (stream->process->digest)
 		coop_digest_feed(stream, places, (size_t)n);
 	count_dropped(stream, coop_ring_commit(&stream->ring, (size_t)n));
@@ -308,7 +309,7 @@ static void reached_end(struct coop_outlet *stream)
  * loop for each of them. */
 static bool is_busy(struct coop_outlet *stream)
 {
-	uint64_t now = uv_now(&stream->process->keeper->loop);
+	uint64_t now = uv_now(coop_loop_of(stream->process->keeper));
 	bool busy = now - stream->turn_ms <= 1;
 
 	stream->turn_ms = now;

@@ -21,7 +21,7 @@ static void on_timer(uv_timer_t *timer);
 
 void coop_deadlines_init(struct coop_process *process)
 {
-	(void)uv_timer_init(&process->keeper->loop, &process->timer); /* cannot fail */
+	(void)uv_timer_init(coop_loop_of(process->keeper), &process->timer); /* cannot fail */
 	process->timer.data = process;
 }
 
@@ -39,7 +39,7 @@ static void arm(struct coop_process *process)
 		return;
 	process->armed = next;
 	now = coop_clock_now();
-	uv_update_time(&process->keeper->loop);
+	uv_update_time(coop_loop_of(process->keeper));
 	(void)uv_timer_start(&process->timer, on_timer, next > now ? (next - now + MS - 1) / MS : 0,
 			     0);
 }

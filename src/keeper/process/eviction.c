@@ -5,9 +5,12 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/later.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/process/completions.h"
@@ -28,6 +31,37 @@ struct telling {
 	bool given; /* its completion is in the frame */
 };
 
+struct coop_eviction {
+	struct coop_later look;   /* something happened that may let a record go */
+	struct coop_link crowded; /* agents with more finished records than they may keep */
+	int64_t surplus;          /* finished records above their agents' caps */
+	bool receipts_over;       /* some principal may have more than it is allowed */
+	uv_timer_t timer;
+	bool armed;
+	struct coop_keeper *keeper;
+};
+
+static void trim_soon(struct coop_later *item);
+
+struct coop_eviction *coop_eviction_new(struct coop_keeper *keeper)
+{
+	struct coop_eviction *eviction = coop_mem_zalloc(sizeof *eviction);
+
+	if (!eviction)
+		return NULL;
+	eviction->keeper = keeper;
+	eviction->look.run = trim_soon;
+	coop_list_init(&eviction->crowded);
+	(void)uv_timer_init(coop_loop_of(keeper), &eviction->timer);
+	eviction->timer.data = eviction;
+	return eviction;
+}
+
+void coop_eviction_look(struct coop_keeper *keeper)
+{
+	coop_later(coop_laters_of(keeper), &coop_eviction_of(keeper)->look);
+}
+
 static int64_t surplus(const struct coop_agent *agent)
 {
 	int64_t over = (int64_t)agent->evictable - coop_agent_max_finished(agent);
@@ -38,12 +72,12 @@ static int64_t surplus(const struct coop_agent *agent)
 /* The keeper knows how many are too many in all, and whose. */
 static void note(struct coop_agent *agent, int64_t before)
 {
-	struct coop_keeper *keeper = agent->keeper;
+	struct coop_eviction *eviction = coop_eviction_of(agent->keeper);
 	int64_t after = surplus(agent);
 
-	keeper->registry.surplus += after - before;
+	eviction->surplus += after - before;
 	if (after && !agent->in_crowded.next)
-		coop_list_add(&keeper->crowded, &agent->in_crowded);
+		coop_list_add(&eviction->crowded, &agent->in_crowded);
 	else if (!after)
 		coop_list_remove(&agent->in_crowded);
 }
@@ -53,7 +87,7 @@ void coop_eviction_add(struct coop_process *process)
 	struct coop_agent *agent = process->agent;
 	int64_t before = surplus(agent);
 
-	process->keeper->untrimmed = true;
+	coop_eviction_look(process->keeper);
 	if (process->lease == COOP_LEASE_PERSISTENT)
 		return;
 	coop_list_add(process->owner_told ? &agent->told : &agent->untold, &process->in_agent);
@@ -92,9 +126,9 @@ void coop_eviction_receipt(struct coop_process *process)
 
 	coop_list_add(&principal->receipts, &process->in_receipts);
 	principal->receipt_count++;
-	if (principal->receipt_count > process->keeper->conf.settings.max_receipts)
-		process->keeper->registry.receipts_over = true;
-	process->keeper->untrimmed = true;
+	if (principal->receipt_count > coop_conf_of(process->keeper)->settings.max_receipts)
+		coop_eviction_of(process->keeper)->receipts_over = true;
+	coop_eviction_look(process->keeper);
 }
 
 void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn)
@@ -109,7 +143,7 @@ void coop_eviction_unclaim(struct coop_process *process)
 		return;
 	process->origin.starter = NULL;
 	coop_list_remove(&process->origin.in_started);
-	process->keeper->untrimmed = true;
+	coop_eviction_look(process->keeper);
 }
 
 void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn)
@@ -128,7 +162,7 @@ void coop_eviction_forgo(struct coop_conn *conn)
 /* When the claim of its starter is over, should that never ask; 0: there is none. */
 static uint64_t claimed_until(const struct coop_process *process)
 {
-	int64_t patience = process->keeper->conf.settings.hold_idle_ms;
+	int64_t patience = coop_conf_of(process->keeper)->settings.hold_idle_ms;
 
 	return process->origin.starter ? process->end.ended + (uint64_t)patience * MS : 0;
 }
@@ -184,11 +218,11 @@ static void drop_receipt(struct coop_process *process)
 
 static void drop_receipts(struct coop_keeper *keeper)
 {
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_principal *principal =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper);
-		while (principal->receipt_count > keeper->conf.settings.max_receipts) {
+		while (principal->receipt_count > coop_conf_of(keeper)->settings.max_receipts) {
 			drop_receipt(COOP_LIST_ITEM(principal->receipts.next, struct coop_process,
 						    in_receipts));
 		}
@@ -197,53 +231,58 @@ static void drop_receipts(struct coop_keeper *keeper)
 
 void coop_eviction_trim(struct coop_keeper *keeper)
 {
-	keeper->untrimmed = false;
-	COOP_LIST_EACH(&keeper->crowded, link)
+	struct coop_eviction *eviction = coop_eviction_of(keeper);
+
+	coop_later_cancel(&eviction->look);
+	COOP_LIST_EACH(&eviction->crowded, link)
 	{
 		struct coop_agent *agent = COOP_LIST_ITEM(link, struct coop_agent, in_crowded);
 		while (surplus(agent) && evict_one(agent))
 			;
 	}
 	drop_receipts(keeper);
-	keeper->registry.receipts_over = false;
+	eviction->receipts_over = false;
 }
 
-static void on_trim_timer(uv_timer_t *timer)
+static void on_timer(uv_timer_t *timer)
 {
-	struct coop_keeper *keeper = timer->data;
+	struct coop_eviction *eviction = timer->data;
 
-	keeper->trim_armed = false;
-	coop_eviction_trim(keeper);
+	eviction->armed = false;
+	coop_eviction_trim(eviction->keeper);
 }
 
-void coop_eviction_trim_soon(struct coop_keeper *keeper)
+/* Looking who left descendants behind costs the same for one as for many, so the caps are applied
+ * in batches: at once if the surplus is large, else after a short while. */
+static void trim_soon(struct coop_later *item)
 {
-	const struct coop_registry *registry = &keeper->registry;
+	struct coop_eviction *eviction = COOP_LATER_OWNER(item, struct coop_eviction, look);
 
-	if ((registry->surplus <= 0 && !registry->receipts_over) || keeper->trim_armed ||
-	    !keeper->untrimmed)
+	if ((eviction->surplus <= 0 && !eviction->receipts_over) || eviction->armed)
 		return;
-	/* Looking who left descendants behind costs the same for one as for many. */
-	if (registry->surplus >= TRIM_BATCH)
-		coop_eviction_trim(keeper);
-	keeper->trim_armed = keeper->untrimmed;
-	if (keeper->trim_armed)
-		(void)uv_timer_start(&keeper->trim_timer, on_trim_timer, TRIM_AFTER_MS, 0);
+	if (eviction->surplus >= TRIM_BATCH) {
+		coop_eviction_trim(eviction->keeper);
+		return;
+	}
+	eviction->armed = true;
+	(void)uv_timer_start(&eviction->timer, on_timer, TRIM_AFTER_MS, 0);
 }
 
 void coop_eviction_recount(struct coop_keeper *keeper)
 {
-	keeper->registry.surplus = 0;
-	keeper->registry.receipts_over = true; /* perhaps: the limit may be another */
-	keeper->untrimmed = true;
+	struct coop_eviction *eviction = coop_eviction_of(keeper);
+
+	eviction->surplus = 0;
+	eviction->receipts_over = true; /* perhaps: the limit may be another */
+	coop_eviction_look(keeper);
 	/* Removed ones are in no tree any more. */
-	COOP_LIST_EACH(&keeper->crowded, link)
+	COOP_LIST_EACH(&eviction->crowded, link)
 	{
 		struct coop_agent *agent = COOP_LIST_ITEM(link, struct coop_agent, in_crowded);
 		if (agent->removed)
 			note(agent, 0);
 	}
-	COOP_LIST_EACH(&keeper->principals, link)
+	COOP_LIST_EACH(coop_agents_principals(keeper), link)
 	{
 		struct coop_agent *first =
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper)->first;
@@ -285,8 +324,7 @@ void coop_eviction_take_back(struct coop_conn *conn)
 		list->tail -= sizeof telling;
 		memcpy(&telling, list->data + list->tail, sizeof telling);
 		struct coop_process *process =
-			telling.given ? coop_map_get(&conn->keeper->registry.by_n, telling.n)
-				      : NULL;
+			telling.given ? coop_registry_by_number(conn->keeper, telling.n) : NULL;
 		if (process)
 			coop_completions_again(process);
 	}
@@ -319,8 +357,7 @@ void coop_eviction_taken(struct coop_conn *conn)
 		if (telling.at > conn->sent)
 			return;
 		coop_buf_consume(&conn->telling, sizeof telling);
-		struct coop_process *process =
-			coop_map_get(&conn->keeper->registry.by_n, telling.n);
+		struct coop_process *process = coop_registry_by_number(conn->keeper, telling.n);
 		if (process && telling.owner)
 			coop_process_owner_told(process);
 		if (process && telling.heard)

@@ -12,6 +12,9 @@ struct coop_conn;
 struct coop_keeper;
 struct coop_process;
 
+/* NULL without memory. */
+struct coop_eviction *coop_eviction_new(struct coop_keeper *keeper);
+
 /* Its record is final: it may go when there are too many. */
 void coop_eviction_add(struct coop_process *process);
 /* Its owner has been told of the end. */
@@ -45,9 +48,9 @@ bool coop_eviction_may_go(struct coop_process *process);
 /* Applies the caps. Whoever shows counts or lists calls it first, so that the caps are never seen
  * exceeded. */
 void coop_eviction_trim(struct coop_keeper *keeper);
-/* Does so in batches: at once if the surplus is large, else after a short while. Called before the
- * loop sleeps. */
-void coop_eviction_trim_soon(struct coop_keeper *keeper);
+/* Something happened that may let a record go: the caps are applied when the loop's turn is over,
+ * or a little later. */
+void coop_eviction_look(struct coop_keeper *keeper);
 
 /* Limits have changed. */
 void coop_eviction_recount(struct coop_keeper *keeper);

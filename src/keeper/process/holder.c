@@ -6,13 +6,16 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "interface/schema.h"
+#include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/deadlines.h"
+#include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/kill.h"
 
@@ -114,7 +117,7 @@ static uint64_t patience_over(const struct coop_holder *holder)
 
 	if (!numbered(holder) && holder->conn->sent_at > moved)
 		moved = holder->conn->sent_at;
-	return moved + (uint64_t)holder->process->keeper->conf.settings.hold_idle_ms * MS;
+	return moved + (uint64_t)coop_conf_of(holder->process->keeper)->settings.hold_idle_ms * MS;
 }
 
 static void set_deadline(struct coop_process *process)
@@ -173,7 +176,7 @@ static void drop(struct coop_holder *holder)
 	if (!numbered(holder))
 		return;
 	free(holder);
-	process->keeper->untrimmed = true;
+	coop_eviction_look(process->keeper);
 	coop_process_reader_end(process);
 	coop_process_unref(process);
 }
@@ -254,7 +257,7 @@ int coop_holder_begin(struct coop_holder *holder, struct coop_process *process,
 {
 	const struct coop_index *index = &process->index;
 
-	if (process->keeper->stopping)
+	if (coop_life_stopping(process->keeper))
 		return coop_err_set(err, COOP_UNAVAILABLE, "the keeper is shutting down");
 	if (process->holder_count == COOP_HOLDERS_MAX)
 		return coop_err_set(err, COOP_QUOTA,
@@ -341,7 +344,7 @@ void coop_holder_write(const struct coop_holder *holder, struct coop_jsonw *w, c
 	coop_jsonw_begin(w, name);
 	coop_jsonw_uint(w, "number", holder->number);
 	coop_jsonw_uint(w, "cursor", holder->cursor);
-	coop_jsonw_int(w, "idle_ms", process->keeper->conf.settings.hold_idle_ms);
+	coop_jsonw_int(w, "idle_ms", coop_conf_of(process->keeper)->settings.hold_idle_ms);
 	coop_jsonw_uint(w, "step_bytes", at_least_one(process->streams[0].ring.limit / STEPS));
 	coop_jsonw_uint(w, "step_events", at_least_one(process->index.limit / STEPS));
 	coop_jsonw_end(w);

@@ -9,6 +9,7 @@
 #include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 
 uint64_t coop_lookup_number(const char *text)
 {
@@ -60,7 +61,7 @@ static struct coop_process *unambiguous(const struct candidates *candidates, con
 static struct coop_process *by_id(const struct coop_agent *viewer, const char *text)
 {
 	uint64_t n = coop_lookup_number(text);
-	struct coop_process *process = n ? coop_map_get(&viewer->keeper->registry.by_n, n) : NULL;
+	struct coop_process *process = n ? coop_registry_by_number(viewer->keeper, n) : NULL;
 
 	if (!process || !coop_agent_sees(viewer, process->agent))
 		return NULL;

@@ -8,12 +8,15 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/ops/follow.h"
+#include "keeper/ops/notices.h"
 #include "keeper/ops/op_port.h"
 #include "keeper/ops/op_wait.h"
 #include "keeper/output/digest.h"
@@ -23,7 +26,6 @@
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
-#include "keeper/process/notices.h"
 #include "keeper/process/progress.h"
 #include "keeper/process/quota.h"
 #include "keeper/process/registry.h"
@@ -125,7 +127,7 @@ struct coop_process *coop_process_new(struct coop_agent *agent)
 	coop_list_init(&process->holders);
 	coop_readers_init(&process->named);
 	coop_stdin_init(&process->input);
-	process->index.limit = (size_t)keeper->conf.settings.max_events;
+	process->index.limit = (size_t)coop_conf_of(keeper)->settings.max_events;
 	for (int i = 0; i < 2; i++)
 		process->streams[i] = (struct coop_outlet){.process = process, .fd = -1};
 	coop_deadlines_init(process);
@@ -202,8 +204,8 @@ void coop_process_executed(struct coop_process *process)
 
 	process->started = now;
 	process->started_at = coop_clock_wall_ms();
-	process->keeper->meters.starts++;
-	coop_histogram_add(&process->keeper->meters.spawn, now - process->asked);
+	coop_meters_of(process->keeper)->starts++;
+	coop_histogram_add(&coop_meters_of(process->keeper)->spawn, now - process->asked);
 	coop_process_event(process, COOP_EVENT_EXECUTED);
 	coop_journal_started(process);
 	coop_notices_tell(process, "started");
@@ -399,13 +401,13 @@ void coop_process_root_gone(struct coop_process *process)
 	coop_confine_over(process);
 	coop_groups_leave(process);
 	coop_registry_settled(process);
-	process->keeper->untrimmed = true;
+	coop_eviction_look(process->keeper);
 	coop_kill_look_again(process);
 	coop_process_settle(process);
 	if (!coop_process_tidy(process))
 		coop_process_tidied(process);
 	coop_slots_rest(process->keeper);
-	coop_keeper_check_idle(process->keeper);
+	coop_life_look(process->keeper);
 }
 
 void coop_process_not_started(struct coop_process *process)
@@ -450,9 +452,9 @@ static bool is_news(const struct coop_process *process)
 
 void coop_process_write_ends(struct coop_keeper *keeper)
 {
-	while (!coop_list_empty(&keeper->ended)) {
-		struct coop_process *process =
-			COOP_LIST_ITEM(keeper->ended.next, struct coop_process, in_ended);
+	while (!coop_list_empty(coop_registry_ended(keeper))) {
+		struct coop_process *process = COOP_LIST_ITEM(coop_registry_ended(keeper)->next,
+							      struct coop_process, in_ended);
 		coop_list_remove(&process->in_ended);
 		coop_spawn_audit_end(process);
 		if (is_news(process))
@@ -497,12 +499,12 @@ static void tell(struct coop_process *process)
 	coop_registry_finished(process);
 	coop_process_recharge(process);
 	if (process->end.cause != COOP_CAUSE_SPAWN_FAILED)
-		coop_histogram_add(&process->keeper->meters.exit,
+		coop_histogram_add(&coop_meters_of(process->keeper)->exit,
 				   coop_clock_now() - process->end.ended);
-	process->keeper->meters.ends[process->end.cause]++;
+	coop_meters_of(process->keeper)->ends[process->end.cause]++;
 	if (is_news(process))
 		coop_notices_tell(process, "exited");
-	coop_list_add(&process->keeper->ended, &coop_process_ref(process)->in_ended);
+	coop_list_add(coop_registry_ended(process->keeper), &coop_process_ref(process)->in_ended);
 	coop_completions_ended(process);
 	coop_wait_answer_all(process);
 	coop_op_port_ended(process);
@@ -510,7 +512,7 @@ static void tell(struct coop_process *process)
 	coop_holders_told(process);
 	if (process->kill)
 		coop_kill_look_again(process);
-	coop_keeper_check_idle(process->keeper);
+	coop_life_look(process->keeper);
 }
 
 void coop_process_settle(struct coop_process *process)

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/ops/notices.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/deadlines.h"
-#include "keeper/process/notices.h"
 #include "keeper/process/process.h"
 
 #define MS 1000000u

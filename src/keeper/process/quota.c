@@ -1,9 +1,11 @@
 #include "keeper/process/quota.h"
 
 #include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
+#include "keeper/process/registry.h"
 #include "keeper/tree/orphans.h"
 
 /* Ended records whose descendants still live count like running ones: those at and below an agent,
@@ -13,7 +15,7 @@ static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *
 {
 	int64_t count = 0;
 
-	COOP_LIST_EACH(&keeper->registry.unsettled, link)
+	COOP_LIST_EACH(coop_registry_unsettled(keeper), link)
 	{
 		struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_unsettled);
@@ -38,7 +40,7 @@ static int refuse(struct coop_err *err, enum coop_code code, const char *scope, 
 
 static int check_tree(struct coop_agent *agent, struct coop_err *err)
 {
-	unsigned unsettled = agent->keeper->registry.unsettled_count;
+	unsigned unsettled = coop_registry_unsettled_count(agent->keeper);
 
 	for (struct coop_agent *level = agent; level; level = level->parent) {
 		int64_t limit = coop_agent_max_running(level), in_use = level->live;
@@ -58,9 +60,9 @@ static int check_tree(struct coop_agent *agent, struct coop_err *err)
 int coop_quota_running(struct coop_agent *agent, struct coop_err *err)
 {
 	struct coop_keeper *keeper = agent->keeper;
-	const struct coop_settings *settings = &keeper->conf.settings;
+	const struct coop_settings *settings = &coop_conf_of(keeper)->settings;
 	const struct coop_principal *principal = agent->principal;
-	unsigned unsettled = keeper->registry.unsettled_count;
+	unsigned unsettled = coop_registry_unsettled_count(keeper);
 	int r = check_tree(agent, err);
 
 	if (r < 0)
@@ -72,7 +74,7 @@ int coop_quota_running(struct coop_agent *agent, struct coop_err *err)
 		return refuse(err, COOP_QUOTA, "principal", limit, in_use,
 			      "running processes of this principal");
 	limit = settings->host_max_running;
-	in_use = keeper->registry.live;
+	in_use = coop_registry_live(keeper);
 	if (in_use + unsettled >= limit)
 		in_use += left_behind(keeper, NULL, NULL);
 	if (in_use < limit)
@@ -88,7 +90,7 @@ int coop_quota_running(struct coop_agent *agent, struct coop_err *err)
 
 int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err)
 {
-	int64_t limit = agent->keeper->conf.settings.max_retained;
+	int64_t limit = coop_conf_of(agent->keeper)->settings.max_retained;
 	unsigned retained = agent->principal->retained;
 
 	if (!coop_agent_may_persist(agent))
@@ -210,15 +212,12 @@ bool coop_quota_full(const struct coop_agent *agent)
 
 void coop_quota_count(const struct coop_process *process, int live, int finished)
 {
-	struct coop_registry *registry = &process->keeper->registry;
-
 	for (struct coop_agent *level = process->agent; level; level = level->parent) {
 		level->live += (unsigned)live;
 		level->finished += (unsigned)finished;
 	}
 	process->agent->principal->live += (unsigned)live;
-	registry->live += (unsigned)live;
-	registry->finished_count += (unsigned)finished;
+	coop_registry_count(process->keeper, live, finished);
 	if (process->lease == COOP_LEASE_PERSISTENT)
 		process->agent->principal->retained += (unsigned)finished;
 }

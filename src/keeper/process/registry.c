@@ -8,8 +8,10 @@
 
 #include "base/io/log.h"
 #include "base/mem.h"
+#include "keeper/agents/agent.h"
 #include "keeper/core/ids.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/ops/follow.h"
 #include "keeper/output/stdin.h"
 #include "keeper/process/completions.h"
@@ -20,53 +22,135 @@
 #include "keeper/process/quota.h"
 #include "keeper/tree/tree.h"
 
-int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err)
-{
-	struct coop_registry *registry = &keeper->registry;
+struct coop_registry {
+	struct coop_map by_n, by_pid;
+	/* By the leader's pid, which is the session's and the group's number too, for as long as
+	 * the record is whole. */
+	struct coop_map by_session;
+	struct coop_link all;       /* start order, receipts included */
+	struct coop_link unsettled; /* ended records that may have left descendants; few */
+	unsigned unsettled_count;
+	unsigned live, finished_count;
+	uint64_t told_count;         /* ends that have been told, ever */
+	uint64_t next_n, reserved_n; /* ids below reserved_n are taken on disk */
+	bool reserving;
+	struct coop_link
+		ended; /* processes whose ends are to be written to the audit and the database */
+};
 
+struct coop_registry *coop_registry_new(void)
+{
+	struct coop_registry *registry = coop_mem_zalloc(sizeof *registry);
+
+	if (!registry)
+		return NULL;
 	coop_list_init(&registry->all);
 	coop_list_init(&registry->unsettled);
+	coop_list_init(&registry->ended);
 	registry->next_n = 1;
 	registry->reserved_n = UINT64_MAX;
-	if (!*keeper->state_dir)
+	return registry;
+}
+
+int coop_registry_open(struct coop_keeper *keeper, struct coop_err *err)
+{
+	struct coop_registry *registry = coop_registry_of(keeper);
+
+	if (!*coop_place_of(keeper)->state_dir)
 		return 0;
-	int r = coop_ids_open(keeper->state_dir, &registry->next_n);
+	int r = coop_ids_open(coop_place_of(keeper)->state_dir, &registry->next_n);
 	registry->reserved_n = registry->next_n + COOP_IDS_BLOCK;
 	if (r == -EBADMSG)
 		return coop_err_set(err, COOP_UNAVAILABLE,
 				    "%.400s/next-id is damaged; move it away to start anew",
-				    keeper->state_dir);
+				    coop_place_of(keeper)->state_dir);
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
-				    strerror(-r));
+				    "the state folder %.300s cannot be used: %s",
+				    coop_place_of(keeper)->state_dir, strerror(-r));
 	return 0;
 }
 
 int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_err *err)
 {
-	struct coop_registry *registry = &keeper->registry;
+	struct coop_registry *registry = coop_registry_of(keeper);
 	uint64_t limit = last + 1 + COOP_IDS_BLOCK;
-	int r = coop_ids_reserve(keeper->state_dir, limit);
+	int r = coop_ids_reserve(coop_place_of(keeper)->state_dir, limit);
 
 	if (r < 0)
 		return coop_err_set(err, COOP_UNAVAILABLE,
-				    "the state folder %.300s cannot be used: %s", keeper->state_dir,
-				    strerror(-r));
+				    "the state folder %.300s cannot be used: %s",
+				    coop_place_of(keeper)->state_dir, strerror(-r));
 	registry->next_n = last + 1;
 	registry->reserved_n = limit;
 	return 0;
 }
 
-void coop_registry_free(struct coop_keeper *keeper)
+void coop_registry_clear(struct coop_keeper *keeper)
 {
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(&coop_registry_of(keeper)->all, link)
 	{
 		coop_registry_remove(COOP_LIST_ITEM(link, struct coop_process, in_all));
 	}
-	coop_map_clear(&keeper->registry.by_n);
-	coop_map_clear(&keeper->registry.by_pid);
-	coop_map_clear(&keeper->registry.by_session);
+	coop_map_clear(&coop_registry_of(keeper)->by_n);
+	coop_map_clear(&coop_registry_of(keeper)->by_pid);
+	coop_map_clear(&coop_registry_of(keeper)->by_session);
+}
+
+struct coop_link *coop_registry_all(const struct coop_keeper *keeper)
+{
+	return &coop_registry_of(keeper)->all;
+}
+
+struct coop_link *coop_registry_unsettled(const struct coop_keeper *keeper)
+{
+	return &coop_registry_of(keeper)->unsettled;
+}
+
+unsigned coop_registry_unsettled_count(const struct coop_keeper *keeper)
+{
+	return coop_registry_of(keeper)->unsettled_count;
+}
+
+struct coop_link *coop_registry_ended(const struct coop_keeper *keeper)
+{
+	return &coop_registry_of(keeper)->ended;
+}
+
+uint64_t coop_registry_told(const struct coop_keeper *keeper)
+{
+	return coop_registry_of(keeper)->told_count;
+}
+
+uint64_t coop_registry_next(const struct coop_keeper *keeper)
+{
+	return coop_registry_of(keeper)->next_n;
+}
+
+unsigned coop_registry_live(const struct coop_keeper *keeper)
+{
+	return coop_registry_of(keeper)->live;
+}
+
+unsigned coop_registry_finished_count(const struct coop_keeper *keeper)
+{
+	return coop_registry_of(keeper)->finished_count;
+}
+
+void coop_registry_count(struct coop_keeper *keeper, int live, int finished)
+{
+	coop_registry_of(keeper)->live += (unsigned)live;
+	coop_registry_of(keeper)->finished_count += (unsigned)finished;
+}
+
+struct coop_process *coop_registry_by_number(const struct coop_keeper *keeper, uint64_t n)
+{
+	return n ? coop_map_get(&coop_registry_of(keeper)->by_n, n) : NULL;
+}
+
+struct coop_process *coop_registry_by_session(const struct coop_keeper *keeper, pid_t session)
+{
+	return coop_map_get(&coop_registry_of(keeper)->by_session, (uint64_t)session);
 }
 
 /* Reserving the next block of ids, on the helper thread. */
@@ -81,16 +165,16 @@ static void reserve_work(uv_work_t *work)
 {
 	struct reservation *job = work->data;
 
-	job->result = coop_ids_reserve(job->keeper->state_dir, job->limit);
+	job->result = coop_ids_reserve(coop_place_of(job->keeper)->state_dir, job->limit);
 }
 
 static void reserved(uv_work_t *work, int status)
 {
 	struct reservation *job = work->data;
-	struct coop_registry *registry = &job->keeper->registry;
+	struct coop_registry *registry = coop_registry_of(job->keeper);
 
 	(void)status;
-	job->keeper->disk_jobs--;
+	coop_life_disk_end(job->keeper);
 	registry->reserving = false;
 	if (job->result == 0)
 		registry->reserved_n = job->limit;
@@ -103,7 +187,7 @@ static void reserved(uv_work_t *work, int status)
 /* Begun when half a block is left, so that the disk has all that time. */
 static void reserve_ahead(struct coop_keeper *keeper)
 {
-	struct coop_registry *registry = &keeper->registry;
+	struct coop_registry *registry = coop_registry_of(keeper);
 
 	if (registry->reserving || registry->reserved_n - registry->next_n > COOP_IDS_BLOCK / 2)
 		return;
@@ -114,16 +198,16 @@ static void reserve_ahead(struct coop_keeper *keeper)
 				    .limit = registry->reserved_n + COOP_IDS_BLOCK};
 	job->work.data = job;
 	registry->reserving = true;
-	keeper->disk_jobs++;
-	(void)uv_queue_work(&keeper->loop, &job->work, reserve_work,
+	coop_life_disk_begin(keeper);
+	(void)uv_queue_work(coop_loop_of(keeper), &job->work, reserve_work,
 			    reserved); /* fails only without a work function */
 }
 
 int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 {
-	const struct coop_registry *registry = &keeper->registry;
+	const struct coop_registry *registry = coop_registry_of(keeper);
 
-	if (keeper->stopping)
+	if (coop_life_stopping(keeper))
 		return coop_err_set(err, COOP_UNAVAILABLE, "the keeper is stopping");
 	if (registry->next_n < registry->reserved_n)
 		return 0;
@@ -135,7 +219,7 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 int coop_registry_add(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;
-	struct coop_registry *registry = &keeper->registry;
+	struct coop_registry *registry = coop_registry_of(keeper);
 
 	if (coop_map_put(&registry->by_n, registry->next_n, process) < 0)
 		return -ENOMEM;
@@ -147,13 +231,13 @@ int coop_registry_add(struct coop_process *process)
 	(void)coop_process_ref(process);
 	coop_quota_count(process, 1, 0);
 	reserve_ahead(keeper);
-	coop_keeper_check_idle(keeper);
+	coop_life_look(keeper);
 	return 0;
 }
 
 int coop_registry_add_receipt(struct coop_process *process)
 {
-	struct coop_registry *registry = &process->keeper->registry;
+	struct coop_registry *registry = coop_registry_of(process->keeper);
 
 	if (coop_map_put(&registry->by_n, process->n, process) < 0)
 		return -ENOMEM;
@@ -166,7 +250,7 @@ int coop_registry_add_receipt(struct coop_process *process)
 
 int coop_registry_set_root(struct coop_process *process, pid_t pid)
 {
-	struct coop_registry *registry = &process->keeper->registry;
+	struct coop_registry *registry = coop_registry_of(process->keeper);
 
 	if (process->removed)
 		return -ECANCELED;
@@ -198,14 +282,14 @@ static void take_out(struct coop_map *map, const struct coop_process *process)
 
 void coop_registry_unset_root(struct coop_process *process)
 {
-	take_out(&process->keeper->registry.by_pid, process);
-	take_out(&process->keeper->registry.by_session, process);
+	take_out(&coop_registry_of(process->keeper)->by_pid, process);
+	take_out(&coop_registry_of(process->keeper)->by_session, process);
 	process->root_pid = 0;
 }
 
 void coop_registry_clear_pid(struct coop_process *process)
 {
-	take_out(&process->keeper->registry.by_pid, process);
+	take_out(&coop_registry_of(process->keeper)->by_pid, process);
 }
 
 bool coop_registry_has_root(const struct coop_process *process)
@@ -216,12 +300,12 @@ bool coop_registry_has_root(const struct coop_process *process)
 
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid)
 {
-	return pid > 0 ? coop_map_get(&keeper->registry.by_pid, (uint64_t)pid) : NULL;
+	return pid > 0 ? coop_map_get(&coop_registry_of(keeper)->by_pid, (uint64_t)pid) : NULL;
 }
 
 void coop_registry_finished(struct coop_process *process)
 {
-	struct coop_registry *registry = &process->keeper->registry;
+	struct coop_registry *registry = coop_registry_of(process->keeper);
 
 	process->told_number = ++registry->told_count;
 	if (process->removed)
@@ -239,13 +323,13 @@ void coop_registry_settled(struct coop_process *process)
 	if (!process->in_unsettled.next)
 		return;
 	coop_list_remove(&process->in_unsettled);
-	process->keeper->registry.unsettled_count--;
+	coop_registry_of(process->keeper)->unsettled_count--;
 }
 
 /* No longer among the finished, and in no group that ends together. */
 static void leave(struct coop_process *process)
 {
-	take_out(&process->keeper->registry.by_session, process);
+	take_out(&coop_registry_of(process->keeper)->by_session, process);
 	coop_registry_settled(process);
 	coop_list_remove(&process->origin.in_lease);
 	coop_list_remove(&process->in_session);
@@ -258,12 +342,12 @@ void coop_registry_shed(struct coop_process *process)
 	coop_quota_count(process, 0, -1);
 	leave(process);
 	coop_eviction_receipt(process);
-	coop_keeper_check_idle(process->keeper);
+	coop_life_look(process->keeper);
 }
 
 void coop_registry_remove(struct coop_process *process)
 {
-	struct coop_registry *registry = &process->keeper->registry;
+	struct coop_registry *registry = coop_registry_of(process->keeper);
 
 	if (process->removed)
 		return;
@@ -283,6 +367,6 @@ void coop_registry_remove(struct coop_process *process)
 	coop_holders_clear(process);
 	coop_process_let_go(process);
 	coop_stdin_close(process);
-	coop_keeper_check_idle(process->keeper);
+	coop_life_look(process->keeper);
 	coop_process_unref(process);
 }

@@ -14,24 +14,32 @@
 struct coop_keeper;
 struct coop_process;
 
-struct coop_registry {
-	struct coop_map by_n, by_pid;
-	/* By the leader's pid, which is the session's and the group's number too, for as long as
-	 * the record is whole. */
-	struct coop_map by_session;
-	struct coop_link all;       /* start order, receipts included */
-	struct coop_link unsettled; /* ended records that may have left descendants; few */
-	unsigned unsettled_count;
-	unsigned live, finished_count;
-	int64_t surplus;             /* finished records above their agents' caps */
-	uint64_t told_count;         /* ends that have been told, ever */
-	uint64_t next_n, reserved_n; /* ids below reserved_n are taken on disk */
-	bool reserving;
-	bool receipts_over; /* some principal may have more than it is allowed */
-};
+/* NULL without memory. */
+struct coop_registry *coop_registry_new(void);
+/* Reads which numbers have been given out. 0, or the error filled. */
+int coop_registry_open(struct coop_keeper *keeper, struct coop_err *err);
+void coop_registry_clear(struct coop_keeper *keeper);
 
-int coop_registry_init(struct coop_keeper *keeper, struct coop_err *err);
-void coop_registry_free(struct coop_keeper *keeper);
+/* struct coop_process by their in_all, in the order of their start, receipts included. */
+struct coop_link *coop_registry_all(const struct coop_keeper *keeper);
+/* Ended records that may have left descendants, by their in_unsettled; few. */
+struct coop_link *coop_registry_unsettled(const struct coop_keeper *keeper);
+unsigned coop_registry_unsettled_count(const struct coop_keeper *keeper);
+/* Those whose ends are to be written to the audit and the database, by their in_ended. */
+struct coop_link *coop_registry_ended(const struct coop_keeper *keeper);
+/* Ends that have been told, ever. */
+uint64_t coop_registry_told(const struct coop_keeper *keeper);
+/* The number that the next process gets. */
+uint64_t coop_registry_next(const struct coop_keeper *keeper);
+/* How many live, or have ended and are records; and one more, or less, of either. */
+unsigned coop_registry_live(const struct coop_keeper *keeper);
+unsigned coop_registry_finished_count(const struct coop_keeper *keeper);
+void coop_registry_count(struct coop_keeper *keeper, int live, int finished);
+/* The one of that number, or NULL, also for 0. */
+struct coop_process *coop_registry_by_number(const struct coop_keeper *keeper, uint64_t n);
+/* By the leader's pid, which is the session's and the group's number too, for as long as the record
+ * is whole. */
+struct coop_process *coop_registry_by_session(const struct coop_keeper *keeper, pid_t session);
 
 /* Numbers up to `last` have been given out: 0, or the error filled. Before the loop runs. */
 int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_err *err);

@@ -1,7 +1,9 @@
 #include "keeper/process/stats.h"
 
 #include "base/clock.h"
+#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/orphans.h"
@@ -44,8 +46,8 @@ void coop_stats_update(struct coop_process *process)
 	}
 	/* A look from before it began cannot show it, nor one from before it ended what it left. */
 	uint64_t since = process->reaped ? process->end.ended : process->started;
-	int r = keeper->tree.taken <= since ? coop_tree_look(keeper)
-					    : coop_tree_look_lately(keeper);
+	int r = coop_tree_taken(keeper) <= since ? coop_tree_look(keeper)
+						 : coop_tree_look_lately(keeper);
 	if (r < 0)
 		return;
 	struct coop_tree_sum sum = coop_tree_sum(keeper, process);
@@ -62,7 +64,7 @@ void coop_stats_update(struct coop_process *process)
 	if (sum.cpu_ns + usage->reaped_cpu_ns > usage->cpu_ns)
 		usage->cpu_ns = sum.cpu_ns + usage->reaped_cpu_ns;
 	if (!process->reaped)
-		sample(usage, keeper->tree.taken);
+		sample(usage, coop_tree_taken(keeper));
 }
 
 static void momentary(struct coop_jsonw *w, const char *name, bool known, uint64_t value)
@@ -77,7 +79,7 @@ static void momentary(struct coop_jsonw *w, const char *name, bool known, uint64
  * there is none. */
 static bool find_group(const struct coop_process *process, char ret[COOP_CG_PATH_MAX])
 {
-	const struct coop_cgroups *host = &process->keeper->groups.host;
+	const struct coop_cgroups *host = coop_groups_known(process->keeper);
 	const struct coop_confine *confine = process->confine;
 
 	if (!confine)

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 
 static pid_t sender_of(struct msghdr *header)
 {
@@ -73,7 +74,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
 	(void)status;
 	(void)events;
-	wire->keeper->wakeups++;
+	coop_meters_of(wire->keeper)->wakeups++;
 	coop_wire_drain(wire);
 }
 
@@ -89,7 +90,7 @@ static int watch(struct coop_wire *wire)
 	if (setsockopt(wire->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0)
 		r = -errno;
 	if (r == 0)
-		r = uv_poll_init(&wire->keeper->loop, &wire->poll, wire->fd);
+		r = uv_poll_init(coop_loop_of(wire->keeper), &wire->poll, wire->fd);
 	if (r < 0)
 		return r;
 	wire->poll.data = wire;

@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
 #include "keeper/start/launcher_start.h"
 
@@ -29,7 +30,7 @@ static const struct coop_sandbox_limits unreachable = {
 static void free_cell(struct coop_keeper *keeper, struct coop_cell *cell)
 {
 	coop_list_remove(&cell->in_all);
-	keeper->groups.cell_count--;
+	coop_groups_of(keeper)->cell_count--;
 	coop_cgroup_clear(&cell->group);
 	free(cell->parent);
 	free(cell);
@@ -42,7 +43,7 @@ static bool drop_cell(struct coop_keeper *keeper, struct coop_cell *cell)
 	if (cell->launcher)
 		coop_launcher_retire(cell->launcher);
 	cell->launcher = NULL;
-	if (coop_cgroup_remove(&keeper->groups.host, &cell->group) == -EBUSY)
+	if (coop_cgroup_remove(coop_groups_known(keeper), &cell->group) == -EBUSY)
 		return false;
 	free_cell(keeper, cell);
 	return true;
@@ -66,11 +67,11 @@ static int open_doors(const struct coop_cgroups *host, const struct coop_cgroup 
 struct coop_launcher *coop_cells_park(struct coop_keeper *keeper, const struct coop_cgroup *group,
 				      struct coop_launcher_class class)
 {
-	class.cell = ++keeper->groups.last_cell;
+	class.cell = ++coop_groups_of(keeper)->last_cell;
 	struct coop_launcher *launcher = coop_launcher_get(keeper, &class);
 	if (!launcher)
 		return NULL;
-	if (open_doors(&keeper->groups.host, group, launcher) < 0) {
+	if (open_doors(coop_groups_known(keeper), group, launcher) < 0) {
 		coop_launcher_retire(launcher);
 		return NULL;
 	}
@@ -86,7 +87,7 @@ static bool same_kind(const struct coop_launcher_class *a, const struct coop_lau
 static struct coop_cell *waiting_cell(struct coop_keeper *keeper, const char *parent,
 				      const struct coop_launcher_class *class)
 {
-	COOP_LIST_EACH(&keeper->groups.cells, link)
+	COOP_LIST_EACH(&coop_groups_of(keeper)->cells, link)
 	{
 		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
 		if (cell->launcher && !strcmp(cell->parent, parent) &&
@@ -99,7 +100,7 @@ static struct coop_cell *waiting_cell(struct coop_keeper *keeper, const char *pa
 void coop_cells_prepare(struct coop_keeper *keeper, const char *parent,
 			const struct coop_launcher_class *class)
 {
-	struct coop_groups *groups = &keeper->groups;
+	struct coop_groups *groups = coop_groups_of(keeper);
 	struct coop_cell *cell = coop_mem_zalloc(sizeof *cell);
 	char path[PATH_BYTES];
 	struct coop_err err;
@@ -136,7 +137,7 @@ bool coop_cells_take(struct coop_keeper *keeper, const char *parent, struct coop
 
 	if (!cell)
 		return false;
-	if (coop_cgroup_limit(&keeper->groups.host, &cell->group, limits) < 0)
+	if (coop_cgroup_limit(coop_groups_known(keeper), &cell->group, limits) < 0)
 		return false;
 	confine->group = cell->group;
 	cell->group = (struct coop_cgroup){.fd = -1};
@@ -150,7 +151,7 @@ bool coop_cells_look(struct coop_keeper *keeper, bool idle, bool *ret_again)
 	bool waiting = false;
 
 	*ret_again = false;
-	COOP_LIST_EACH(&keeper->groups.cells, link)
+	COOP_LIST_EACH(&coop_groups_of(keeper)->cells, link)
 	{
 		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
 		/* One whose launcher has been sent away only waits for its group to be empty. */
@@ -166,7 +167,7 @@ void coop_cells_drop_below(struct coop_keeper *keeper, const char *path)
 {
 	size_t size = strlen(path);
 
-	COOP_LIST_EACH(&keeper->groups.cells, link)
+	COOP_LIST_EACH(&coop_groups_of(keeper)->cells, link)
 	{
 		struct coop_cell *cell = COOP_LIST_ITEM(link, struct coop_cell, in_all);
 		if (!strncmp(cell->parent, path, size) &&
@@ -177,7 +178,7 @@ void coop_cells_drop_below(struct coop_keeper *keeper, const char *path)
 
 void coop_cells_free(struct coop_keeper *keeper)
 {
-	struct coop_groups *groups = &keeper->groups;
+	struct coop_groups *groups = coop_groups_of(keeper);
 
 	while (groups->cells.next && !coop_list_empty(&groups->cells))
 		free_cell(keeper, COOP_LIST_ITEM(groups->cells.next, struct coop_cell, in_all));

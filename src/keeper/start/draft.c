@@ -11,6 +11,7 @@
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/session.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/shells.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/cwd.h"
@@ -23,6 +24,7 @@
 #include "keeper/process/quota.h"
 #include "keeper/process/registry.h"
 #include "keeper/start/helpers.h"
+#include "keeper/start/launcher.h"
 #include "keeper/start/spawn_failure.h"
 
 #define WORD_MAX (128u << 10) /* the kernel's, for one argument with its NUL */
@@ -114,7 +116,7 @@ static int take_helper(struct coop_draft *draft)
 		return coop_err_no_memory(draft->err);
 	draft->argv[0] = coop_helper_name(helper);
 	draft->argv[1] = NULL;
-	draft->program_fd = coop_helper_fd(&draft->agent->keeper->helpers, helper);
+	draft->program_fd = coop_helper_fd(coop_launchers_helpers(draft->agent->keeper), helper);
 	return draft->program_fd < 0
 		       ? coop_spawn_failed_at(draft->err, "helper", -draft->program_fd)
 		       : 0;
@@ -134,7 +136,7 @@ static int check_alias(struct coop_draft *draft)
 
 	if (!alias)
 		return 0;
-	COOP_LIST_EACH(&draft->agent->keeper->registry.all, link)
+	COOP_LIST_EACH(coop_registry_all(draft->agent->keeper), link)
 	{
 		const struct coop_process *other =
 			COOP_LIST_ITEM(link, struct coop_process, in_all);
@@ -191,7 +193,7 @@ static int64_t at_most(int64_t value, int64_t ceiling)
 
 static void take_limits(struct coop_draft *draft)
 {
-	const struct coop_settings *settings = &draft->agent->keeper->conf.settings;
+	const struct coop_settings *settings = &coop_conf_of(draft->agent->keeper)->settings;
 	struct coop_limits *limits = &draft->process->limits;
 	bool persistent = draft->process->lease == COOP_LEASE_PERSISTENT;
 	int64_t retention =
@@ -306,10 +308,10 @@ static int take_env(struct coop_draft *draft)
 	const struct coop_injections *files = draft->injections;
 	const struct coop_confine *confine = draft->process->confine;
 	struct coop_env_how how = {
-		.rules = &keeper->conf.env,
+		.rules = &coop_conf_of(keeper)->env,
 		.restricted = coop_agent_restricted(draft->agent),
 		/* The first process of a namespace holds its tree together without it. */
-		.n = confine->init ? 0 : keeper->registry.next_n,
+		.n = confine->init ? 0 : coop_registry_next(keeper),
 		.terminal = draft->process->pty,
 		.no_tmpdir = confine->no_tmpdir,
 		.tmpdir = confine->tmpdir,

@@ -17,6 +17,8 @@
 #include "base/mem.h"
 #include "interface/err.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
+#include "keeper/core/meters.h"
 #include "keeper/start/launcher_start.h"
 #include "keeper/start/slots.h"
 #include "keeper/start/spawn.h"
@@ -83,7 +85,7 @@ static int start(struct coop_launcher *launcher)
 /* What the first of a kind is like is known, or will not be: those that wait for it go on. */
 static void start_waiting(struct coop_launcher *first)
 {
-	COOP_LIST_EACH(&first->keeper->launchers.all, link)
+	COOP_LIST_EACH(&coop_launchers_of(first->keeper)->all, link)
 	{
 		struct coop_launcher *launcher = COOP_LIST_ITEM(link, struct coop_launcher, in_all);
 		if (!launcher->waits || first_of_kind(launcher) != first)
@@ -115,7 +117,7 @@ static int execute(struct coop_launcher *launcher, int userns)
 	if (r == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
 	if (r == 0)
-		r = uv_poll_init(&keeper->loop, poll, fd);
+		r = uv_poll_init(coop_loop_of(keeper), poll, fd);
 	if (r < 0) {
 		free(poll);
 		return r;
@@ -172,9 +174,9 @@ static void on_watchdog(uv_timer_t *timer)
 
 uint64_t coop_launchers_answered(const struct coop_keeper *keeper)
 {
-	uint64_t answered = keeper->launchers.sequence;
+	uint64_t answered = coop_launchers_of(keeper)->sequence;
 
-	COOP_LIST_EACH(&keeper->launchers.all, link)
+	COOP_LIST_EACH(&coop_launchers_of(keeper)->all, link)
 	{
 		const struct coop_launcher *launcher =
 			COOP_LIST_ITEM(link, struct coop_launcher, in_all);
@@ -211,7 +213,7 @@ static int send_plan(struct coop_launcher *launcher, struct coop_spawn *spawn)
 	int fds[COOP_SPAWN_FDS_MAX];
 	size_t count = coop_spawn_plan_fds(spawn, fds);
 
-	plan->sequence = launcher->keeper->launchers.sequence + 1;
+	plan->sequence = coop_launchers_of(launcher->keeper)->sequence + 1;
 	return coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message), fds, count);
 }
 
@@ -230,7 +232,8 @@ static void send_queue(struct coop_launcher *launcher)
 			coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
 			continue;
 		}
-		spawn->sequence = launcher->last_sent = ++launcher->keeper->launchers.sequence;
+		spawn->sequence = launcher->last_sent =
+			++coop_launchers_of(launcher->keeper)->sequence;
 		coop_list_add(&launcher->sent, &spawn->in_launcher);
 		launcher->sent_count++;
 		coop_spawn_sent(spawn);
@@ -272,7 +275,7 @@ int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message,
 	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(message);
 	bool with_net = count > COOP_PLAN_FD_BODY;
 
-	plan->sequence = launcher->keeper->launchers.sequence + 1;
+	plan->sequence = coop_launchers_of(launcher->keeper)->sequence + 1;
 	plan->flags |= with_net ? COOP_PLAN_NET_FD : 0u;
 	int r = coop_fdpass_send(launcher->fd, plan, coop_buf_size(message), fds, count);
 	/* The message is what tells one kind from another: it stays as it was. */
@@ -280,7 +283,7 @@ int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message,
 	plan->flags &= ~(uint32_t)COOP_PLAN_NET_FD;
 	if (r < 0)
 		return r;
-	slot->sequence = launcher->last_sent = ++launcher->keeper->launchers.sequence;
+	slot->sequence = launcher->last_sent = ++coop_launchers_of(launcher->keeper)->sequence;
 	coop_list_add(&launcher->fills, &slot->in_launcher);
 	return 0;
 }
@@ -303,7 +306,7 @@ void coop_launcher_settled(struct coop_launcher *launcher, struct coop_spawn *sp
 	else
 		(void)uv_timer_stop(&launcher->watchdog);
 	/* Before the loop sleeps, and not from here: this may be called while reaping. */
-	keeper->reap_again = keeper->reap_again || keeper->reap_pid;
+	coop_life_reap(keeper);
 }
 
 /* A net namespace was made for a session. Nobody but the keeper keeps it, so that it goes when the
@@ -375,7 +378,7 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 
 	(void)status;
 	(void)events;
-	launcher->keeper->wakeups++;
+	coop_meters_of(launcher->keeper)->wakeups++;
 	while (launcher->poll == poll) {
 		ssize_t n = coop_fdpass_receive(launcher->fd, &reply, sizeof reply, fds, &count);
 		if (n == (ssize_t)sizeof reply) {
@@ -446,17 +449,17 @@ void coop_launcher_died(struct coop_launcher *launcher)
 		coop_slot_answered(
 			COOP_LIST_ITEM(launcher->fills.next, struct coop_slot, in_launcher), 0,
 			EIO);
-	if (keeper->stopping && coop_list_empty(&launcher->sent) &&
+	if (coop_life_stopping(keeper) && coop_list_empty(&launcher->sent) &&
 	    coop_list_empty(&launcher->queue)) {
 		start_waiting(launcher);
 		return;
 	}
-	keeper->launchers.restarts++;
+	coop_launchers_of(keeper)->restarts++;
 	launcher->useless++;
 	/* One that is hopeless is not started again until somebody needs it. */
 	int r = is_hopeless(launcher) ? -ECHILD : start(launcher);
 	coop_log(COOP_LOG_WARN, "launcher died, another started restarts=%u result=%s",
-		 keeper->launchers.restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
+		 coop_launchers_of(keeper)->restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
 		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
@@ -490,7 +493,7 @@ static bool same_class(const struct coop_launcher_class *a, const struct coop_la
 struct coop_launcher *coop_launcher_get(struct coop_keeper *keeper,
 					const struct coop_launcher_class *class)
 {
-	COOP_LIST_EACH(&keeper->launchers.all, link)
+	COOP_LIST_EACH(&coop_launchers_of(keeper)->all, link)
 	{
 		struct coop_launcher *launcher = COOP_LIST_ITEM(link, struct coop_launcher, in_all);
 		if (same_class(&launcher->class, class))
@@ -505,15 +508,15 @@ struct coop_launcher *coop_launcher_get(struct coop_keeper *keeper,
 	coop_list_init(&launcher->queue);
 	coop_list_init(&launcher->sent);
 	coop_list_init(&launcher->fills);
-	(void)uv_timer_init(&keeper->loop, &launcher->watchdog);
+	(void)uv_timer_init(coop_loop_of(keeper), &launcher->watchdog);
 	launcher->watchdog.data = launcher;
-	coop_list_add(&keeper->launchers.all, &launcher->in_all);
+	coop_list_add(&coop_launchers_of(keeper)->all, &launcher->in_all);
 	return launcher;
 }
 
 struct coop_launcher *coop_launcher_by_pid(const struct coop_keeper *keeper, pid_t pid)
 {
-	COOP_LIST_EACH(&keeper->launchers.all, link)
+	COOP_LIST_EACH(&coop_launchers_of(keeper)->all, link)
 	{
 		struct coop_launcher *launcher = COOP_LIST_ITEM(link, struct coop_launcher, in_all);
 		if (pid && launcher->pid == pid)
@@ -524,7 +527,7 @@ struct coop_launcher *coop_launcher_by_pid(const struct coop_keeper *keeper, pid
 
 void coop_launchers_free(struct coop_keeper *keeper)
 {
-	struct coop_launchers *launchers = &keeper->launchers;
+	struct coop_launchers *launchers = coop_launchers_of(keeper);
 
 	while (launchers->all.next && !coop_list_empty(&launchers->all)) {
 		struct coop_launcher *launcher =

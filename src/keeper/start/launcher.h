@@ -14,6 +14,8 @@
 #include "sandbox/plan/plan.h"
 
 struct coop_keeper;
+struct coop_helpers;
+struct coop_launchers;
 struct coop_slot;
 struct coop_spawn;
 
@@ -57,19 +59,19 @@ struct coop_launcher {
 	unsigned spawns;        /* under way that may come to it still */
 };
 
-struct coop_launchers {
-	int image_fd;      /* sealed memfd with the program */
-	int filters_fd;    /* another with the system call filters */
-	uint64_t sequence; /* of the last plan sent to any */
-	unsigned restarts;
-	struct coop_link all;
-};
-
-/* Makes the image and the filters, and asks a first one what this host can do. 0 or -errno. Must be
+/* Makes the image and the filters. 0 or -errno. Must be
  * called on the keeper's main thread: launchers and all processes die with the thread that started
  * them. */
-int coop_launchers_init(struct coop_keeper *keeper);
+int coop_launchers_new(struct coop_launchers **ret);
 void coop_launchers_free(struct coop_keeper *keeper);
+
+/* struct coop_launcher, oldest first. */
+struct coop_link *coop_launchers_all(const struct coop_keeper *keeper);
+unsigned coop_launchers_restarts(const struct coop_keeper *keeper);
+/* Of the last plan that was sent to any. */
+uint64_t coop_launchers_sequence(const struct coop_keeper *keeper);
+/* See helpers.h. */
+struct coop_helpers *coop_launchers_helpers(const struct coop_keeper *keeper);
 
 /* Finds out what the host can do for somebody with these ids. 0 or -errno. */
 int coop_launchers_probe(struct coop_keeper *keeper, const struct coop_launcher_class *class,

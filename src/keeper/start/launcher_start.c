@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/io/memfd.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "keeper/core/keeper.h"
 #include "keeper/start/launcher_start.h"
 #include "sandbox/filter/filter.h"
@@ -33,12 +34,12 @@ static int execute(const struct coop_keeper *keeper, const struct coop_launcher_
 	char doors[16], join[8];
 	char *argv[] = {name, kind, uid, gid, doors, join, NULL}, *envp[] = {NULL};
 	const int given[][2] = {{socket, COOP_LAUNCHER_FD_SOCKET},
-				{keeper->launchers.filters_fd, COOP_LAUNCHER_FD_FILTERS},
-				{keeper->launchers.image_fd, COOP_LAUNCHER_FD_IMAGE},
+				{coop_launchers_of(keeper)->filters_fd, COOP_LAUNCHER_FD_FILTERS},
+				{coop_launchers_of(keeper)->image_fd, COOP_LAUNCHER_FD_IMAGE},
 				{userns, COOP_LAUNCHER_FD_USERNS}};
 	posix_spawn_file_actions_t actions;
 
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", keeper->launchers.image_fd);
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", coop_launchers_of(keeper)->image_fd);
 	(void)snprintf(kind, sizeof kind, "%d", (int)class->kind);
 	(void)snprintf(doors, sizeof doors, "%d", how->door_count);
 	(void)snprintf(join, sizeof join, "%s", userns >= 0 ? "join" : "-");
@@ -48,7 +49,7 @@ static int execute(const struct coop_keeper *keeper, const struct coop_launcher_
 	}
 	int r = posix_spawn_file_actions_init(&actions);
 	for (int fd = 0; r == 0 && fd < 3; fd++)
-		r = posix_spawn_file_actions_adddup2(&actions, keeper->null_fd, fd);
+		r = posix_spawn_file_actions_adddup2(&actions, coop_place_of(keeper)->null_fd, fd);
 	for (size_t i = 0; r == 0 && i < sizeof given / sizeof given[0]; i++) {
 		if (given[i][0] >= 0)
 			r = posix_spawn_file_actions_adddup2(&actions, given[i][0], given[i][1]);
@@ -131,14 +132,11 @@ int coop_launchers_probe(struct coop_keeper *keeper, const struct coop_launcher_
 	return r;
 }
 
-int coop_launchers_init(struct coop_keeper *keeper)
+static int fill(struct coop_launchers *launchers)
 {
-	struct coop_launchers *launchers = &keeper->launchers;
 	struct coop_buf filters = {0};
-
-	*launchers = (struct coop_launchers){.image_fd = -1, .filters_fd = -1};
-	coop_list_init(&launchers->all);
 	int r = coop_filter_build(&filters);
+
 	if (r == 0)
 		r = launchers->filters_fd = coop_launcher_raise_fd(coop_memfd_sealed(
 			"coop-filters", coop_buf_front(&filters), coop_buf_size(&filters)));
@@ -148,4 +146,36 @@ int coop_launchers_init(struct coop_keeper *keeper)
 			coop_memfd_sealed("coop-launcher", coop_launcher_image,
 					  (size_t)(coop_launcher_image_end - coop_launcher_image)));
 	return r < 0 ? r : 0;
+}
+
+int coop_launchers_new(struct coop_launchers **ret)
+{
+	struct coop_launchers *launchers = coop_mem_zalloc(sizeof *launchers);
+
+	if (!launchers)
+		return -ENOMEM;
+	launchers->image_fd = launchers->filters_fd = -1;
+	coop_list_init(&launchers->all);
+	*ret = launchers;
+	return fill(launchers);
+}
+
+struct coop_link *coop_launchers_all(const struct coop_keeper *keeper)
+{
+	return &coop_launchers_of(keeper)->all;
+}
+
+unsigned coop_launchers_restarts(const struct coop_keeper *keeper)
+{
+	return coop_launchers_of(keeper)->restarts;
+}
+
+uint64_t coop_launchers_sequence(const struct coop_keeper *keeper)
+{
+	return coop_launchers_of(keeper)->sequence;
+}
+
+struct coop_helpers *coop_launchers_helpers(const struct coop_keeper *keeper)
+{
+	return &coop_launchers_of(keeper)->helpers;
 }

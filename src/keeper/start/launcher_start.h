@@ -4,7 +4,17 @@
 
 #include <sys/types.h>
 
+#include "keeper/start/helpers.h"
 #include "keeper/start/launcher.h"
+
+struct coop_launchers {
+	int image_fd;      /* sealed memfd with the program */
+	int filters_fd;    /* another with the system call filters */
+	uint64_t sequence; /* of the last plan sent to any */
+	unsigned restarts;
+	struct coop_link all;
+	struct coop_helpers helpers;
+};
 
 struct coop_launcher_start {
 	const struct coop_launcher_class *class;

@@ -29,20 +29,34 @@ struct coop_park {
 	uint64_t used_at;
 };
 
+struct coop_parks {
+	struct coop_link all; /* struct coop_park; the one used last is the last */
+	unsigned count;
+	bool off;                         /* a launcher could not enter its group */
+	bool cold;                        /* that of the user's own agent has yet to be made */
+	struct coop_launcher_class usual; /* its class */
+	uv_timer_t timer;                 /* lets go of those that nobody uses */
+};
+
+static struct coop_parks *parks_of(const struct coop_keeper *keeper)
+{
+	return coop_groups_of(keeper)->parks;
+}
+
 /* Its launcher leaves, with the sandboxes that it has prepared. Only one that nobody waits for. */
 static void retire(struct coop_keeper *keeper, struct coop_park *park)
 {
 	coop_slots_drop_launcher(keeper, park->launcher);
 	coop_launcher_retire(park->launcher);
 	coop_list_remove(&park->in_all);
-	keeper->parks.count--;
+	parks_of(keeper)->count--;
 	free(park);
 }
 
 /* The user's own comes back in no time, as does one that was used a moment ago. */
 static bool wanted(const struct coop_keeper *keeper, const struct coop_park *park, uint64_t now)
 {
-	return park->agent && (park->agent == keeper->main || now - park->used_at < IDLE_MS);
+	return park->agent && (coop_agent_is_main(park->agent) || now - park->used_at < IDLE_MS);
 }
 
 static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_class class);
@@ -50,7 +64,7 @@ static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_cla
 /* It is the user's own agent's, who does not wait. */
 static struct coop_park *make_ahead(struct coop_keeper *keeper, struct coop_launcher_class class)
 {
-	struct coop_park *park = make(keeper->main, class);
+	struct coop_park *park = make(coop_agents_main(keeper), class);
 
 	if (park)
 		coop_launcher_warm(park->launcher);
@@ -59,22 +73,22 @@ static struct coop_park *make_ahead(struct coop_keeper *keeper, struct coop_laun
 
 static void warm(struct coop_keeper *keeper)
 {
-	keeper->parks.cold = false;
-	if (coop_groups_shared(keeper->main))
-		(void)make_ahead(keeper, keeper->parks.usual);
+	parks_of(keeper)->cold = false;
+	if (coop_groups_shared(coop_agents_main(keeper)))
+		(void)make_ahead(keeper, parks_of(keeper)->usual);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
-	uint64_t now = uv_now(&keeper->loop), next = 0;
+	uint64_t now = uv_now(coop_loop_of(keeper)), next = 0;
 
-	if (keeper->parks.cold)
+	if (parks_of(keeper)->cold)
 		warm(keeper);
-	COOP_LIST_EACH(&keeper->parks.all, link)
+	COOP_LIST_EACH(&parks_of(keeper)->all, link)
 	{
 		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
-		if (park->agent && park->agent == keeper->main)
+		if (park->agent && coop_agent_is_main(park->agent))
 			continue;
 		if (wanted(keeper, park, now))
 			next = next ? next : IDLE_MS;
@@ -89,17 +103,22 @@ static void on_timer(uv_timer_t *timer)
 
 static void look_in(struct coop_keeper *keeper, uint64_t ms)
 {
-	uv_timer_t *timer = &keeper->parks.timer;
+	uv_timer_t *timer = &parks_of(keeper)->timer;
 
 	if (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > ms)
 		(void)uv_timer_start(timer, on_timer, ms, 0);
 }
 
-void coop_parks_init(struct coop_keeper *keeper)
+struct coop_parks *coop_parks_new(struct coop_keeper *keeper)
 {
-	coop_list_init(&keeper->parks.all);
-	(void)uv_timer_init(&keeper->loop, &keeper->parks.timer);
-	keeper->parks.timer.data = keeper;
+	struct coop_parks *parks = coop_mem_zalloc(sizeof *parks);
+
+	if (!parks)
+		return NULL;
+	coop_list_init(&parks->all);
+	(void)uv_timer_init(coop_loop_of(keeper), &parks->timer);
+	parks->timer.data = keeper;
+	return parks;
 }
 
 static bool same_kind(const struct coop_launcher_class *a, const struct coop_launcher_class *b)
@@ -111,7 +130,7 @@ static bool same_kind(const struct coop_launcher_class *a, const struct coop_lau
 static struct coop_park *find(const struct coop_agent *agent,
 			      const struct coop_launcher_class *class)
 {
-	COOP_LIST_EACH(&agent->keeper->parks.all, link)
+	COOP_LIST_EACH(&parks_of(agent->keeper)->all, link)
 	{
 		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
 		if (park->agent == agent && same_kind(&park->launcher->class, class))
@@ -123,9 +142,9 @@ static struct coop_park *find(const struct coop_agent *agent,
 /* The one that was not used for longest gives way. */
 static bool make_room(struct coop_keeper *keeper)
 {
-	if (keeper->parks.count < PARKS_MAX)
+	if (parks_of(keeper)->count < PARKS_MAX)
 		return true;
-	COOP_LIST_EACH(&keeper->parks.all, link)
+	COOP_LIST_EACH(&parks_of(keeper)->all, link)
 	{
 		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
 		if (!coop_launcher_unused(park->launcher))
@@ -144,11 +163,12 @@ static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_cla
 
 	if (!coop_groups_rest(agent) || !make_room(keeper))
 		return NULL;
-	class.cell = ++keeper->groups.last_cell;
+	class.cell = ++coop_groups_of(keeper)->last_cell;
 	class.stays = true;
 	park = coop_mem_zalloc(sizeof *park);
 	launcher = park ? coop_launcher_get(keeper, &class) : NULL;
-	int count = launcher ? coop_cgroup_park(&keeper->groups.host, &agent->rest, launcher->doors)
+	int count = launcher ? coop_cgroup_park(coop_groups_known(keeper), &agent->rest,
+						launcher->doors)
 			     : -1;
 	if (count <= 0 || coop_launcher_raise_fds(launcher->doors, count) < 0) {
 		if (launcher)
@@ -159,8 +179,8 @@ static struct coop_park *make(struct coop_agent *agent, struct coop_launcher_cla
 	launcher->door_count = count;
 	park->launcher = launcher;
 	park->agent = agent;
-	coop_list_add(&keeper->parks.all, &park->in_all);
-	keeper->parks.count++;
+	coop_list_add(&parks_of(keeper)->all, &park->in_all);
+	parks_of(keeper)->count++;
 	look_in(keeper, IDLE_MS);
 	return park;
 }
@@ -175,7 +195,7 @@ static bool refused(struct coop_keeper *keeper, struct coop_park *park)
 		return false;
 	coop_log(COOP_LOG_WARN, "agents' shares are not held: no launcher in their groups error=%s",
 		 coop_err_errno_name(launcher->refusal.error));
-	keeper->parks.off = true;
+	parks_of(keeper)->off = true;
 	if (coop_launcher_unused(launcher))
 		retire(keeper, park);
 	return true;
@@ -184,10 +204,10 @@ static bool refused(struct coop_keeper *keeper, struct coop_park *park)
 void coop_parks_enter(struct coop_agent *agent, struct coop_confine *confine)
 {
 	struct coop_keeper *keeper = agent->keeper;
-	bool own = agent == keeper->main;
+	bool own = coop_agent_is_main(agent);
 
-	if (keeper->parks.off || confine->policy.profile == COOP_PROFILE_FULL ||
-	    (own && keeper->parks.cold) || !coop_groups_shared(agent))
+	if (parks_of(keeper)->off || confine->policy.profile == COOP_PROFILE_FULL ||
+	    (own && parks_of(keeper)->cold) || !coop_groups_shared(agent))
 		return;
 	struct coop_park *park = find(agent, &confine->launcher);
 	if (!park)
@@ -198,17 +218,17 @@ void coop_parks_enter(struct coop_agent *agent, struct coop_confine *confine)
 		coop_launcher_warm(park->launcher); /* should the last have died */
 		return;
 	}
-	park->used_at = uv_now(&keeper->loop);
+	park->used_at = uv_now(coop_loop_of(keeper));
 	coop_list_remove(&park->in_all);
-	coop_list_add(&keeper->parks.all, &park->in_all);
+	coop_list_add(&parks_of(keeper)->all, &park->in_all);
 	confine->launcher.cell = park->launcher->class.cell;
 	confine->parked = confine->shared = true;
 }
 
 void coop_parks_warm(struct coop_keeper *keeper, const struct coop_launcher_class *class)
 {
-	keeper->parks.cold = true;
-	keeper->parks.usual = *class;
+	parks_of(keeper)->cold = true;
+	parks_of(keeper)->usual = *class;
 	look_in(keeper, WARM_MS);
 }
 
@@ -216,7 +236,7 @@ void coop_parks_drop(struct coop_agent *agent)
 {
 	struct coop_keeper *keeper = agent->keeper;
 
-	COOP_LIST_EACH(&keeper->parks.all, link)
+	COOP_LIST_EACH(&parks_of(keeper)->all, link)
 	{
 		struct coop_park *park = COOP_LIST_ITEM(link, struct coop_park, in_all);
 		if (park->agent != agent)
@@ -231,10 +251,10 @@ void coop_parks_drop(struct coop_agent *agent)
 
 void coop_parks_free(struct coop_keeper *keeper)
 {
-	(void)uv_timer_stop(&keeper->parks.timer);
-	while (keeper->parks.all.next && !coop_list_empty(&keeper->parks.all)) {
+	(void)uv_timer_stop(&parks_of(keeper)->timer);
+	while (parks_of(keeper)->all.next && !coop_list_empty(&parks_of(keeper)->all)) {
 		struct coop_park *park =
-			COOP_LIST_ITEM(keeper->parks.all.next, struct coop_park, in_all);
+			COOP_LIST_ITEM(parks_of(keeper)->all.next, struct coop_park, in_all);
 		coop_list_remove(&park->in_all);
 		free(park);
 	}
@@ -256,7 +276,8 @@ void coop_parks_write(const struct coop_process *process, struct coop_jsonw *w, 
 	} rows[] = {{"memory_bytes", limits.memory_bytes, COOP_CG_MEMORY},
 		    {"max_pids", limits.max_pids, COOP_CG_PIDS}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		bool held = confine->shared && keeper->groups.host.version[rows[i].controller];
+		bool held =
+			confine->shared && coop_groups_of(keeper)->host.version[rows[i].controller];
 		if (!rows[i].limit) {
 			coop_jsonw_null(w, rows[i].name);
 			continue;
@@ -266,7 +287,7 @@ void coop_parks_write(const struct coop_process *process, struct coop_jsonw *w, 
 		coop_jsonw_string(w, "state", held ? "enforced" : "none");
 		coop_jsonw_string(
 			w, "mechanism",
-			held ? coop_cgroup_mechanism(&keeper->groups.host, rows[i].controller)
+			held ? coop_cgroup_mechanism(coop_groups_known(keeper), rows[i].controller)
 			     : NULL);
 		coop_jsonw_end(w);
 	}

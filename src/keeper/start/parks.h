@@ -18,16 +18,8 @@ struct coop_confine;
 struct coop_keeper;
 struct coop_process;
 
-struct coop_parks {
-	struct coop_link all; /* struct coop_park; the one used last is the last */
-	unsigned count;
-	bool off;                         /* a launcher could not enter its group */
-	bool cold;                        /* that of the user's own agent has yet to be made */
-	struct coop_launcher_class usual; /* its class */
-	uv_timer_t timer;                 /* lets go of those that nobody uses */
-};
-
-void coop_parks_init(struct coop_keeper *keeper);
+/* NULL without memory. */
+struct coop_parks *coop_parks_new(struct coop_keeper *keeper);
 
 /* Names the launcher in the agent's group for a process that needs no group of its own, if there
  * can be one. The user's own agent does not wait for it: while there is none its commands start

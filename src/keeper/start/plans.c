@@ -28,14 +28,14 @@ static void set_plan(const struct coop_process *process, enum coop_plan_kind kin
 		.filter = confine->filter,
 		.landlock = confine->landlock,
 		.scopes = confine->scopes,
-		.mark = process->keeper->mark,
+		.mark = coop_place_of(process->keeper)->mark,
 	};
 	if (kind == COOP_PLAN_FILL)
 		return;
 	plan->flags |= (process->pty ? COOP_PLAN_TERMINAL : 0u) |
 		       (process->on_exit == COOP_ON_EXIT_KILL ? COOP_PLAN_KILL_REST : 0u) |
 		       (command->program_fd >= 0 ? COOP_PLAN_PROGRAM_FD : 0u);
-	plan->mark = process->keeper->mark | process->n;
+	plan->mark = coop_place_of(process->keeper)->mark | process->n;
 	plan->extra_fds = confine->start->tree_count;
 	plan->op_first = kind == COOP_PLAN_GO ? confine->start->layout.base_ops : 0;
 }

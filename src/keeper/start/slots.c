@@ -11,9 +11,12 @@
 #include "base/clock.h"
 #include "base/io/log.h"
 #include "base/mem.h"
+#include "keeper/conf/conf.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/host.h"
 #include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/process/process.h"
 #include "keeper/process/wire.h"
 #include "keeper/start/launcher.h"
@@ -33,6 +36,20 @@
 #define MEMORY_SHORT_KB (256u << 10)
 #define SLOT_BYTES (350u << 10) /* measured: mostly the kernel's own */
 
+struct coop_slots {
+	struct coop_link pools; /* the one used last is the first */
+	unsigned pool_count, slot_count;
+	uint64_t filled, taken, failed, dropped;
+	unsigned failures; /* in a row */
+	bool off;          /* too many failed */
+	bool memory_short;
+	uint64_t pressed_until; /* the kernel refused a process: none are made until then */
+	uint64_t looked_at;     /* when memory was looked at */
+	uv_timer_t timer;       /* refills a moment later, and lets go of what is not used */
+	int mounts_fd;          /* tells of changes of the host's mounts; -1: none */
+	uv_poll_t mounts;
+};
+
 struct coop_pool {
 	struct coop_keeper *keeper;
 	struct coop_link in_all;
@@ -46,7 +63,7 @@ struct coop_pool {
 
 static void free_slot(struct coop_slot *slot)
 {
-	struct coop_slots *slots = &slot->pool->keeper->slots;
+	struct coop_slots *slots = coop_slots_of(slot->pool->keeper);
 
 	coop_list_remove(&slot->in_pool);
 	if (!slot->answered)
@@ -59,7 +76,7 @@ static void free_slot(struct coop_slot *slot)
 /* Its first process sees the end of the channel and leaves; it is reaped as anybody. */
 static void drop_slot(struct coop_slot *slot)
 {
-	slot->pool->keeper->slots.dropped++;
+	coop_slots_of(slot->pool->keeper)->dropped++;
 	coop_wire_close(slot->wire);
 	if (slot->answered && slot->pid)
 		(void)kill(slot->pid, SIGKILL); /* our unreaped child */
@@ -71,7 +88,7 @@ static void drop_pool(struct coop_pool *pool)
 	while (!coop_list_empty(&pool->slots))
 		drop_slot(COOP_LIST_ITEM(pool->slots.next, struct coop_slot, in_pool));
 	coop_list_remove(&pool->in_all);
-	pool->keeper->slots.pool_count--;
+	coop_slots_of(pool->keeper)->pool_count--;
 	coop_net_drop(pool->net);
 	coop_buf_clear(&pool->message);
 	free(pool);
@@ -79,7 +96,7 @@ static void drop_pool(struct coop_pool *pool)
 
 static void failed(struct coop_slot *slot)
 {
-	struct coop_slots *slots = &slot->pool->keeper->slots;
+	struct coop_slots *slots = coop_slots_of(slot->pool->keeper);
 
 	slots->failed++;
 	if (++slots->failures >= FAILURES_MAX && !slots->off) {
@@ -96,7 +113,7 @@ static void on_message(struct coop_wire *wire, const struct coop_plan_status *me
 	(void)sender;
 	if (message->event == COOP_PLAN_READY) {
 		slot->ready = true;
-		slot->pool->keeper->slots.failures = 0;
+		coop_slots_of(slot->pool->keeper)->failures = 0;
 	} else if (message->event == COOP_PLAN_FAILED) {
 		failed(slot);
 	}
@@ -152,8 +169,9 @@ static void fill(struct coop_pool *pool)
 	slot->wire->on_message = on_message;
 	slot->wire->on_end = on_end;
 	/* The first three and the folder are nobody's: a plan always has them. */
-	int fds[] = {keeper->null_fd, keeper->null_fd, keeper->null_fd,
-		     theirs,          keeper->null_fd, pool->net ? pool->net->fd : -1};
+	int fds[] = {coop_place_of(keeper)->null_fd, coop_place_of(keeper)->null_fd,
+		     coop_place_of(keeper)->null_fd, theirs,
+		     coop_place_of(keeper)->null_fd, pool->net ? pool->net->fd : -1};
 	int r = coop_launcher_fill(pool->launcher, &pool->message, fds, pool->net ? 6 : 5, slot);
 	(void)close(theirs);
 	if (r < 0) {
@@ -163,15 +181,15 @@ static void fill(struct coop_pool *pool)
 	}
 	coop_list_add(&pool->slots, &slot->in_pool);
 	pool->count++;
-	keeper->slots.slot_count++;
-	keeper->slots.filled++;
+	coop_slots_of(keeper)->slot_count++;
+	coop_slots_of(keeper)->filled++;
 }
 
 /* Two agents may have the same plan: whose control group a slot is in depends on who makes it. */
 static struct coop_pool *find(struct coop_keeper *keeper, const struct coop_launcher_class *class,
 			      const struct coop_buf *message)
 {
-	COOP_LIST_EACH(&keeper->slots.pools, link)
+	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
 		if (pool->launcher->class.cell == class->cell &&
@@ -195,16 +213,17 @@ static struct coop_pool *new_pool(struct coop_process *process, const struct coo
 		free(pool);
 		return NULL;
 	}
-	if (keeper->slots.pool_count >= POOLS_MAX)
-		drop_pool(COOP_LIST_ITEM(keeper->slots.pools.prev, struct coop_pool, in_all));
+	if (coop_slots_of(keeper)->pool_count >= POOLS_MAX)
+		drop_pool(COOP_LIST_ITEM(coop_slots_of(keeper)->pools.prev, struct coop_pool,
+					 in_all));
 	pool->keeper = keeper;
 	pool->target = FIRST_TARGET;
 	pool->launcher = coop_launcher_get(keeper, &process->confine->launcher);
 	coop_list_init(&pool->slots);
 	if (net && net->home)
 		pool->net = coop_net_take(keeper, net->home, net->uid);
-	coop_list_add(&keeper->slots.pools, &pool->in_all);
-	keeper->slots.pool_count++;
+	coop_list_add(&coop_slots_of(keeper)->pools, &pool->in_all);
+	coop_slots_of(keeper)->pool_count++;
 	return pool;
 }
 
@@ -222,24 +241,27 @@ bool coop_slots_fit(const struct coop_process *process)
 
 	return confine->init && confine->kind == COOP_CONFINE_NAMESPACES && !confine->grouped &&
 	       /* Found by path after the old root is gone: not possible. */
-	       (confine->policy.root == COOP_ROOT_HOST || process->keeper->host.root_keeper);
+	       (confine->policy.root == COOP_ROOT_HOST ||
+		coop_host_of(process->keeper)->root_keeper);
 }
 
 /* Whether there may be any now. */
 static bool wanted(const struct coop_keeper *keeper)
 {
-	return keeper->conf.profiles.slots > 0 && !keeper->slots.off && !keeper->stopping &&
-	       coop_clock_now() >= keeper->slots.pressed_until;
+	return coop_conf_of(keeper)->profiles.slots > 0 && !coop_slots_of(keeper)->off &&
+	       !coop_life_stopping(keeper) &&
+	       coop_clock_now() >= coop_slots_of(keeper)->pressed_until;
 }
 
 static void on_timer(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
 	uint64_t now = coop_clock_now();
-	bool stop = memory_short(&keeper->slots, now) || keeper->slots.off || keeper->stopping;
+	bool stop = memory_short(coop_slots_of(keeper), now) || coop_slots_of(keeper)->off ||
+		    coop_life_stopping(keeper);
 	bool again = false;
 
-	COOP_LIST_EACH(&keeper->slots.pools, link)
+	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
 		if (stop || now - pool->used_at > IDLE_NS) {
@@ -256,13 +278,13 @@ static void on_timer(uv_timer_t *timer)
 		}
 		again = again || pool->count < pool->target;
 	}
-	if (!coop_list_empty(&keeper->slots.pools))
+	if (!coop_list_empty(&coop_slots_of(keeper)->pools))
 		(void)uv_timer_start(timer, on_timer, again ? REFILL_MS : IDLE_NS / MS, 0);
 }
 
 static void schedule(struct coop_keeper *keeper, uint64_t ms)
 {
-	uv_timer_t *timer = &keeper->slots.timer;
+	uv_timer_t *timer = &coop_slots_of(keeper)->timer;
 
 	if (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > ms)
 		(void)uv_timer_start(timer, on_timer, ms, 0);
@@ -289,12 +311,12 @@ bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
 		return false;
 	/* The one used last comes first. */
 	coop_list_remove(&pool->in_all);
-	coop_list_push(&keeper->slots.pools, &pool->in_all);
+	coop_list_push(&coop_slots_of(keeper)->pools, &pool->in_all);
 	pool->used_at = coop_clock_now();
 	struct coop_slot *slot = ready_slot(pool);
 	if (!slot) {
 		/* A burst: more are wanted. */
-		if (pool->target < (unsigned)keeper->conf.profiles.slots)
+		if (pool->target < (unsigned)coop_conf_of(keeper)->profiles.slots)
 			pool->target++;
 		schedule(keeper, REFILL_MS);
 		return false;
@@ -302,20 +324,20 @@ bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
 	*ret_wire = slot->wire;
 	*ret_pid = slot->pid;
 	free_slot(slot);
-	keeper->slots.taken++;
+	coop_slots_of(keeper)->taken++;
 	schedule(keeper, REFILL_MS);
 	return true;
 }
 
 void coop_slots_rest(struct coop_keeper *keeper)
 {
-	if (!coop_list_empty(&keeper->slots.pools))
+	if (!coop_list_empty(&coop_slots_of(keeper)->pools))
 		schedule(keeper, REST_MS);
 }
 
 static struct coop_slot *by_pid(const struct coop_keeper *keeper, pid_t pid)
 {
-	COOP_LIST_EACH(&keeper->slots.pools, pool_link)
+	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, pool_link)
 	{
 		const struct coop_pool *pool = COOP_LIST_ITEM(pool_link, struct coop_pool, in_all);
 		for (struct coop_link *at = pool->slots.next; at != &pool->slots; at = at->next) {
@@ -352,7 +374,7 @@ void coop_slots_stopped(struct coop_keeper *keeper, pid_t pid)
 
 void coop_slots_drop_net(struct coop_keeper *keeper, const struct coop_net *net)
 {
-	COOP_LIST_EACH(&keeper->slots.pools, link)
+	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
 		if (net && pool->net == net)
@@ -362,7 +384,7 @@ void coop_slots_drop_net(struct coop_keeper *keeper, const struct coop_net *net)
 
 void coop_slots_drop_launcher(struct coop_keeper *keeper, const struct coop_launcher *launcher)
 {
-	COOP_LIST_EACH(&keeper->slots.pools, link)
+	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
 		if (pool->launcher == launcher)
@@ -372,13 +394,14 @@ void coop_slots_drop_launcher(struct coop_keeper *keeper, const struct coop_laun
 
 void coop_slots_drop_all(struct coop_keeper *keeper)
 {
-	while (keeper->slots.pools.next && !coop_list_empty(&keeper->slots.pools))
-		drop_pool(COOP_LIST_ITEM(keeper->slots.pools.next, struct coop_pool, in_all));
+	while (coop_slots_of(keeper)->pools.next && !coop_list_empty(&coop_slots_of(keeper)->pools))
+		drop_pool(COOP_LIST_ITEM(coop_slots_of(keeper)->pools.next, struct coop_pool,
+					 in_all));
 }
 
 void coop_slots_pressed(struct coop_keeper *keeper)
 {
-	keeper->slots.pressed_until = coop_clock_now() + PRESSED_NS;
+	coop_slots_of(keeper)->pressed_until = coop_clock_now() + PRESSED_NS;
 	coop_slots_drop_all(keeper);
 	coop_nets_drop_idle(keeper);
 }
@@ -391,36 +414,39 @@ static void on_mounts(uv_poll_t *poll, int status, int events)
 	coop_slots_drop_all(poll->data);
 }
 
-void coop_slots_init(struct coop_keeper *keeper)
+struct coop_slots *coop_slots_new(struct coop_keeper *keeper)
 {
-	struct coop_slots *slots = &keeper->slots;
+	struct coop_slots *slots = coop_mem_zalloc(sizeof *slots);
 
+	if (!slots)
+		return NULL;
 	coop_list_init(&slots->pools);
-	(void)uv_timer_init(&keeper->loop, &slots->timer);
+	(void)uv_timer_init(coop_loop_of(keeper), &slots->timer);
 	slots->timer.data = keeper;
 	slots->mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	if (slots->mounts_fd < 0 ||
-	    uv_poll_init(&keeper->loop, &slots->mounts, slots->mounts_fd) < 0 ||
+	    uv_poll_init(coop_loop_of(keeper), &slots->mounts, slots->mounts_fd) < 0 ||
 	    uv_poll_start(&slots->mounts, UV_PRIORITIZED, on_mounts) < 0)
 		slots->off = true; /* a change would go unnoticed */
 	slots->mounts.data = keeper;
+	return slots;
 }
 
 void coop_slots_free(struct coop_keeper *keeper)
 {
 	coop_slots_drop_all(keeper);
-	(void)uv_timer_stop(&keeper->slots.timer);
-	(void)uv_poll_stop(&keeper->slots.mounts);
-	if (keeper->slots.mounts_fd >= 0)
-		(void)close(keeper->slots.mounts_fd);
+	(void)uv_timer_stop(&coop_slots_of(keeper)->timer);
+	(void)uv_poll_stop(&coop_slots_of(keeper)->mounts);
+	if (coop_slots_of(keeper)->mounts_fd >= 0)
+		(void)close(coop_slots_of(keeper)->mounts_fd);
 }
 
 void coop_slots_write(const struct coop_keeper *keeper, struct coop_jsonw *w, const char *name)
 {
-	const struct coop_slots *slots = &keeper->slots;
+	const struct coop_slots *slots = coop_slots_of(keeper);
 
 	coop_jsonw_begin(w, name);
-	coop_jsonw_bool(w, "enabled", keeper->conf.profiles.slots > 0 && !slots->off);
+	coop_jsonw_bool(w, "enabled", coop_conf_of(keeper)->profiles.slots > 0 && !slots->off);
 	coop_jsonw_uint(w, "idle", slots->slot_count);
 	coop_jsonw_uint(w, "kinds", slots->pool_count);
 	coop_jsonw_uint(w, "memory_bytes", (uint64_t)slots->slot_count * SLOT_BYTES);

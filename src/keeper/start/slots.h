@@ -32,21 +32,8 @@ struct coop_slot {
 	struct coop_wire *wire;
 };
 
-struct coop_slots {
-	struct coop_link pools; /* the one used last is the first */
-	unsigned pool_count, slot_count;
-	uint64_t filled, taken, failed, dropped;
-	unsigned failures; /* in a row */
-	bool off;          /* too many failed */
-	bool memory_short;
-	uint64_t pressed_until; /* the kernel refused a process: none are made until then */
-	uint64_t looked_at;     /* when memory was looked at */
-	uv_timer_t timer;       /* refills a moment later, and lets go of what is not used */
-	int mounts_fd;          /* tells of changes of the host's mounts; -1: none */
-	uv_poll_t mounts;
-};
-
-void coop_slots_init(struct coop_keeper *keeper);
+/* NULL without memory. */
+struct coop_slots *coop_slots_new(struct coop_keeper *keeper);
 void coop_slots_free(struct coop_keeper *keeper);
 
 /* Whether the process can be started in two steps at all: first a sandbox, then the command in

@@ -10,9 +10,11 @@
 
 #include "base/io/fdpass.h"
 #include "base/mem.h"
+#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_spawn.h"
@@ -58,7 +60,7 @@ static void fail_spawn(struct coop_spawn *spawn)
 		err = *spawn->refusal;
 	else
 		coop_spawn_explain(spawn, &err);
-	process->keeper->meters.start_failures++;
+	coop_meters_of(process->keeper)->start_failures++;
 	if (error == EAGAIN || error == ENOMEM)
 		coop_slots_pressed(process->keeper);
 	/* A network that cannot be entered is of no use to the next either. */
@@ -67,12 +69,12 @@ static void fail_spawn(struct coop_spawn *spawn)
 		coop_net_orphan(process->confine->net->home);
 	/* Only what a user could have meant as a command leaves a record; want of resources does
 	 * not. */
-	bool keep = process->record_failure && !spawn->refusal && !spawn->reply_error &&
-		    error != E2BIG &&
-		    (spawn->failure.step == COOP_STEP_EXEC ||
-		     /* A record would tell an agent more of the folder than the refusal does. */
-		     (spawn->failure.step == COOP_STEP_CHDIR &&
-		      process->agent == process->keeper->main));
+	bool keep =
+		process->record_failure && !spawn->refusal && !spawn->reply_error &&
+		error != E2BIG &&
+		(spawn->failure.step == COOP_STEP_EXEC ||
+		 /* A record would tell an agent more of the folder than the refusal does. */
+		 (spawn->failure.step == COOP_STEP_CHDIR && coop_agent_is_main(process->agent)));
 	/* The child is reaped as somebody unknown: it never was a process of ours. */
 	coop_registry_clear_pid(process);
 	if (!*process->id)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "interface/err.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
 #include "keeper/output/stdin.h"
@@ -34,7 +35,7 @@ int coop_spawn_submit(struct coop_spawn *spawn)
 	int r = 0;
 
 	/* A sandbox that is made for one process carries its mark from the beginning. */
-	plan->mark = spawn->process->keeper->mark | spawn->process->n;
+	plan->mark = coop_place_of(spawn->process->keeper)->mark | spawn->process->n;
 	spawn->wire = coop_wire_new(spawn->process->keeper, &spawn->fds[COOP_PLAN_FD_CHANNEL], &r);
 	if (!spawn->wire)
 		return -r;
@@ -219,7 +220,7 @@ int coop_spawn_start(struct coop_process *process, const struct coop_spawn_comma
 	/* Without a view of its own a command finds our socket, so that we must look who comes. */
 	if (process->confine->policy.profile != COOP_PROFILE_FULL &&
 	    process->confine->kind != COOP_CONFINE_NAMESPACES)
-		process->keeper->loose = true;
+		coop_views_loosen(process->keeper);
 	request->state = process;
 	request->on_drop = drop_request;
 	int r = coop_slots_fit(process) ? begin_in_steps(spawn, command, err)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/cwd.h"
 #include "keeper/core/keeper.h"
@@ -90,7 +91,7 @@ static void refuse_cwd(const struct coop_process *process, bool closed, struct c
 {
 	const struct coop_launcher_class *launcher = &process->confine->launcher;
 
-	if (process->agent != process->keeper->main || !closed) {
+	if (!coop_agent_is_main(process->agent) || !closed) {
 		(void)coop_cwd_closed(process->agent, process->confine->start->cwd_name, err);
 		return;
 	}
@@ -161,7 +162,7 @@ void coop_spawn_explain(const struct coop_spawn *spawn, struct coop_err *err)
 	}
 	if (step == COOP_STEP_CHDIR && (error == EACCES || error == ENOENT || error == ENOTDIR)) {
 		refuse_cwd(process, error == EACCES, err);
-		if (process->agent == process->keeper->main)
+		if (coop_agent_is_main(process->agent))
 			coop_err_detail(err, "errno", coop_err_errno_name(error));
 	}
 	if (step == COOP_STEP_EXEC)

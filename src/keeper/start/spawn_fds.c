@@ -82,7 +82,7 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 		process->input.open = r == 0;
 	} else {
 		spawn->fds[COOP_PLAN_FD_STDIN] =
-			fcntl(process->keeper->null_fd, F_DUPFD_CLOEXEC, 3);
+			fcntl(coop_place_of(process->keeper)->null_fd, F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_STDIN] < 0 ? -errno : 0;
 	}
 	for (int i = 0; r == 0 && i < process->stream_count; i++) {
@@ -140,7 +140,7 @@ size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret)
 	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
 		bool sandbox = i == COOP_PLAN_FD_CHANNEL || i == COOP_PLAN_FD_NET;
 		if (!all && !sandbox && i < COOP_PLAN_FD_BODY)
-			ret[count++] = spawn->process->keeper->null_fd;
+			ret[count++] = coop_place_of(spawn->process->keeper)->null_fd;
 		else if (spawn->fds[i] >= 0 && (all || sandbox))
 			ret[count++] = spawn->fds[i];
 	}

@@ -8,11 +8,12 @@
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/agent_settings.h"
+#include "keeper/conf/conf.h"
 #include "keeper/conf/env.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
-#include "keeper/link/preflight.h"
 #include "keeper/link/request.h"
+#include "keeper/ops/preflight.h"
 #include "keeper/process/process.h"
 #include "keeper/start/draft.h"
 
@@ -27,7 +28,7 @@ static size_t collect(const struct coop_agent *agent, const struct coop_policy *
 	const struct coop_agent *chain[COOP_AGENT_DEPTH_MAX] = {0};
 	size_t depth = 0, count = 0;
 
-	ret[count++] = agent->keeper->conf.policy;
+	ret[count++] = coop_conf_of(agent->keeper)->policy;
 	for (; agent && depth < COOP_AGENT_DEPTH_MAX; agent = agent->parent)
 		chain[depth++] = agent;
 	while (depth--) {

@@ -1,4 +1,5 @@
 #include "keeper/store/journal.h"
+#include "keeper/core/books.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,11 @@
 #include "base/io/log.h"
 #include "base/mem.h"
 #include "interface/err.h"
+#include "keeper/agents/agent.h"
+#include "keeper/conf/conf.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/link/job.h"
 #include "keeper/process/process.h"
 #include "keeper/store/archive.h"
@@ -67,21 +72,31 @@ static void free_entry(struct coop_journal *journal, struct entry *entry)
 	free(entry);
 }
 
-void coop_journal_init(struct coop_keeper *keeper)
+struct coop_journal *coop_journal_new(struct coop_backlog *backlog)
 {
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_mem_zalloc(sizeof *journal);
 
+	if (!journal)
+		return NULL;
+	journal->backlog = backlog;
 	coop_list_init(&journal->opening);
 	coop_list_init(&journal->waiting);
 	coop_list_init(&journal->writing);
-	(void)uv_timer_init(&keeper->loop, &journal->retry);
-	journal->retry.data = keeper;
 	journal->since_prune = PRUNE_EVERY; /* the limit may have changed since the last keeper */
+	return journal;
+}
+
+void coop_journal_open(struct coop_keeper *keeper)
+{
+	struct coop_journal *journal = coop_journal_of(keeper);
+
+	(void)uv_timer_init(coop_loop_of(keeper), &journal->retry);
+	journal->retry.data = keeper;
 }
 
 void coop_journal_free(struct coop_keeper *keeper)
 {
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 
 	unsigned long long lost = journal->lost;
 
@@ -139,7 +154,7 @@ static void note(struct coop_journal *journal, enum coop_row_change change,
 static struct entry *add(struct coop_process *process, struct coop_link *list,
 			 enum coop_row_change change)
 {
-	struct coop_journal *journal = &process->keeper->journal;
+	struct coop_journal *journal = coop_journal_of(process->keeper);
 	bool room = journal->count < COOP_JOURNAL_MAX && journal->bytes < COOP_JOURNAL_BYTES;
 	struct entry *entry = room ? coop_mem_zalloc(sizeof *entry) : NULL;
 
@@ -164,27 +179,28 @@ static int write_anchor(struct coop_keeper *keeper, uint64_t open_from, struct c
 	char text[COOP_AUDIT_ANCHOR_TEXT], number[24];
 	struct coop_audit_anchor anchor;
 
-	coop_audit_anchor(keeper->audit, &anchor);
+	coop_audit_anchor(coop_books_of(keeper)->audit, &anchor);
 	coop_audit_anchor_format(&anchor, text);
 	(void)snprintf(number, sizeof number, "%llu", (unsigned long long)open_from);
-	int r = coop_store_set_meta(keeper->store, "audit", text, err);
-	return r < 0 ? r : coop_store_set_meta(keeper->store, "audit_open", number, err);
+	int r = coop_store_set_meta(coop_books_of(keeper)->store, "audit", text, err);
+	return r < 0 ? r
+		     : coop_store_set_meta(coop_books_of(keeper)->store, "audit_open", number, err);
 }
 
 static int write_all(struct coop_keeper *keeper, const struct batch *batch, struct coop_err *err)
 {
-	struct coop_store *store = keeper->store;
+	struct coop_store *store = coop_books_of(keeper)->store;
 	int r = 0;
 
 	/* The list is the helper thread's while the batch is with it. */
-	COOP_LIST_EACH(&keeper->journal.writing, link)
+	COOP_LIST_EACH(&coop_journal_of(keeper)->writing, link)
 	{
 		const struct entry *entry = COOP_LIST_ITEM(link, struct entry, link);
 		struct coop_store_process row = row_of(entry);
 		if (r == 0)
 			r = coop_row_write(store, entry->change, &row, err);
 	}
-	if (r == 0 && keeper->audit)
+	if (r == 0 && coop_books_of(keeper)->audit)
 		r = write_anchor(keeper, batch->open_from, err);
 	if (r == 0 && batch->prune)
 		r = coop_store_prune(store, batch->keep, err);
@@ -194,14 +210,17 @@ static int write_all(struct coop_keeper *keeper, const struct batch *batch, stru
 static void run(struct coop_job *job)
 {
 	struct coop_keeper *keeper = job->keeper;
-	struct coop_store *store = keeper->store;
+	struct coop_store *store = coop_books_of(keeper)->store;
 	struct batch *batch = (struct batch *)job;
 
 	if (batch->ghosts)
-		coop_ghosts_save(keeper->state_dir, coop_backlog_apart(keeper->journal.backlog));
-	if (keeper->audit) {
-		coop_audit_limit(keeper->audit, batch->audit_bytes, batch->audit_files);
-		batch->lines_result = coop_audit_carry(keeper->audit, keeper->journal.backlog,
+		coop_ghosts_save(coop_place_of(keeper)->state_dir,
+				 coop_backlog_apart(coop_journal_of(keeper)->backlog));
+	if (coop_books_of(keeper)->audit) {
+		coop_audit_limit(coop_books_of(keeper)->audit, batch->audit_bytes,
+				 batch->audit_files);
+		batch->lines_result = coop_audit_carry(coop_books_of(keeper)->audit,
+						       coop_journal_of(keeper)->backlog,
 						       batch->lines_end, &batch->lines_done);
 	}
 	job->result = coop_store_begin(store, &job->err);
@@ -245,7 +264,7 @@ static void put_back(struct coop_journal *journal)
 /* The database did not take the batch. */
 static void rows_failed(struct coop_keeper *keeper, const struct coop_err *err)
 {
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 
 	if (!*journal->error)
 		coop_log(COOP_LOG_ERROR, "the database cannot be written to error=\"%s\"",
@@ -256,7 +275,7 @@ static void rows_failed(struct coop_keeper *keeper, const struct coop_err *err)
 
 static void rows_written(struct coop_keeper *keeper, const struct batch *batch)
 {
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 
 	if (batch->prune)
 		journal->since_prune = 0;
@@ -274,18 +293,18 @@ static void lines_written(struct coop_keeper *keeper, const struct batch *batch)
 {
 	int r = batch->lines_result;
 
-	coop_backlog_advance(keeper->journal.backlog, COOP_LANE_AUDIT, batch->lines_done);
-	if (r < 0 && !*keeper->audit_error)
+	coop_backlog_advance(coop_journal_of(keeper)->backlog, COOP_LANE_AUDIT, batch->lines_done);
+	if (r < 0 && !*coop_books_of(keeper)->audit_error)
 		coop_log(COOP_LOG_ERROR, "the audit cannot be written error=%s",
 			 coop_err_errno_name(-r));
-	(void)snprintf(keeper->audit_error, sizeof keeper->audit_error, "%s",
-		       r < 0 ? strerror(-r) : "");
+	(void)snprintf(coop_books_of(keeper)->audit_error,
+		       sizeof coop_books_of(keeper)->audit_error, "%s", r < 0 ? strerror(-r) : "");
 }
 
 static void done(struct coop_job *job)
 {
 	struct coop_keeper *keeper = job->keeper;
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 	struct batch *batch = (struct batch *)job;
 
 	journal->busy = false;
@@ -297,12 +316,12 @@ static void done(struct coop_job *job)
 		rows_written(keeper, batch);
 	free(batch);
 	/* One that leaves does not try again. */
-	if (keeper->finished && journal->failing)
+	if (coop_life_finished(keeper) && journal->failing)
 		return;
-	if (keeper->finished) {
+	if (coop_life_finished(keeper)) {
 		write_next(keeper);
 	} else if (journal->failing) {
-		uv_update_time(&keeper->loop);
+		uv_update_time(coop_loop_of(keeper));
 		(void)uv_timer_start(&journal->retry, on_retry, RETRY_MS, 0);
 	} else if (has_work(journal)) {
 		soon(keeper);
@@ -319,7 +338,7 @@ static uint64_t open_from(const struct coop_journal *journal)
 
 static void write_next(struct coop_keeper *keeper)
 {
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 	unsigned taken = 0;
 
 	if (journal->busy || (!has_work(journal) && !journal->last_word))
@@ -346,11 +365,12 @@ static void write_next(struct coop_keeper *keeper)
 			: COOP_LIST_ITEM(journal->waiting.next, struct entry, link)->begin;
 	batch->lines_end = coop_backlog_end(journal->backlog, COOP_LANE_AUDIT);
 	batch->open_from = open_from(journal);
-	batch->ghosts = keeper->ghosts && coop_ghosts_changed(keeper->ghosts);
-	batch->audit_bytes = (uint64_t)keeper->conf.settings.audit_max_bytes;
-	batch->audit_files = (unsigned)keeper->conf.settings.audit_files;
+	batch->ghosts =
+		coop_views_of(keeper)->ghosts && coop_ghosts_changed(coop_views_of(keeper)->ghosts);
+	batch->audit_bytes = (uint64_t)coop_conf_of(keeper)->settings.audit_max_bytes;
+	batch->audit_files = (unsigned)coop_conf_of(keeper)->settings.audit_files;
 	journal->since_prune += taken;
-	batch->keep = (uint64_t)keeper->conf.settings.max_history;
+	batch->keep = (uint64_t)coop_conf_of(keeper)->settings.max_history;
 	uint64_t often = 1 + batch->keep / 16;
 	batch->prune = journal->since_prune >= (often < PRUNE_EVERY ? often : PRUNE_EVERY);
 	batch->job.run = run;
@@ -362,11 +382,11 @@ static void write_next(struct coop_keeper *keeper)
 
 static void later(struct coop_keeper *keeper, uint64_t ms)
 {
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 
 	if (uv_is_active((const uv_handle_t *)&journal->retry))
 		return;
-	uv_update_time(&keeper->loop);
+	uv_update_time(coop_loop_of(keeper));
 	(void)uv_timer_start(&journal->retry, on_retry, ms, 0);
 }
 
@@ -374,7 +394,7 @@ static void later(struct coop_keeper *keeper, uint64_t ms)
  * transaction costs as much for one as for hundreds. While the disk fails the timer tries alone. */
 static void soon(struct coop_keeper *keeper)
 {
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 
 	if (journal->failing || journal->busy)
 		return;
@@ -392,13 +412,13 @@ void coop_journal_line(struct coop_keeper *keeper)
 
 void coop_journal_retry(struct coop_keeper *keeper)
 {
-	if (keeper->journal.failing)
+	if (coop_journal_of(keeper)->failing)
 		write_next(keeper);
 }
 
 int coop_journal_allowed(struct coop_process *process)
 {
-	struct coop_journal *journal = &process->keeper->journal;
+	struct coop_journal *journal = coop_journal_of(process->keeper);
 	struct entry *entry = add(process, &journal->opening, COOP_ROW_STARTED);
 
 	if (!entry)
@@ -417,15 +437,16 @@ void coop_journal_closed(struct coop_process *process)
 	struct entry *entry = process->journal;
 
 	if (entry && entry->audit_seq)
-		free_entry(&process->keeper->journal, entry);
+		free_entry(coop_journal_of(process->keeper), entry);
 }
 
 void coop_journal_started(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;
-	struct coop_journal *journal = &keeper->journal;
-	struct entry *entry =
-		keeper->recording ? add(process, &journal->waiting, COOP_ROW_STARTED) : NULL;
+	struct coop_journal *journal = coop_journal_of(keeper);
+	struct entry *entry = coop_books_of(keeper)->recording
+				      ? add(process, &journal->waiting, COOP_ROW_STARTED)
+				      : NULL;
 
 	/* Without a row it stays one that only the audit knows. */
 	if (!entry)
@@ -452,11 +473,11 @@ void coop_journal_started(struct coop_process *process)
 void coop_journal_ended(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;
-	struct coop_journal *journal = &keeper->journal;
+	struct coop_journal *journal = coop_journal_of(keeper);
 	/* Short commands end while their start still waits: one row is written then, once. */
 	struct entry *entry = process->journal;
 
-	if (!keeper->recording)
+	if (!coop_books_of(keeper)->recording)
 		return;
 	char *outcome = coop_archive_outcome(process);
 	if (!outcome) {
@@ -479,8 +500,8 @@ void coop_journal_ended(struct coop_process *process)
 
 void coop_journal_released(struct coop_process *process)
 {
-	struct coop_journal *journal = &process->keeper->journal;
-	struct entry *entry = process->keeper->recording
+	struct coop_journal *journal = coop_journal_of(process->keeper);
+	struct entry *entry = coop_books_of(process->keeper)->recording
 				      ? add(process, &journal->waiting, COOP_ROW_RELEASED)
 				      : NULL;
 
@@ -495,7 +516,7 @@ void coop_journal_forget(struct coop_process *process)
 	struct entry *entry = process->journal;
 
 	if (entry && entry->audit_seq)
-		free_entry(&process->keeper->journal, entry);
+		free_entry(coop_journal_of(process->keeper), entry);
 	else if (entry)
 		entry->process = NULL;
 	process->journal = NULL;
@@ -503,9 +524,9 @@ void coop_journal_forget(struct coop_process *process)
 
 void coop_journal_flush(struct coop_keeper *keeper)
 {
-	if (!keeper->store)
+	if (!coop_books_of(keeper)->store)
 		return;
 	/* The audit's end is noted also where nothing else is left to write. */
-	keeper->journal.last_word = keeper->audit != NULL;
+	coop_journal_of(keeper)->last_word = coop_books_of(keeper)->audit != NULL;
 	write_next(keeper);
 }

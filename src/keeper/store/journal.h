@@ -39,7 +39,10 @@ struct coop_journal {
 	uv_timer_t retry; /* the next batch */
 };
 
-void coop_journal_init(struct coop_keeper *keeper);
+/* Before keeper and guard part, which share the backlog. NULL without memory. */
+struct coop_journal *coop_journal_new(struct coop_backlog *backlog);
+/* The loop is there. */
+void coop_journal_open(struct coop_keeper *keeper);
 void coop_journal_free(struct coop_keeper *keeper);
 
 /* The audit has a line more, to be carried to the disk. */

@@ -1,4 +1,5 @@
 #include "keeper/store/spawn_audit.h"
+#include "keeper/core/books.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static void write_hash(const struct coop_keeper *keeper, const char *name, const
 	uint8_t hash[COOP_HASH_SIZE];
 	char text[COOP_HASH_TEXT];
 
-	if (coop_secret_hash(keeper->secret, "audit", data, size, hash) < 0) {
+	if (coop_secret_hash(coop_books_of(keeper)->secret, "audit", data, size, hash) < 0) {
 		w->failed = true;
 		return;
 	}
@@ -155,7 +156,8 @@ static int append(struct coop_keeper *keeper, enum coop_audit_kind kind, struct 
 {
 	int r = w->failed || coop_buf_append(out, "", 1) < 0
 			? -ENOMEM
-			: coop_audit_chain_add(&keeper->journal.chain, kind, coop_clock_wall_ms(),
+			: coop_audit_chain_add(&coop_journal_of(keeper)->chain, kind,
+					       coop_clock_wall_ms(),
 					       (const char *)coop_buf_front(out), ret_seq);
 
 	coop_buf_clear(out);
@@ -167,7 +169,7 @@ static int append(struct coop_keeper *keeper, enum coop_audit_kind kind, struct 
 static int append_or_fail(struct coop_keeper *keeper, struct coop_buf *out,
 			  const struct coop_jsonw *w, uint64_t *ret_seq, struct coop_err *err)
 {
-	const char *why = keeper->audit_error;
+	const char *why = coop_books_of(keeper)->audit_error;
 	int r = -EIO;
 
 	if (*why) {
@@ -192,7 +194,7 @@ static void append_or_lose(struct coop_keeper *keeper, enum coop_audit_kind kind
 
 	if (r == 0)
 		coop_journal_line(keeper);
-	else if (keeper->audit_lost++ == 0)
+	else if (coop_books_of(keeper)->audit_lost++ == 0)
 		coop_log(COOP_LOG_ERROR, "lines of the audit are lost error=%s",
 			 coop_err_errno_name(-r));
 }
@@ -204,7 +206,7 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
 
-	if (!keeper->audit)
+	if (!coop_books_of(keeper)->audit)
 		return 0;
 	write_attempt(request, process, "allowed", &w);
 	int r = append_or_fail(keeper, &out, &w, &process->audit_seq, err);
@@ -232,7 +234,7 @@ void coop_spawn_audit_refused(struct coop_request *request, const struct coop_pr
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
 
-	if (!keeper->audit)
+	if (!coop_books_of(keeper)->audit)
 		return;
 	write_attempt(request, process, is_denial(why->code) ? "denied" : "failed", &w);
 	coop_jsonw_string(&w, "code", coop_err_name(why->code));
@@ -248,7 +250,7 @@ void coop_spawn_audit_end(struct coop_process *process)
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
 
-	if (!keeper->audit || !process->audit_seq)
+	if (!coop_books_of(keeper)->audit || !process->audit_seq)
 		return;
 	coop_jsonw_string(&w, "kind", "end");
 	coop_jsonw_uint(&w, "spawn", process->audit_seq);
@@ -268,7 +270,7 @@ int coop_spawn_audit_acknowledged(struct coop_keeper *keeper, struct coop_err *e
 	uint64_t seq;
 
 	coop_jsonw_string(&w, "kind", "acknowledged");
-	coop_jsonw_string(&w, "fault", keeper->audit_fault);
+	coop_jsonw_string(&w, "fault", coop_books_of(keeper)->audit_fault);
 	int r = append_or_fail(keeper, &out, &w, &seq, err);
 	if (r == 0)
 		coop_journal_line(keeper);

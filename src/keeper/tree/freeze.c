@@ -14,13 +14,14 @@
 #include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "interface/err.h"
+#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
+#include "keeper/ops/notices.h"
 #include "keeper/ops/ops.h"
-#include "keeper/process/notices.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/tree.h"
 #include "sandbox/cgroup/cgroup.h"
@@ -103,7 +104,7 @@ static void mark(const struct freeze *freeze)
 	char path[PATH_MAX];
 
 	if (host->version[COOP_CG_FREEZER] != 1 ||
-	    !mark_path(freeze->job.keeper->state_dir, path, sizeof path))
+	    !mark_path(coop_place_of(freeze->job.keeper)->state_dir, path, sizeof path))
 		return;
 	COOP_AUTO_FD int fd =
 		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -7,10 +7,13 @@
 
 #include "base/clock.h"
 #include "base/io/log.h"
+#include "base/later.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
 #include "keeper/link/request.h"
 #include "keeper/process/deadlines.h"
+#include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/party.h"
 #include "keeper/process/registry.h"
@@ -24,6 +27,12 @@
 /* A tree that still moves then is struck as far as it is known, and looked at again. */
 #define FREEZE_NS 200000000u
 #define CHASE_NS 50000000u
+
+struct coop_kills {
+	struct coop_keeper *keeper;
+	struct coop_link all;    /* struct coop_kill under way */
+	struct coop_later round; /* at least one has something to look at */
+};
 
 static void begin_killing(struct coop_kill *job)
 {
@@ -96,7 +105,7 @@ static struct coop_kill *new_kill(struct coop_process *process)
 	job->began = coop_clock_now();
 	coop_list_init(&job->requests);
 	coop_list_init(&job->members);
-	coop_list_add(&process->keeper->kills, &job->in_keeper);
+	coop_list_add(&coop_kills_of(process->keeper)->all, &job->in_keeper);
 	process->kill = job;
 	return job;
 }
@@ -146,7 +155,7 @@ void coop_kill_look_again(struct coop_process *process)
 		begin_killing(process->kill);
 		return;
 	}
-	process->keeper->kill_again = true;
+	coop_later(coop_laters_of(process->keeper), &coop_kills_of(process->keeper)->round);
 }
 
 void coop_kill_started(struct coop_process *process)
@@ -172,13 +181,13 @@ static void complete(struct coop_kill *job)
 		.signalled = job->signalled,
 		.signalled_count = job->signalled_count,
 		.survivors = job->survivors,
-		.strays = process->keeper->tree.strays,
+		.strays = coop_tree_strays(process->keeper),
 		.ms = (coop_clock_now() - job->began) / MS,
 	};
 
 	process->kill = NULL;
 	process->unkillable = job->survivors > 0;
-	process->keeper->untrimmed = true;
+	coop_eviction_look(process->keeper);
 	coop_list_remove(&job->in_keeper);
 	coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, 0);
 	coop_deadlines_set(process, COOP_DUE_GRACE, 0);
@@ -197,7 +206,7 @@ static void complete(struct coop_kill *job)
 	coop_map_clear(&job->noted);
 	coop_map_clear(&job->stopped);
 	free(job);
-	coop_keeper_check_idle(process->keeper);
+	coop_life_look(process->keeper);
 	coop_process_unref(process);
 }
 
@@ -205,7 +214,7 @@ static struct coop_kill *job_of(const struct coop_keeper *keeper,
 				const struct coop_tree_entry *entry)
 {
 	const struct coop_process *process =
-		entry->owner ? coop_map_get(&keeper->registry.by_n, entry->owner) : NULL;
+		entry->owner ? coop_registry_by_number(keeper, entry->owner) : NULL;
 
 	if (!process || entry->dead || coop_process_boxed(process))
 		return NULL;
@@ -218,8 +227,8 @@ static bool freeze(const struct coop_keeper *keeper)
 {
 	bool fresh = false;
 
-	for (size_t i = 0; i < keeper->tree.count; i++) {
-		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
+	for (size_t i = 0; i < coop_tree_of(keeper)->count; i++) {
+		const struct coop_tree_entry *entry = &coop_tree_of(keeper)->entries[i];
 		struct coop_kill *job = job_of(keeper, entry);
 		if (job && meet(job, entry->pid)) {
 			fresh = true;
@@ -258,8 +267,8 @@ static bool chase_orphans(struct coop_keeper *keeper)
 
 static void strike(const struct coop_keeper *keeper)
 {
-	for (size_t i = 0; i < keeper->tree.count; i++) {
-		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
+	for (size_t i = 0; i < coop_tree_of(keeper)->count; i++) {
+		const struct coop_tree_entry *entry = &coop_tree_of(keeper)->entries[i];
 		struct coop_kill *job = job_of(keeper, entry);
 		if (!job)
 			continue;
@@ -311,7 +320,7 @@ static int kill_trees(struct coop_keeper *keeper)
 {
 	bool any = false;
 
-	COOP_LIST_EACH(&keeper->kills, link)
+	COOP_LIST_EACH(&coop_kills_of(keeper)->all, link)
 	{
 		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
 		if (coop_process_boxed(job->process)) {
@@ -329,13 +338,11 @@ static int kill_trees(struct coop_keeper *keeper)
 	return certain;
 }
 
-void coop_kill_round(struct coop_keeper *keeper)
+/* Goes on with every kill that has something to look at; they share their looks at /proc. */
+static void go_round(struct coop_keeper *keeper)
 {
-	if (!keeper->kill_again)
-		return;
-	keeper->kill_again = false;
 	int all_certain = kill_trees(keeper);
-	COOP_LIST_EACH(&keeper->kills, link)
+	COOP_LIST_EACH(&coop_kills_of(keeper)->all, link)
 	{
 		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
 		struct coop_process *process = job->process;
@@ -351,13 +358,40 @@ void coop_kill_round(struct coop_keeper *keeper)
 		 * end. */
 		job->nobody_left = certain > 0 && job->survivors == 0;
 		if (job->nobody_left)
-			keeper->tree.swept =
-				0; /* what was found there before is not there any more */
+			coop_tree_unsweep(
+				keeper); /* what was found there before is not there any more */
 		coop_process_settle(process);
 		/* Whoever reads slowly what it wrote does not keep it alive. */
 		if (job->nobody_left && (process->told || coop_holders_waited_for(process)))
 			complete(job);
 	}
+}
+
+static void on_round(struct coop_later *item)
+{
+	struct coop_kills *kills = COOP_LATER_OWNER(item, struct coop_kills, round);
+	/* Looking for what is to end takes memory, and gives more back. */
+	bool before = coop_mem_relief(true);
+
+	go_round(kills->keeper);
+	(void)coop_mem_relief(before);
+}
+
+struct coop_kills *coop_kills_new(struct coop_keeper *keeper)
+{
+	struct coop_kills *kills = coop_mem_zalloc(sizeof *kills);
+
+	if (!kills)
+		return NULL;
+	kills->keeper = keeper;
+	kills->round.run = on_round;
+	coop_list_init(&kills->all);
+	return kills;
+}
+
+bool coop_kills_any(const struct coop_keeper *keeper)
+{
+	return !coop_list_empty(&coop_kills_of(keeper)->all);
 }
 
 void coop_kill_limit_reached(struct coop_process *process)

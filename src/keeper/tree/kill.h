@@ -60,9 +60,11 @@ int coop_kill_begin(struct coop_process *process, const struct coop_kill_order *
 /* `request` is answered with the receipt when the kill is over; at once if none is under way. */
 void coop_kill_await(struct coop_process *process, struct coop_request *request);
 
-/* Goes on with every kill that has something to look at; they share their looks at /proc. Called
- * before the loop sleeps. */
-void coop_kill_round(struct coop_keeper *keeper);
+/* NULL without memory. */
+struct coop_kills *coop_kills_new(struct coop_keeper *keeper);
+/* Whether any is under way. */
+bool coop_kills_any(const struct coop_keeper *keeper);
+
 void coop_kill_grace_over(struct coop_process *process);
 void coop_kill_limit_reached(struct coop_process *process);
 

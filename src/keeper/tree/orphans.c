@@ -18,6 +18,7 @@
 #include "keeper/process/registry.h"
 #include "keeper/start/launcher.h"
 #include "keeper/start/slots.h"
+#include "keeper/tree/tree.h"
 #include "sandbox/plan/plan.h"
 
 #define SWEEP_AGE_NS 100000000u
@@ -32,9 +33,7 @@ static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_t
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct coop_process *process =
-			numbers[i] > 0
-				? coop_map_get(&keeper->registry.by_session, (uint64_t)numbers[i])
-				: NULL;
+			numbers[i] > 0 ? coop_registry_by_session(keeper, numbers[i]) : NULL;
 		/* A dead one, not reaped yet, still holds its numbers, however little else is
 		 * left. */
 		if (process && (!process->childless || entry->dead))
@@ -66,16 +65,16 @@ uint64_t coop_orphans_mark(pid_t pid)
 
 bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid)
 {
-	return coop_orphans_mark(pid) == keeper->mark;
+	return coop_orphans_mark(pid) == coop_place_of(keeper)->mark;
 }
 
 /* Every process carries the number of its record in a limit that the kernel hands on to whatever it
  * starts, and obeys nowhere. */
 static uint64_t by_mark(const struct coop_keeper *keeper, pid_t pid)
 {
-	uint64_t n = coop_orphans_mark(pid) ^ keeper->mark;
+	uint64_t n = coop_orphans_mark(pid) ^ coop_place_of(keeper)->mark;
 
-	return n <= COOP_MARK_NUMBER && coop_map_get(&keeper->registry.by_n, n) ? n : 0;
+	return n <= COOP_MARK_NUMBER && coop_registry_by_number(keeper, n) ? n : 0;
 }
 
 uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
@@ -87,7 +86,7 @@ uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_
 	if (n)
 		return n;
 	if (seen && seen->start_time == entry->start_time && seen->owner &&
-	    coop_map_get(&keeper->registry.by_n, seen->owner))
+	    coop_registry_by_number(keeper, seen->owner))
 		return seen->owner;
 	return by_session(keeper, entry);
 }
@@ -120,7 +119,7 @@ static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 		pass->count--;
 		return;
 	}
-	entry.owner = coop_orphans_owner(pass->keeper, &pass->keeper->tree, &entry);
+	entry.owner = coop_orphans_owner(pass->keeper, coop_tree_of(pass->keeper), &entry);
 	pass->call(pass->user, &entry);
 }
 
@@ -128,7 +127,7 @@ static void meet(struct pass *pass, const struct pass *last, pid_t pid)
  * stays open. */
 static int make_pass(struct pass *pass, const struct pass *last)
 {
-	struct coop_tree *tree = &pass->keeper->tree;
+	struct coop_tree *tree = coop_tree_of(pass->keeper);
 	char path[64], text[4097];
 	size_t kept = 0;
 	off_t offset = 0;
@@ -199,7 +198,7 @@ static void note_owner(void *user, const struct coop_tree_entry *entry)
 /* Notes which records have orphans, for all of them at once. */
 static void sweep(struct coop_keeper *keeper, uint64_t limit_ns)
 {
-	struct coop_tree *tree = &keeper->tree;
+	struct coop_tree *tree = coop_tree_of(keeper);
 
 	coop_map_clear(&tree->orphaned);
 	tree->swept = coop_clock_now();
@@ -222,7 +221,7 @@ static void sweep(struct coop_keeper *keeper, uint64_t limit_ns)
 bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 		       enum coop_care care)
 {
-	const struct coop_tree *tree = &keeper->tree;
+	const struct coop_tree *tree = coop_tree_of(keeper);
 	uint64_t age = coop_clock_now() - tree->swept;
 
 	if (process->pid == 0 || process->childless)
@@ -248,7 +247,7 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 
 void coop_orphans_recount(struct coop_keeper *keeper)
 {
-	COOP_LIST_EACH(&keeper->registry.all, link)
+	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		if (process->told)
@@ -266,6 +265,7 @@ uint64_t coop_orphans_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
 {
 	struct coop_tree_entry entry;
 
-	return coop_tree_read(pid, &entry) < 0 ? 0
-					       : coop_orphans_owner(keeper, &keeper->tree, &entry);
+	return coop_tree_read(pid, &entry) < 0
+		       ? 0
+		       : coop_orphans_owner(keeper, coop_tree_of(keeper), &entry);
 }

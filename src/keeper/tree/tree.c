@@ -226,7 +226,7 @@ static int add_up(struct coop_tree *tree)
 struct coop_tree_sum coop_tree_sum(const struct coop_keeper *keeper,
 				   const struct coop_process *process)
 {
-	const struct coop_tree_sum *sum = coop_map_get(&keeper->tree.sum_of, process->n);
+	const struct coop_tree_sum *sum = coop_map_get(&coop_tree_of(keeper)->sum_of, process->n);
 
 	return sum ? *sum : (struct coop_tree_sum){0};
 }
@@ -241,7 +241,7 @@ static void clear(struct coop_tree *tree)
 
 int coop_tree_look(struct coop_keeper *keeper)
 {
-	struct coop_tree fresh = keeper->tree;
+	struct coop_tree *tree = coop_tree_of(keeper), fresh = *tree;
 	uint64_t began = coop_clock_now();
 
 	fresh.entries = NULL;
@@ -255,49 +255,71 @@ int coop_tree_look(struct coop_keeper *keeper)
 		clear(&fresh);
 		return r;
 	}
-	resolve(keeper, &keeper->tree, &fresh);
+	resolve(keeper, tree, &fresh);
 	r = add_up(&fresh);
 	if (r < 0) {
 		clear(&fresh);
 		return r;
 	}
 	fresh.cost = coop_clock_now() - began;
-	clear(&keeper->tree);
-	keeper->tree = fresh;
+	clear(tree);
+	*tree = fresh;
 	return 0;
+}
+
+struct coop_tree *coop_tree_new(void)
+{
+	return coop_mem_zalloc(sizeof(struct coop_tree));
+}
+
+unsigned coop_tree_strays(const struct coop_keeper *keeper)
+{
+	return coop_tree_of(keeper)->strays;
+}
+
+uint64_t coop_tree_taken(const struct coop_keeper *keeper)
+{
+	return coop_tree_of(keeper)->taken;
+}
+
+void coop_tree_unsweep(struct coop_keeper *keeper)
+{
+	coop_tree_of(keeper)->swept = 0;
 }
 
 int coop_tree_look_lately(struct coop_keeper *keeper)
 {
-	uint64_t share =
-		LOOK_SHARE_NS > keeper->tree.cost * 4 ? LOOK_SHARE_NS : keeper->tree.cost * 4;
+	uint64_t share = LOOK_SHARE_NS > coop_tree_of(keeper)->cost * 4
+				 ? LOOK_SHARE_NS
+				 : coop_tree_of(keeper)->cost * 4;
 
-	if (keeper->tree.taken && coop_clock_now() - keeper->tree.taken < share)
+	if (coop_tree_of(keeper)->taken && coop_clock_now() - coop_tree_of(keeper)->taken < share)
 		return 0;
 	return coop_tree_look(keeper);
 }
 
 int coop_tree_look_this_turn(struct coop_keeper *keeper)
 {
-	return keeper->tree.taken > keeper->tree.turn ? 0 : coop_tree_look(keeper);
+	return coop_tree_of(keeper)->taken > coop_tree_of(keeper)->turn ? 0
+									: coop_tree_look(keeper);
 }
 
 void coop_tree_turn_over(struct coop_keeper *keeper)
 {
-	keeper->tree.turn = coop_clock_now();
+	coop_tree_of(keeper)->turn = coop_clock_now();
 }
 
 void coop_tree_forget(struct coop_keeper *keeper, pid_t pid)
 {
-	if (coop_tree_find(&keeper->tree, pid))
-		keeper->tree.taken = 0;
+	if (coop_tree_find(coop_tree_of(keeper), pid))
+		coop_tree_of(keeper)->taken = 0;
 }
 
 void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process *process,
 		    void (*call)(void *user, const struct coop_tree_entry *entry), void *user)
 {
-	for (size_t i = 0; i < keeper->tree.count; i++) {
-		const struct coop_tree_entry *entry = &keeper->tree.entries[i];
+	for (size_t i = 0; i < coop_tree_of(keeper)->count; i++) {
+		const struct coop_tree_entry *entry = &coop_tree_of(keeper)->entries[i];
 		if (entry->owner == process->n && !entry->dead && !entry->custodian)
 			call(user, entry);
 	}
@@ -322,11 +344,11 @@ int coop_tree_signal(const struct coop_tree_entry *entry, int number)
 	return syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 ? -errno : 0;
 }
 
-void coop_tree_free(struct coop_keeper *keeper)
+void coop_tree_free(struct coop_tree *tree)
 {
-	clear(&keeper->tree);
-	coop_map_clear(&keeper->tree.orphaned);
-	if (keeper->tree.children_fd > 0)
-		(void)close(keeper->tree.children_fd);
-	keeper->tree = (struct coop_tree){0};
+	clear(tree);
+	coop_map_clear(&tree->orphaned);
+	if (tree->children_fd > 0)
+		(void)close(tree->children_fd);
+	free(tree);
 }

@@ -47,6 +47,13 @@ struct coop_tree {
 	unsigned strays;
 };
 
+/* Living processes that belonged to no record at the last look; when that was (monotonic; 0:
+ * never). */
+unsigned coop_tree_strays(const struct coop_keeper *keeper);
+uint64_t coop_tree_taken(const struct coop_keeper *keeper);
+/* Whoever was said to have orphans may have none any more: the next question looks again. */
+void coop_tree_unsweep(struct coop_keeper *keeper);
+
 /* Takes a fresh look at /proc. 0 or -errno (the last look stays). */
 int coop_tree_look(struct coop_keeper *keeper);
 
@@ -86,6 +93,8 @@ ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t 
 /* The entry of that pid at the last look, or NULL. */
 struct coop_tree_entry *coop_tree_find(const struct coop_tree *tree, pid_t pid);
 
-void coop_tree_free(struct coop_keeper *keeper);
+/* NULL without memory. */
+struct coop_tree *coop_tree_new(void);
+void coop_tree_free(struct coop_tree *tree);
 
 #endif

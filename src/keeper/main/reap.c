@@ -1,15 +1,21 @@
-#include "keeper/tree/reap.h"
+#include "keeper/main/reap.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io/log.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/life.h"
+#include "keeper/core/meters.h"
+#include "keeper/main/keeper.h"
+#include "keeper/main/reap.h"
+#include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/process/stats.h"
@@ -20,6 +26,7 @@
 #include "keeper/start/spawn_slot.h"
 #include "keeper/tree/kill.h"
 #include "keeper/tree/orphans.h"
+#include "keeper/tree/tree.h"
 
 /* Takes one report of that child away. Returns whether the child is gone for good. */
 static bool consume(pid_t pid, int *ret_code, int *ret_status, struct rusage *ret_usage)
@@ -99,7 +106,7 @@ static void launcher_reported(struct coop_launcher *launcher)
 
 static void launchers_reported(struct coop_keeper *keeper)
 {
-	COOP_LIST_EACH(&keeper->launchers.all, link)
+	COOP_LIST_EACH(coop_launchers_all(keeper), link)
 	{
 		launcher_reported(COOP_LIST_ITEM(link, struct coop_launcher, in_all));
 	}
@@ -116,49 +123,41 @@ static void slot_reported(struct coop_keeper *keeper, pid_t pid)
 		coop_slots_stopped(keeper, pid);
 }
 
-static void orphan_reported(struct coop_keeper *keeper, pid_t pid)
+static void orphan_reported(struct coop_reaper *reaper, struct coop_keeper *keeper, pid_t pid)
 {
 	/* Whose it was must be asked before it is reaped: afterwards nobody knows. */
 	uint64_t n = coop_orphans_owner_of_dead(keeper, pid);
-	struct coop_process *process = n ? coop_map_get(&keeper->registry.by_n, n) : NULL;
+	struct coop_process *process = n ? coop_registry_by_number(keeper, n) : NULL;
 	struct rusage usage = {0};
 	int code, status;
 
 	if (!consume(pid, &code, &status, &usage))
 		return;
-	keeper->untrimmed = true;
-	keeper->tree.swept = 0; /* whoever was said to have orphans may have none any more */
+	coop_eviction_look(keeper);
+	coop_tree_unsweep(keeper); /* whoever was said to have orphans may have none any more */
 	if (!process)
 		return;
 	process->usage.reaped_cpu_ns += coop_stats_cpu_ns(&usage);
-	keeper->recount = keeper->recount || process->told;
+	reaper->recount = reaper->recount || process->told;
 	coop_kill_look_again(process);
 }
 
 /* A dead child that nobody knows is an orphan, or a process whose spawn has not been answered yet.
  * It stays unreaped, hence its pid unused, until every spawn that was on its way when it was met
  * has been answered. */
-static bool must_wait(struct coop_keeper *keeper, pid_t pid)
+static bool must_wait(struct coop_reaper *reaper, const struct coop_keeper *keeper, pid_t pid)
 {
-	if (keeper->reap_pid != pid) {
-		keeper->reap_pid = pid;
-		keeper->reap_blocked = keeper->launchers.sequence;
+	if (reaper->pid != pid) {
+		reaper->pid = pid;
+		reaper->blocked = coop_launchers_sequence(keeper);
 	}
-	if (coop_launchers_answered(keeper) < keeper->reap_blocked)
+	if (coop_launchers_answered(keeper) < reaper->blocked)
 		return true;
-	keeper->reap_pid = 0;
+	reaper->pid = 0;
 	return false;
 }
 
-void coop_reap_leader(struct coop_keeper *keeper, pid_t pid)
-{
-	struct coop_process *process = coop_registry_by_pid(keeper, pid);
-
-	if (process)
-		leader_reported(process);
-}
-
-void coop_reap(struct coop_keeper *keeper)
+static void reap(struct coop_reaper *reaper, struct coop_keeper *keeper)
 {
 	for (;;) {
 		siginfo_t info = {0};
@@ -174,13 +173,72 @@ void coop_reap(struct coop_keeper *keeper)
 			launcher_reported(coop_launcher_by_pid(keeper, pid));
 		} else if (coop_slots_has(keeper, pid)) {
 			slot_reported(keeper, pid);
-		} else if (must_wait(keeper, pid)) {
+		} else if (must_wait(reaper, keeper, pid)) {
 			/* What it waits for may never come: the launcher may be dead, behind it in
 			 * the kernel's list. */
 			launchers_reported(keeper);
 			return;
 		} else {
-			orphan_reported(keeper, pid);
+			orphan_reported(reaper, keeper, pid);
 		}
 	}
+}
+
+static void on_due(struct coop_later *item)
+{
+	struct coop_main *main = COOP_LATER_OWNER(item, struct coop_main, life.reap);
+	struct coop_reaper *reaper = &main->reaper;
+
+	if (!reaper->due && !reaper->pid)
+		return;
+	reaper->due = false;
+	/* Looking for what has ended takes memory, and gives more back. */
+	bool before = coop_mem_relief(true);
+	reap(reaper, &main->keeper);
+	if (reaper->recount) {
+		reaper->recount = false;
+		coop_orphans_recount(&main->keeper);
+	}
+	(void)coop_mem_relief(before);
+}
+
+static void on_child(uv_poll_t *poll, int status, int events)
+{
+	struct coop_main *main = poll->data;
+	struct signalfd_siginfo info[16];
+
+	(void)status;
+	(void)events;
+	main->keeper.meters->wakeups++;
+	ssize_t n = read(main->reaper.fd, info, sizeof info);
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof info[0]; i++) {
+		struct coop_process *process =
+			coop_registry_by_pid(&main->keeper, (pid_t)info[i].ssi_pid);
+		if (process)
+			leader_reported(process);
+	}
+	/* Several deaths may share one signal, and orphans die too: all that is looked for once the
+	 * answers are out. */
+	main->reaper.due = true;
+	coop_life_reap(&main->keeper);
+}
+
+/* SIGCHLD comes through a descriptor: two system calls and a pipe less than libuv's way, on the
+ * path of every exit. */
+int coop_reap_init(struct coop_main *main)
+{
+	struct coop_reaper *reaper = &main->reaper;
+	sigset_t child;
+
+	main->life.reap.run = on_due;
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &child, NULL) < 0)
+		return -errno;
+	reaper->fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (reaper->fd < 0)
+		return -errno;
+	int r = uv_poll_init(&main->keeper.loop, &reaper->poll, reaper->fd);
+	reaper->poll.data = main;
+	return r < 0 ? r : uv_poll_start(&reaper->poll, UV_READABLE, on_child);
 }

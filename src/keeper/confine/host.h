@@ -6,7 +6,6 @@
 
 #include "interface/err.h"
 #include "sandbox/layout/host.h"
-#include "sandbox/layout/silence.h"
 
 struct coop_found_memory;
 struct coop_keeper;
@@ -25,10 +24,12 @@ struct coop_keeper_host {
 	 * hidden for all (sandbox/found.h, masks.h). NULL: none yet. */
 	struct coop_found_memory *credentials;
 	struct coop_masks *masks;
-	struct coop_silence silence; /* which of its paths can be looked up without waiting … */
-	struct coop_scouts *scouts;  /* … and who looks up the others */
-	bool conf_awaited;           /* one of them looks coop.conf up (keeper/preflight.h) */
+	struct coop_scouts *scouts; /* who looks up paths that the loop must not */
+	bool conf_awaited;          /* one of them looks coop.conf up (ops/preflight.h) */
 };
+
+/* NULL without memory. */
+struct coop_keeper_host *coop_keeper_host_new(void);
 
 /* Chooses the identity and asks what works. Never fails: what is not known does not work. */
 void coop_keeper_host_init(struct coop_keeper *keeper);

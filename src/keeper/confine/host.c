@@ -1,4 +1,4 @@
-#include "keeper/conf/host.h"
+#include "keeper/confine/host.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "base/io/log.h"
+#include "base/mem.h"
+#include "keeper/conf/conf.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/start/launcher.h"
 #include "sandbox/layout/idmap.h"
@@ -56,7 +59,7 @@ static bool named(const char *user, struct coop_launcher_class *ret)
 
 static const char *choose(const struct coop_keeper *keeper, struct coop_launcher_class *ret)
 {
-	const char *user = keeper->conf.profiles.user;
+	const char *user = coop_conf_of(keeper)->profiles.user;
 
 	if (user && named(user, ret))
 		return "as configured";
@@ -88,9 +91,14 @@ static void nothing_works(struct coop_host *host, int error)
 		host->error[i] = error;
 }
 
+struct coop_keeper_host *coop_keeper_host_new(void)
+{
+	return coop_mem_zalloc(sizeof(struct coop_keeper_host));
+}
+
 void coop_keeper_host_init(struct coop_keeper *keeper)
 {
-	struct coop_keeper_host *host = &keeper->host;
+	struct coop_keeper_host *host = coop_host_of(keeper);
 	struct coop_launcher_class class = {.uid = geteuid(), .gid = getegid()};
 
 	host->root_keeper = geteuid() == 0;
@@ -115,7 +123,9 @@ void coop_keeper_host_init(struct coop_keeper *keeper)
 	host->can.uid = class.uid;
 	host->can.gid = class.gid;
 	host->can.error[COOP_CAN_IDMAP] =
-		host->root_keeper ? -coop_idmap_probe(&keeper->idmaps, class.uid, class.gid) : 0;
+		host->root_keeper
+			? -coop_idmap_probe(&coop_views_of(keeper)->idmaps, class.uid, class.gid)
+			: 0;
 	host->probed = r == 0;
 	for (int i = 0; i < COOP_FACILITY_COUNT; i++) {
 		if (host->can.error[i])

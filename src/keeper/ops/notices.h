@@ -29,6 +29,11 @@ struct coop_subscriber {
 	bool replaying;
 };
 
+/* NULL without memory. */
+struct coop_notices *coop_notices_new(void);
+/* How many subscribers there are. */
+unsigned coop_notices_count(const struct coop_keeper *keeper);
+
 void coop_op_follow_events(struct coop_request *request);
 
 /* Something happened to a process: "started", "stopped", "continued", "exited". */

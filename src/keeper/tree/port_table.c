@@ -1,4 +1,4 @@
-#include "keeper/ops/port_table.h"
+#include "keeper/tree/port_table.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

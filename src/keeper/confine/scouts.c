@@ -1,4 +1,4 @@
-#include "keeper/link/scouts.h"
+#include "keeper/confine/scouts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,11 +20,14 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "keeper/confine/host.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/intake.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
 #include "sandbox/layout/host_sockets.h"
+#include "sandbox/layout/silence.h"
 
 #define STACK_BYTES (128u << 10)
 #define FIELD_SIZE 64u
@@ -58,6 +61,7 @@ struct scout {
 
 struct coop_scouts {
 	struct coop_keeper *keeper;
+	struct coop_silence silence;
 	uv_async_t back;
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t work;
@@ -73,6 +77,11 @@ struct self {
 	struct coop_scouts *scouts;
 	struct scout *scout;
 };
+
+struct coop_silence *coop_silence_of(const struct coop_keeper *keeper)
+{
+	return &coop_host_of(keeper)->scouts->silence;
+}
 
 struct coop_errand *coop_errand_new(void)
 {
@@ -309,7 +318,7 @@ static void tell_sockets(const struct coop_errand *errand, struct coop_host_sock
 static void carry_on(struct coop_scouts *scouts, struct coop_errand *errand)
 {
 	struct coop_request *request = release(errand);
-	struct coop_host_sockets *sockets = &scouts->keeper->sockets;
+	struct coop_host_sockets *sockets = &coop_views_of(scouts->keeper)->sockets;
 
 	if (!request)
 		return;
@@ -380,7 +389,7 @@ static bool call_off(struct coop_scouts *scouts, struct coop_errand *errand)
 static void on_drop(struct coop_request *request)
 {
 	struct coop_errand *errand = request->state;
-	struct coop_scouts *scouts = request->keeper->host.scouts;
+	struct coop_scouts *scouts = coop_host_of(request->keeper)->scouts;
 
 	(void)release(errand);
 	(void)pthread_mutex_lock(&scouts->lock);
@@ -393,7 +402,7 @@ static void on_drop(struct coop_request *request)
 static void on_timeout(struct coop_request *request)
 {
 	struct coop_errand *errand = request->state;
-	struct coop_scouts *scouts = request->keeper->host.scouts;
+	struct coop_scouts *scouts = coop_host_of(request->keeper)->scouts;
 	struct coop_err err = {0};
 
 	(void)pthread_mutex_lock(&scouts->lock);
@@ -470,7 +479,7 @@ void coop_scouts_send(struct coop_scouts *scouts, struct coop_errand *errand,
 		return;
 	}
 	errand->request = request;
-	errand->generation = scouts->keeper->host.silence.generation;
+	errand->generation = coop_silence_of(scouts->keeper)->generation;
 	request->state = errand;
 	request->on_drop = on_drop;
 	request->on_timeout = on_timeout;
@@ -521,7 +530,7 @@ struct coop_scouts *coop_scouts_new(struct coop_keeper *keeper)
 	coop_list_init(&scouts->queue);
 	coop_list_init(&scouts->done);
 	scouts->back.data = scouts;
-	if (uv_async_init(&keeper->loop, &scouts->back, on_back) < 0) {
+	if (uv_async_init(coop_loop_of(keeper), &scouts->back, on_back) < 0) {
 		free(scouts);
 		return NULL;
 	}

@@ -25,6 +25,11 @@ struct coop_keeper;
 struct coop_request;
 struct coop_scouts;
 
+struct coop_silence;
+
+/* Which of the keeper's paths can be looked up without waiting. */
+struct coop_silence *coop_silence_of(const struct coop_keeper *keeper);
+
 /* NULL without memory. No thread runs before it is needed. */
 struct coop_scouts *coop_scouts_new(struct coop_keeper *keeper);
 /* At the keeper's end. False: a thread is still at work, and the process must end without waiting

@@ -1,4 +1,4 @@
-#include "keeper/link/preflight.h"
+#include "keeper/ops/preflight.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -12,11 +12,15 @@
 #include "interface/schema.h"
 #include "keeper/agents/agent.h"
 #include "keeper/agents/ceiling.h"
+#include "keeper/conf/conf.h"
+#include "keeper/conf/config.h"
 #include "keeper/conf/env.h"
+#include "keeper/confine/host.h"
+#include "keeper/confine/scouts.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
-#include "keeper/link/scouts.h"
 #include "keeper/ops/op_agent.h"
 #include "keeper/ops/op_operator.h"
 #include "keeper/ops/op_spawn.h"
@@ -51,7 +55,7 @@ static void send_for(struct preflight *flight, const char *field, const char *pa
 /* An absolute path, as the request's field calls it. */
 static void ask(struct preflight *flight, const char *field, const char *path, enum reach reach)
 {
-	const struct coop_silence *silence = &flight->keeper->host.silence;
+	const struct coop_silence *silence = coop_silence_of(flight->keeper);
 	char real[COOP_PATH_SIZE];
 	/* Only then it matters where the path leads. */
 	bool below = reach == TREE && silence->count;
@@ -108,7 +112,7 @@ static void ask_list(struct preflight *flight, const char *field, char *const *l
 /* Of a home only the names of credentials are looked at; a mount on the way to one counts. */
 static void ask_home(struct preflight *flight, const char *field, const char *home)
 {
-	const struct coop_silence *silence = &flight->keeper->host.silence;
+	const struct coop_silence *silence = coop_silence_of(flight->keeper);
 	char path[COOP_PATH_SIZE];
 	size_t at = 0;
 
@@ -161,7 +165,7 @@ static bool names_profile(const struct preflight *flight, const char *name)
 	const json_t *args = flight->request->args;
 	const char *const said[] = {coop_arg_string(coop_arg(args, "sandbox"), "profile", NULL),
 				    coop_arg_string(args, "sandbox_profile", NULL),
-				    flight->keeper->conf.profiles.defaults.name};
+				    coop_conf_of(flight->keeper)->profiles.defaults.name};
 
 	for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
 		if (said[i] && !strcmp(said[i], name))
@@ -173,7 +177,7 @@ static bool names_profile(const struct preflight *flight, const char *name)
 /* And whoever configured the door that it comes through. */
 static void ask_operator(struct preflight *flight)
 {
-	const struct coop_profiles *profiles = &flight->keeper->conf.profiles;
+	const struct coop_profiles *profiles = &coop_conf_of(flight->keeper)->profiles;
 	const struct coop_sandbox_policy *door = coop_ceiling_policy(flight->request->conn);
 
 	if (door)
@@ -209,7 +213,7 @@ static void ask_homes(struct preflight *flight)
 
 static bool is_minimal(const struct preflight *flight)
 {
-	const struct coop_profiles *profiles = &flight->keeper->conf.profiles;
+	const struct coop_profiles *profiles = &coop_conf_of(flight->keeper)->profiles;
 	const json_t *sandbox = coop_arg(flight->request->args, "sandbox");
 	bool minimal = !strcmp(coop_arg_string(sandbox, "root", ""), "minimal") ||
 		       profiles->defaults.root == COOP_ROOT_MINIMAL ||
@@ -260,7 +264,7 @@ static bool is_plain(const struct preflight *flight)
 {
 	const json_t *sandbox = coop_arg(flight->request->args, "sandbox");
 
-	return flight->agent == flight->keeper->main &&
+	return coop_agent_is_main(flight->agent) &&
 	       !strcmp(coop_arg_string(sandbox, "profile", ""), "full");
 }
 
@@ -275,8 +279,9 @@ static void ask_start(struct preflight *flight)
 	ask_agents(flight);
 	ask_operator(flight);
 	/* Where nothing can be silent, no start pays for a look at it. */
-	if (flight->keeper->host.silence.count)
-		ask(flight, "configuration", flight->keeper->conf_path, PLACE);
+	if (coop_silence_of(flight->keeper)->count)
+		ask(flight, "configuration", coop_config_path(coop_config_of(flight->keeper)),
+		    PLACE);
 }
 
 /* An agent's settings, or a ceiling: kept as they resolve now. Of `doctor` the home alone. */
@@ -310,7 +315,8 @@ static void ask_all(struct preflight *flight)
 	if (handle == coop_op_spawn || handle == coop_op_check)
 		ask_start(flight);
 	else if (handle == coop_op_reload)
-		ask(flight, "configuration", flight->keeper->conf_path, PLACE);
+		ask(flight, "configuration", coop_config_path(coop_config_of(flight->keeper)),
+		    PLACE);
 	else
 		ask_settings(flight);
 	ask_programs(flight);
@@ -341,7 +347,7 @@ bool coop_preflight(struct coop_request *request)
 {
 	struct preflight flight = {.keeper = request->keeper, .request = request};
 
-	coop_silence_refresh(&request->keeper->host.silence);
+	coop_silence_refresh(coop_silence_of(request->keeper));
 	if (request->looked_up) {
 		request->looked_up = false; /* it holds for this turn */
 		return true;
@@ -351,7 +357,7 @@ bool coop_preflight(struct coop_request *request)
 		return false;
 	if (!flight.errand)
 		return true;
-	coop_scouts_send(request->keeper->host.scouts, flight.errand, request);
+	coop_scouts_send(coop_host_of(request->keeper)->scouts, flight.errand, request);
 	return false;
 }
 
@@ -360,35 +366,36 @@ static void conf_looked_up(struct coop_keeper *keeper, void *unused)
 	struct coop_err err;
 
 	(void)unused;
-	keeper->host.conf_awaited = false;
-	(void)coop_keeper_reload(keeper, &err); /* it has said what is wrong */
+	coop_host_of(keeper)->conf_awaited = false;
+	(void)coop_reload(keeper, &err); /* it has said what is wrong */
 }
 
 bool coop_preflight_conf(struct coop_keeper *keeper)
 {
-	if (keeper->host.conf_awaited)
+	if (coop_host_of(keeper)->conf_awaited)
 		return false;
-	coop_silence_refresh(&keeper->host.silence);
-	int r = coop_silence_ask(&keeper->host.silence, keeper->conf_path);
+	coop_silence_refresh(coop_silence_of(keeper));
+	int r = coop_silence_ask(coop_silence_of(keeper), coop_config_path(coop_config_of(keeper)));
 	bool silent = r == -EREMOTE;
 	if (!silent && r != -EAGAIN)
 		return true;
 	/* The keeper's own errands wait for each other: a disk of this host does not, for a silent
 	 * one. */
-	if (!silent && coop_scouts_away(keeper->host.scouts))
+	if (!silent && coop_scouts_away(coop_host_of(keeper)->scouts))
 		return true;
 	struct coop_errand *errand = coop_errand_new();
-	if (errand && coop_errand_add(errand, "configuration", keeper->conf_path, silent) == 0)
-		keeper->host.conf_awaited =
-			coop_scouts_send_alone(keeper->host.scouts, errand, conf_looked_up, NULL);
-	if (keeper->host.conf_awaited)
+	if (errand && coop_errand_add(errand, "configuration",
+				      coop_config_path(coop_config_of(keeper)), silent) == 0)
+		coop_host_of(keeper)->conf_awaited = coop_scouts_send_alone(
+			coop_host_of(keeper)->scouts, errand, conf_looked_up, NULL);
+	if (coop_host_of(keeper)->conf_awaited)
 		return false;
 	coop_errand_free(errand);
 	if (silent)
 		coop_log(COOP_LOG_ERROR,
 			 "configuration not loaded, the old one holds error=\"%s cannot be "
 			 "looked up now\"",
-			 keeper->conf_path);
+			 coop_config_path(coop_config_of(keeper)));
 	return !silent;
 }
 
@@ -396,9 +403,10 @@ bool coop_preflight_misses_sockets(const struct coop_request *request)
 {
 	struct coop_keeper *keeper = request->keeper;
 
-	return (coop_buf_size(&keeper->sockets.unseen) || keeper->sockets.cold_count) &&
+	return (coop_buf_size(&coop_views_of(keeper)->sockets.unseen) ||
+		coop_views_of(keeper)->sockets.cold_count) &&
 	       !request->sockets_looked_up && !request->sockets_missed &&
-	       !coop_scouts_miss_sockets(keeper->host.scouts);
+	       !coop_scouts_miss_sockets(coop_host_of(keeper)->scouts);
 }
 
 bool coop_preflight_misses_programs(const struct coop_request *request)
@@ -422,7 +430,7 @@ static bool has_program(const struct coop_request *request, const char *path)
 bool coop_preflight_program(struct coop_request *request, const char *path)
 {
 	/* What is only not at hand is looked for here: there are many such names along a PATH. */
-	if (coop_silence_ask(&request->keeper->host.silence, path) != -EREMOTE)
+	if (coop_silence_ask(coop_silence_of(request->keeper), path) != -EREMOTE)
 		return true;
 	if (has_program(request, path))
 		return !coop_preflight_misses_programs(request);
@@ -434,7 +442,7 @@ bool coop_preflight_program(struct coop_request *request, const char *path)
 /* Beyond the bound they are left out. */
 static void send_for_sockets(struct preflight *flight)
 {
-	const struct coop_host_sockets *sockets = &flight->keeper->sockets;
+	const struct coop_host_sockets *sockets = &coop_views_of(flight->keeper)->sockets;
 	const char *name = (const char *)coop_buf_front(&sockets->unseen);
 	size_t size = coop_buf_size(&sockets->unseen), count = 0;
 	int r = 0;
@@ -462,5 +470,5 @@ void coop_preflight_again(struct coop_request *request)
 	if (!flight.failed)
 		ask_all(&flight);
 	if (can_ask(&flight, request))
-		coop_scouts_send(request->keeper->host.scouts, flight.errand, request);
+		coop_scouts_send(coop_host_of(request->keeper)->scouts, flight.errand, request);
 }

@@ -1,4 +1,4 @@
-#include "keeper/process/notices.h"
+#include "keeper/ops/notices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/session.h"
 #include "keeper/core/keeper.h"
+#include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/output/spool.h"
@@ -19,6 +20,26 @@
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 #include "keeper/process/record.h"
+#include "keeper/process/registry.h"
+
+struct coop_notices {
+	struct coop_link subscribers;
+	unsigned count;
+};
+
+struct coop_notices *coop_notices_new(void)
+{
+	struct coop_notices *notices = coop_mem_zalloc(sizeof *notices);
+
+	if (notices)
+		coop_list_init(&notices->subscribers);
+	return notices;
+}
+
+unsigned coop_notices_count(const struct coop_keeper *keeper)
+{
+	return coop_notices_of(keeper)->count;
+}
 
 static bool wants(const struct coop_subscriber *subscriber, const struct coop_agent *owner)
 {
@@ -81,7 +102,7 @@ static bool tell_gap(struct coop_subscriber *subscriber)
 	if (!coop_conn_has_room_now(subscriber->request->conn))
 		return subscriber->lost == 0;
 	if (subscriber->lost) {
-		subscriber->request->keeper->meters.gaps++;
+		coop_meters_of(subscriber->request->keeper)->gaps++;
 		coop_request_event(subscriber->request, "gap", &w);
 		coop_jsonw_uint(&w, "lost", subscriber->lost);
 		coop_request_event_end(subscriber->request, &w);
@@ -120,7 +141,7 @@ static void tell(struct coop_process *process, const char *event, const struct c
 	bool ended = !strcmp(event, "exited");
 	struct coop_jsonw w;
 
-	COOP_LIST_EACH(&process->keeper->subscribers, link)
+	COOP_LIST_EACH(&coop_notices_of(process->keeper)->subscribers, link)
 	{
 		struct coop_subscriber *subscriber =
 			COOP_LIST_ITEM(link, struct coop_subscriber, in_keeper);
@@ -163,7 +184,7 @@ void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err)
 	struct coop_jsonw w;
 
 	(void)snprintf(details, sizeof details, "{%s}", err->details);
-	COOP_LIST_EACH(&agent->keeper->subscribers, link)
+	COOP_LIST_EACH(&coop_notices_of(agent->keeper)->subscribers, link)
 	{
 		struct coop_subscriber *subscriber =
 			COOP_LIST_ITEM(link, struct coop_subscriber, in_keeper);
@@ -231,7 +252,7 @@ static void detach(struct coop_request *request)
 
 	coop_list_remove(&subscriber->in_keeper);
 	coop_list_remove(&subscriber->in_conn);
-	request->keeper->subscriber_count--;
+	coop_notices_of(request->keeper)->count--;
 	free(subscriber);
 }
 
@@ -246,13 +267,13 @@ void coop_op_follow_events(struct coop_request *request)
 		return;
 	}
 	subscriber->request = request;
-	subscriber->came = keeper->registry.told_count;
+	subscriber->came = coop_registry_told(keeper);
 	subscriber->replaying = coop_arg_bool(request->args, "replay", true);
 	request->state = subscriber;
 	request->on_drop = detach;
-	coop_list_add(&keeper->subscribers, &subscriber->in_keeper);
+	coop_list_add(&coop_notices_of(keeper)->subscribers, &subscriber->in_keeper);
 	coop_list_add(&request->conn->subscribers, &subscriber->in_conn);
-	keeper->subscriber_count++;
+	coop_notices_of(keeper)->count++;
 	coop_request_event(request, "subscribed", &w);
 	coop_request_event_end(request, &w);
 	coop_conn_touch(request->conn);
