@@ -3,7 +3,7 @@
 #include "keeper/agents/agent_settings.h"
 #include "keeper/conf/env.h"
 #include "keeper/confine/injections.h"
-#include "keeper/output/note.h"
+#include "keeper/process/note.h"
 #include "keeper/process/reader.h"
 #include "keeper/start/helpers.h"
 #include "sandbox/policy/policy.h"

@@ -9,7 +9,7 @@ from lib.place import Place, sanitized
 from lib.procs import wait_until
 
 # After the last allocation of a keeper's start, before the first that a request needs, and long after the last one of the requests below.
-FIRST, LAST = 30, 300
+FIRST, LAST = 80, 350
 UNTROUBLED = 6  # so many numbers in a row without any failure: those behind are of nobody here
 
 

@@ -23,9 +23,10 @@
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_agent.h"
-#include "keeper/process/party.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
+#include "keeper/tree/party.h"
 #include "records/store.h"
 
 struct removal {
@@ -173,7 +174,7 @@ static int make(struct coop_change *change, struct coop_err *err)
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (!process->receipt && coop_agent_sees(mine->agent, process->agent))
+		if (!coop_process_receipt(process) && coop_agent_sees(mine->agent, process->agent))
 			coop_party_add(party, process, &order);
 	}
 	retire(mine->agent);

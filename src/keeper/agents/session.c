@@ -18,8 +18,9 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
-#include "keeper/process/party.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
+#include "keeper/tree/party.h"
 
 #define GRACE_MS 5000
 

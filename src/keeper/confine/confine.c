@@ -472,7 +472,11 @@ int coop_confine_make(struct coop_draft *draft)
 	struct coop_confine *confine = coop_confine_new();
 
 	draft->process->confine = confine;
-	return confine ? decide(draft, confine) : coop_err_no_memory(draft->err);
+	if (!confine)
+		return coop_err_no_memory(draft->err);
+	int r = decide(draft, confine);
+	draft->process->boxed = confine->init;
+	return r;
 }
 
 int coop_confine_hold(struct coop_process *process, struct coop_err *err)

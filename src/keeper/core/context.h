@@ -17,6 +17,7 @@ struct coop_keeper {
 	struct coop_registry *registry;
 	struct coop_eviction *eviction;
 	struct coop_notices *notices;
+	const struct coop_observer *const *observers;
 	struct coop_tree *tree;
 	struct coop_kills *kills;
 	struct coop_agents *agents;

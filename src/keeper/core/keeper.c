@@ -57,6 +57,11 @@ struct coop_laters *coop_laters_of(const struct coop_keeper *keeper)
 	return &keeper->life->laters;
 }
 
+const struct coop_observer *const *coop_observers_of(const struct coop_keeper *keeper)
+{
+	return keeper->observers;
+}
+
 const struct coop_conf *coop_conf_of(const struct coop_keeper *keeper)
 {
 	return coop_config_now(keeper->config);

@@ -31,6 +31,7 @@ struct coop_listeners;
 struct coop_meters;
 struct coop_nets;
 struct coop_notices;
+struct coop_observer;
 struct coop_ports;
 struct coop_questions;
 struct coop_registry;
@@ -73,6 +74,8 @@ struct coop_listeners *coop_listeners_of(const struct coop_keeper *keeper);
 struct coop_meters *coop_meters_of(const struct coop_keeper *keeper);
 struct coop_nets *coop_nets_of(const struct coop_keeper *keeper);
 struct coop_notices *coop_notices_of(const struct coop_keeper *keeper);
+/* Who is told of what happens to processes, ended by NULL: process/observer.h. */
+const struct coop_observer *const *coop_observers_of(const struct coop_keeper *keeper);
 struct coop_ports *coop_ports_of(const struct coop_keeper *keeper);
 struct coop_questions *coop_questions_of(const struct coop_keeper *keeper);
 struct coop_registry *coop_registry_of(const struct coop_keeper *keeper);

@@ -29,9 +29,9 @@ uint64_t coop_resources_buffers(const struct coop_keeper *keeper)
 	{
 		const struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_all);
-		for (int i = 0; i < process->stream_count; i++)
-			sum += process->streams[i].ring.capacity;
-		sum += process->index.capacity * sizeof *process->index.events;
+		for (int i = 0; i < process->output.count; i++)
+			sum += process->output.streams[i].ring.capacity;
+		sum += process->output.index.capacity * sizeof *process->output.index.events;
 	}
 	return sum;
 }

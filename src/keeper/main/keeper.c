@@ -23,6 +23,7 @@
 #include "keeper/confine/private_files.h"
 #include "keeper/confine/scouts.h"
 #include "keeper/confine/views.h"
+#include "keeper/confine/watch.h"
 #include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/meters.h"
@@ -31,20 +32,28 @@
 #include "keeper/link/listener.h"
 #include "keeper/main/leaving.h"
 #include "keeper/main/startup.h"
+#include "keeper/ops/follow.h"
 #include "keeper/ops/notices.h"
 #include "keeper/ops/op_operator.h"
 #include "keeper/ops/op_port.h"
+#include "keeper/ops/op_wait.h"
 #include "keeper/ops/preflight.h"
 #include "keeper/output/spool.h"
+#include "keeper/process/completions.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/holder.h"
+#include "keeper/process/observer.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/start/helpers.h"
 #include "keeper/start/launcher.h"
 #include "keeper/start/parks.h"
 #include "keeper/start/slots.h"
+#include "keeper/start/spawn.h"
+#include "keeper/store/ends.h"
 #include "keeper/store/journal.h"
 #include "keeper/tree/kill.h"
+#include "keeper/tree/rules.h"
 #include "keeper/tree/tree.h"
 #include "records/backlog.h"
 #include "sandbox/layout/ghosts.h"
@@ -56,6 +65,22 @@
 /* What is left to do at the end of a turn is done in so many rounds at most: whoever has more to do
  * at once lets clients have their turn. */
 #define ROUNDS 4
+
+/* Who is told of what happens to processes, in this order: what is left of the tree decides what
+ * the others see; the disk is asked before the clients are answered, and told after. */
+static const struct coop_observer *const observers[] = {
+	&coop_tree_observer,
+	&coop_confine_observer,
+	&coop_store_observer,
+	&coop_notices_observer,
+	&coop_completions_observer,
+	&coop_wait_observer,
+	&coop_port_observer,
+	&coop_follow_observer,
+	&coop_holders_observer,
+	&coop_start_observer,
+	NULL,
+};
 
 static void on_stop(uv_signal_t *handle, int number)
 {
@@ -91,7 +116,6 @@ static void before_sleep(uv_prepare_t *handle)
 
 	for (int round = 0; more && round < ROUNDS; round++)
 		more = coop_laters_run(&main->life.laters);
-	coop_process_write_ends(&main->keeper);
 	coop_leaving_go_on(main);
 	if (more)
 		(void)uv_idle_start(&main->busy, no_sleep);
@@ -160,6 +184,7 @@ static int make_loop(struct coop_main *main)
 	int r = uv_loop_init(&keeper->loop);
 
 	coop_laters_init(&main->life.laters);
+	keeper->observers = observers;
 	keeper->place.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (r == 0 && keeper->place.null_fd < 0)
 		r = -errno;
@@ -282,7 +307,7 @@ static void end_parts(struct coop_keeper *keeper)
 	{
 		coop_conn_close(COOP_LIST_ITEM(link, struct coop_conn, in_keeper));
 	}
-	coop_process_write_ends(keeper);
+	coop_ends_write(keeper);
 	coop_journal_flush(keeper);
 	coop_registry_clear(keeper);
 	coop_slots_free(keeper);

@@ -20,6 +20,7 @@
 #include "keeper/ops/op_spawn.h"
 #include "keeper/output/spool.h"
 #include "keeper/process/holder.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/tree/kill.h"
@@ -80,7 +81,7 @@ static bool nothing_to_wait_for(const struct coop_keeper *keeper)
 	{
 		const struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (!process->told && !process->unkillable)
+		if (!coop_process_told(process) && !process->survivors)
 			return false;
 	}
 	return true;
@@ -149,7 +150,7 @@ static void end_all(struct coop_keeper *keeper, uint64_t grace_ms)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		coop_holders_clear(process);
-		if (!process->receipt && coop_kill_begin(process, &order) < 0)
+		if (!coop_process_receipt(process) && coop_kill_begin(process, &order) < 0)
 			coop_log(COOP_LOG_ERROR, "out of memory: left to the guard id=%s",
 				 process->id);
 	}

@@ -16,9 +16,10 @@
 #include "keeper/main/keeper.h"
 #include "keeper/main/reap.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
-#include "keeper/process/stats.h"
+#include "keeper/process/report.h"
 #include "keeper/process/wire.h"
 #include "keeper/start/launcher.h"
 #include "keeper/start/slots.h"
@@ -57,9 +58,9 @@ static void namespace_gone(struct coop_process *process, int status, const struc
 {
 	if (process->wire)
 		coop_wire_drain(process->wire);
-	if (!process->reaped)
-		coop_process_program_ended(process, WIFSIGNALED(status) ? status : SIGKILL, usage,
-					   true);
+	if (!coop_process_reaped(process))
+		coop_report_program_ended(process, WIFSIGNALED(status) ? status : SIGKILL, usage,
+					  true);
 }
 
 static void leader_reported(struct coop_process *process)
@@ -76,9 +77,9 @@ static void leader_reported(struct coop_process *process)
 		if (boxed)
 			return;
 		if (code == CLD_STOPPED)
-			coop_process_event(process, COOP_EVENT_STOPPED);
+			coop_phase_stopped(process, true);
 		else if (code == CLD_CONTINUED)
-			coop_process_event(process, COOP_EVENT_CONTINUED);
+			coop_phase_stopped(process, false);
 		return;
 	}
 	coop_registry_clear_pid(process);
@@ -88,10 +89,10 @@ static void leader_reported(struct coop_process *process)
 		coop_spawn_root_gone(process->spawn, wait_status(code, status), &usage);
 	if (!process->spawn && boxed)
 		namespace_gone(process, wait_status(code, status), &usage);
-	else if (!process->spawn && !process->reaped)
-		coop_process_ended(process, wait_status(code, status), &usage);
+	else if (!process->spawn && !coop_process_reaped(process))
+		coop_report_ended(process, wait_status(code, status), &usage);
 	if (!process->spawn)
-		coop_process_root_gone(process);
+		coop_report_root_reaped(process);
 	coop_process_unref(process);
 }
 
@@ -137,8 +138,8 @@ static void orphan_reported(struct coop_reaper *reaper, struct coop_keeper *keep
 	coop_tree_unsweep(keeper); /* whoever was said to have orphans may have none any more */
 	if (!process)
 		return;
-	process->usage.reaped_cpu_ns += coop_stats_cpu_ns(&usage);
-	reaper->recount = reaper->recount || process->told;
+	process->usage.reaped_cpu_ns += coop_report_cpu_ns(&usage);
+	reaper->recount = reaper->recount || coop_process_told(process);
 	coop_kill_look_again(process);
 }
 

@@ -16,14 +16,17 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
-#include "keeper/output/note.h"
+#include "keeper/output/output.h"
 #include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/note.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/record.h"
+#include "keeper/store/record.h"
 
 #define PIECE (COOP_CONN_ROOM / 2) /* largest frame of a follower */
 /* The same from the disk, where each costs a turn of the helper thread. */
@@ -37,7 +40,7 @@ struct coop_follow_fetch {
 	size_t size;
 };
 
-void coop_follow_wake(struct coop_process *process)
+static void wake(struct coop_process *process)
 {
 	COOP_LIST_EACH(&process->followers, link)
 	{
@@ -75,7 +78,7 @@ static void finish(struct coop_follow *follow, const char *reason)
 	request->on_drop = NULL;
 	coop_request_result(request, &w);
 	coop_jsonw_string(&w, "reason", reason);
-	coop_jsonw_uint(&w, "cursor", process->exit_cursor);
+	coop_jsonw_uint(&w, "cursor", process->output.exit_cursor);
 	coop_record_write(request->process, COOP_RECORD_FULL, request->conn, &w, "process");
 	coop_request_end(request, &w);
 }
@@ -102,7 +105,7 @@ static void write_known(struct coop_jsonw *w, const char *name, bool known, uint
 
 static void say_event_gap(struct coop_follow *follow, uint64_t to, bool bytes_known, uint64_t bytes)
 {
-	const struct coop_index *index = &follow->request->process->index;
+	const struct coop_index *index = &follow->request->process->output.index;
 	struct coop_jsonw w;
 	uint64_t before;
 	bool known = coop_index_bytes_before(index, to, &before);
@@ -172,7 +175,7 @@ static void fetch_bytes(struct coop_follow *follow, struct coop_outlet *stream, 
 						    .size = size};
 	if (!fetch || coop_spool_fetch(stream, position, size, on_fetched, fetch) < 0) {
 		free(fetch);
-		coop_deadlines_retry(stream->process);
+		coop_deadlines_retry(coop_process_of(stream->output));
 		return;
 	}
 	follow->fetch = fetch;
@@ -218,9 +221,9 @@ static bool fill_bytes(struct coop_follow *follow, uint64_t budget)
 	while (went && !follow->fetch &&
 	       coop_buf_size(&follow->request->conn->out) - began < budget) {
 		went = false;
-		for (int i = 0; i < process->stream_count && !follow->fetch; i++) {
-			if (follow->wanted[process->streams[i].number])
-				went = fill_stream(follow, &process->streams[i]) || went;
+		for (int i = 0; i < process->output.count && !follow->fetch; i++) {
+			if (follow->wanted[process->output.streams[i].number])
+				went = fill_stream(follow, &process->output.streams[i]) || went;
 		}
 		any = any || went;
 	}
@@ -242,7 +245,7 @@ static bool retained(const struct coop_outlet *stream, const struct coop_index_e
  * it told. */
 static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 {
-	const struct coop_index *index = &process->index;
+	const struct coop_index *index = &process->output.index;
 	uint64_t cursor = follow->cursor, bytes = 0;
 
 	if (cursor < index->first) {
@@ -256,7 +259,7 @@ static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 	for (; cursor < index->next; cursor++) {
 		const struct coop_index_event *event = coop_index_get(index, cursor);
 		if (!follow->wanted[event->stream] || event->stream == COOP_NOTE_STREAM ||
-		    retained(coop_process_stream(process, event->stream), event))
+		    retained(coop_output_stream(&process->output, event->stream), event))
 			break;
 		bytes += event->size;
 	}
@@ -281,7 +284,7 @@ static bool fill_note(struct coop_follow *follow, const struct coop_process *pro
 
 static bool fill_event(struct coop_follow *follow, struct coop_process *process)
 {
-	const struct coop_index *index = &process->index;
+	const struct coop_index *index = &process->output.index;
 	struct iovec views[2];
 
 	if (skip_lost(follow, process))
@@ -289,7 +292,7 @@ static bool fill_event(struct coop_follow *follow, struct coop_process *process)
 	if (follow->cursor >= index->next)
 		return false;
 	const struct coop_index_event *event = coop_index_get(index, follow->cursor);
-	struct coop_outlet *stream = coop_process_stream(process, event->stream);
+	struct coop_outlet *stream = coop_output_stream(&process->output, event->stream);
 	if (!follow->wanted[event->stream]) {
 		advance(follow, event->stream, follow->cursor, event->size);
 		return true;
@@ -338,20 +341,22 @@ static bool stream_at_end(const struct coop_follow *follow, const struct coop_ou
 		return position >= (stuck(follow, stream) ? stream->ring.end : stream->told_end);
 	/* Somebody else may make room, as long as the record can be found. */
 	return position >= stream->ring.end &&
-	       (stream->eof || (stream->process->removed && stuck(follow, stream)));
+	       (stream->eof ||
+		(coop_process_removed(coop_process_of(stream->output)) && stuck(follow, stream)));
 }
 
 static bool at_end(const struct coop_follow *follow)
 {
 	const struct coop_process *process = follow->request->process;
 
-	if (!process->told || follow->fetch || (follow->tidy && !coop_process_tidy(process)))
+	if (!coop_process_told(process) || follow->fetch ||
+	    (follow->tidy && !coop_process_tidy(process)))
 		return false;
 	if (follow->by_event)
-		return follow->cursor >= process->exit_cursor;
-	for (int i = 0; i < process->stream_count; i++) {
-		if (follow->wanted[process->streams[i].number] &&
-		    !stream_at_end(follow, &process->streams[i]))
+		return follow->cursor >= process->output.exit_cursor;
+	for (int i = 0; i < process->output.count; i++) {
+		if (follow->wanted[process->output.streams[i].number] &&
+		    !stream_at_end(follow, &process->output.streams[i]))
 			return false;
 	}
 	return true;
@@ -374,8 +379,8 @@ static void set_positions(struct coop_follow *follow, struct coop_process *proce
 	const json_t *from = coop_arg(args, "from");
 	int64_t tail = coop_arg_int(args, "tail", -1);
 
-	for (int i = 0; i < process->stream_count; i++) {
-		const struct coop_outlet *stream = &process->streams[i];
+	for (int i = 0; i < process->output.count; i++) {
+		const struct coop_outlet *stream = &process->output.streams[i];
 		const char *name = coop_stream_name(stream->number);
 		uint64_t end = stream->ring.end;
 		follow->position[stream->number] = (uint64_t)coop_arg_int(from, name, 0);
@@ -392,11 +397,11 @@ static int choose_streams(struct coop_follow *follow, const struct coop_process 
 {
 	const json_t *streams = coop_arg(args, "streams");
 
-	for (int i = 0; !streams && i < process->stream_count; i++)
-		follow->wanted[process->streams[i].number] = true;
+	for (int i = 0; !streams && i < process->output.count; i++)
+		follow->wanted[process->output.streams[i].number] = true;
 	for (size_t i = 0; i < json_array_size(streams); i++) {
 		unsigned number = coop_stream_number(json_string_value(json_array_get(streams, i)));
-		if (!coop_process_stream((struct coop_process *)(uintptr_t)process, number))
+		if (!coop_output_stream((struct coop_output *)(uintptr_t)&process->output, number))
 			return coop_err_field(
 				err, COOP_INVALID_INPUT, "streams",
 				"the process has no stream %s%s", coop_stream_name(number),
@@ -454,8 +459,8 @@ static int begin(struct coop_follow *follow, struct coop_process *process, struc
 	follow->drain = coop_arg_bool(args, "drain", false);
 	follow->tidy = coop_arg_bool(args, "tidy", false);
 	follow->cursor = (uint64_t)coop_arg_int(args, "since", 0);
-	follow->bytes_known =
-		coop_index_bytes_before(&process->index, follow->cursor, &follow->bytes_before);
+	follow->bytes_known = coop_index_bytes_before(&process->output.index, follow->cursor,
+						      &follow->bytes_before);
 	set_positions(follow, process, args);
 	follow->wanted[COOP_NOTE_STREAM] = coop_arg_bool(args, "notes", false);
 	return begin_hold(follow, process, follow->request, err);
@@ -499,3 +504,11 @@ void coop_op_follow(struct coop_request *request)
 	coop_request_event_end(request, &w);
 	coop_conn_touch(request->conn);
 }
+
+static void on_phase(struct coop_process *process, enum coop_phase phase)
+{
+	if (phase == COOP_PHASE_TOLD)
+		wake(process);
+}
+
+const struct coop_observer coop_follow_observer = {.on_phase = on_phase, .on_news = wake};

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "keeper/process/holder.h"
 
+struct coop_observer;
 struct coop_process;
 struct coop_request;
 
@@ -26,8 +27,7 @@ struct coop_follow {
 	struct coop_follow_fetch *fetch; /* bytes are on their way from the spool */
 };
 
-/* New bytes, an end: followers of the process have something to look at. */
-void coop_follow_wake(struct coop_process *process);
+extern const struct coop_observer coop_follow_observer;
 
 /* Adds frames to the connection's output until about `budget` bytes or until there is nothing more;
  * ends the follow when its end is reached (then it is gone). Returns whether anything was added. */

@@ -16,11 +16,14 @@
 #include "keeper/link/request.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
+#include "keeper/process/cause.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
-#include "keeper/process/record.h"
 #include "keeper/process/registry.h"
+#include "keeper/store/record.h"
 
 struct coop_notices {
 	struct coop_link subscribers;
@@ -61,9 +64,9 @@ static bool wants_process(const struct coop_subscriber *subscriber,
 static void write_bytes(const struct coop_process *process, struct coop_jsonw *w)
 {
 	coop_jsonw_begin(w, "bytes");
-	for (int i = 0; i < process->stream_count; i++)
-		coop_jsonw_uint(w, coop_stream_name(process->streams[i].number),
-				process->streams[i].ring.end);
+	for (int i = 0; i < process->output.count; i++)
+		coop_jsonw_uint(w, coop_stream_name(process->output.streams[i].number),
+				process->output.streams[i].ring.end);
 	coop_jsonw_end(w);
 }
 
@@ -81,15 +84,15 @@ static void write_process(const struct coop_process *process, const struct coop_
 	coop_jsonw_string(w, "agent_path", process->agent->path);
 	coop_jsonw_string(w, "session", *session ? session : NULL);
 	coop_jsonw_int(w, "pid", process->pid);
-	coop_jsonw_string(w, "state", coop_choices_state[process->state]);
+	coop_jsonw_string(w, "state", coop_choices_state[coop_process_state(process)]);
 	if (ended) {
 		coop_jsonw_time(w, "started_at", process->started_at);
 		coop_jsonw_time(w, "ended_at", process->end.ended_at);
 		coop_record_write_exit(process->end.wait_status, process->end.cause, w);
 		coop_jsonw_string(w, "end_cause", coop_cause_name(process->end.cause));
 		write_bytes(process, w);
-		coop_jsonw_string(w, "output_path", coop_spool_path(process, 0));
-		coop_jsonw_bool(w, "receipt", process->receipt);
+		coop_jsonw_string(w, "output_path", coop_spool_path(&process->output, 0));
+		coop_jsonw_bool(w, "receipt", coop_process_receipt(process));
 	}
 	coop_jsonw_end(w);
 }
@@ -160,12 +163,20 @@ static void tell(struct coop_process *process, const char *event, const struct c
 	}
 }
 
-void coop_notices_tell(struct coop_process *process, const char *event)
+static void on_event(struct coop_process *process, const char *event)
 {
 	tell(process, event, NULL, NULL);
 }
 
-void coop_notices_output(struct coop_process *process, const struct coop_outlet *stream)
+static void on_phase(struct coop_process *process, enum coop_phase phase)
+{
+	if (phase == COOP_PHASE_RUNNING)
+		on_event(process, "started");
+	else if (phase == COOP_PHASE_TOLD && coop_process_is_news(process))
+		on_event(process, "exited");
+}
+
+static void on_first_output(struct coop_process *process, const struct coop_outlet *stream)
 {
 	if (process->output_told)
 		return;
@@ -173,10 +184,17 @@ void coop_notices_output(struct coop_process *process, const struct coop_outlet 
 	tell(process, "output_first", stream, NULL);
 }
 
-void coop_notices_progress(struct coop_process *process)
+static void on_progress(struct coop_process *process)
 {
 	tell(process, "progress", NULL, process->progress);
 }
+
+const struct coop_observer coop_notices_observer = {
+	.on_phase = on_phase,
+	.on_event = on_event,
+	.on_first_output = on_first_output,
+	.on_progress = on_progress,
+};
 
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err)
 {
@@ -219,7 +237,7 @@ static bool replay(struct coop_subscriber *subscriber)
 		if (!coop_conn_has_room(conn))
 			return any;
 		subscriber->replayed = process->n;
-		if (!process->told || process->told_number > subscriber->came ||
+		if (!coop_process_told(process) || process->told_number > subscriber->came ||
 		    !wants_process(subscriber, process))
 			continue;
 		coop_request_event(subscriber->request, "exited", &w);

@@ -16,6 +16,7 @@
 struct coop_agent;
 struct coop_conn;
 struct coop_keeper;
+struct coop_observer;
 struct coop_process;
 struct coop_request;
 struct coop_outlet;
@@ -36,14 +37,7 @@ unsigned coop_notices_count(const struct coop_keeper *keeper);
 
 void coop_op_follow_events(struct coop_request *request);
 
-/* Something happened to a process: "started", "stopped", "continued", "exited". */
-void coop_notices_tell(struct coop_process *process, const char *event);
-
-/* The first byte of a stream. Told if it is the first of the process. */
-void coop_notices_output(struct coop_process *process, const struct coop_outlet *stream);
-
-/* It has a new note (progress.h). */
-void coop_notices_progress(struct coop_process *process);
+extern const struct coop_observer coop_notices_observer;
 
 /* A spawn met a limit. */
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err);

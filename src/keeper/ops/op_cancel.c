@@ -13,9 +13,10 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/process/lookup.h"
-#include "keeper/process/party.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
+#include "keeper/tree/party.h"
 
 #define GRACE_MS 2000
 

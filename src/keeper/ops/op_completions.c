@@ -13,7 +13,7 @@
 #include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
-#include "keeper/process/record.h"
+#include "keeper/store/record.h"
 
 #define LIMIT 10
 /* The queue that a request names, looked up each time: a session may end while somebody waits. NULL

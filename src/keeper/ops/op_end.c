@@ -21,10 +21,11 @@
 #include "keeper/process/completions.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/lookup.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/record.h"
 #include "keeper/process/registry.h"
 #include "keeper/store/journal.h"
+#include "keeper/store/record.h"
 #include "keeper/tree/foreground.h"
 #include "keeper/tree/kill.h"
 #include "keeper/tree/leader.h"
@@ -107,7 +108,7 @@ void coop_op_signal(struct coop_request *request)
 		coop_jsonw_int(&w, "group", group);
 	else
 		coop_jsonw_null(&w, "group");
-	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
+	coop_jsonw_string(&w, "state", coop_choices_state[coop_process_state(process)]);
 	coop_request_end(request, &w);
 }
 
@@ -165,7 +166,7 @@ static void answer_release(struct coop_request *request, const struct coop_kill_
 {
 	struct coop_process *process = request->process;
 	/* What could not be killed stays owned, and listed. */
-	bool release = !process->removed && receipt->success;
+	bool release = !coop_process_removed(process) && receipt->success;
 	struct coop_jsonw w;
 
 	if (release) {
@@ -228,11 +229,11 @@ void coop_op_keep(struct coop_request *request)
 	if (!process->completion && coop_arg_bool(request->args, "completion", false)) {
 		process->completion = true;
 		/* It may have ended since its owner looked: that is news all the same. */
-		if (process->told)
-			coop_completions_ended(process);
+		if (coop_process_told(process))
+			coop_completions_add(process);
 	}
-	for (int i = 0; i < process->stream_count; i++) {
-		struct coop_outlet *stream = &process->streams[i];
+	for (int i = 0; i < process->output.count; i++) {
+		struct coop_outlet *stream = &process->output.streams[i];
 		if (overflow < 0 || stream->overflow == COOP_OVERFLOW_SPOOL)
 			continue;
 		stream->overflow = (enum coop_overflow)overflow;
@@ -254,9 +255,9 @@ void coop_op_gc(struct coop_request *request)
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
 		/* What still owns living processes is not finished business, nor is what another
 		 * connection has started and not heard of yet. */
-		if (process->agent != request->conn->agent || !process->told || process->kill ||
-		    coop_eviction_awaited(process, request->conn) ||
-		    (!process->receipt && coop_orphans_may_be_left(keeper, process)))
+		if (process->agent != request->conn->agent || !coop_process_told(process) ||
+		    process->kill || coop_eviction_awaited(process, request->conn) ||
+		    (!coop_process_receipt(process) && coop_orphans_may_be_left(keeper, process)))
 			continue;
 		coop_journal_released(process);
 		coop_registry_remove(process);

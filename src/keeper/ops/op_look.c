@@ -14,15 +14,17 @@
 #include "keeper/ops/ops.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/lookup.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/record.h"
+#include "keeper/store/record.h"
 #include "keeper/tree/orphans.h"
 
 /* Live, or ended with descendants that are. */
 static bool is_present(struct coop_process *process)
 {
 	return coop_process_live(process) ||
-	       (!process->receipt && coop_orphans_left(process->keeper, process, COOP_QUICK));
+	       (!coop_process_receipt(process) &&
+		coop_orphans_left(process->keeper, process, COOP_QUICK));
 }
 
 /* What a list is asked for, taken out of its arguments once: there may be thousands of records to
@@ -50,7 +52,7 @@ static struct filter filter_of(const struct coop_agent *viewer, const json_t *ar
 /* What most records fail at comes first. */
 static bool matches(struct coop_process *process, const struct filter *filter)
 {
-	if (filter->state >= 0 && (int)process->state != filter->state)
+	if (filter->state >= 0 && (int)coop_process_state(process) != filter->state)
 		return false;
 	if (filter->state < 0 && !filter->finished && !is_present(process))
 		return false;

@@ -9,5 +9,6 @@ void coop_op_status(struct coop_request *request);
 void coop_op_info(struct coop_request *request);
 void coop_op_list_shells(struct coop_request *request);
 void coop_op_describe(struct coop_request *request);
+void coop_op_metrics(struct coop_request *request);
 
 #endif

@@ -1,4 +1,4 @@
-#include "keeper/ops/op_metrics.h"
+#include "keeper/ops/op_look.h"
 
 #include "base/json/jsonw.h"
 #include "interface/choices.h"
@@ -12,6 +12,8 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/notices.h"
 #include "keeper/ops/op_doctor.h"
+#include "keeper/process/cause.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 
@@ -25,8 +27,8 @@ static void write_processes(const struct coop_keeper *keeper, struct coop_jsonw 
 	{
 		const struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (!process->receipt)
-			counts[process->state]++;
+		if (!coop_process_receipt(process))
+			counts[coop_process_state(process)]++;
 	}
 	coop_jsonw_begin(w, "processes");
 	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)

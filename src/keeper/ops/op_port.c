@@ -13,8 +13,10 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
 #include "keeper/ops/ports.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/record.h"
+#include "keeper/store/record.h"
 
 #define INTERVAL_MS 100u
 #define TURN_NS 10000000u /* then the rest have to wait for the next turn */
@@ -39,7 +41,7 @@ static void answer(struct coop_request *request)
 
 	coop_request_result(request, &w);
 	coop_jsonw_bool(&w, "listening", search->found);
-	coop_jsonw_bool(&w, "timed_out", !search->found && !process->told);
+	coop_jsonw_bool(&w, "timed_out", !search->found && !coop_process_told(process));
 	if (search->found) {
 		coop_jsonw_string(&w, "address", search->address);
 		coop_jsonw_int(&w, "pid", search->pid);
@@ -172,7 +174,7 @@ void coop_op_wait_port(struct coop_request *request)
 			&err, COOP_UNAVAILABLE,
 			"this kernel does not tell who listens: it has no /proc/net/tcp");
 		fail(request, &err);
-	} else if (search->found || process->told || timeout == 0) {
+	} else if (search->found || coop_process_told(process) || timeout == 0) {
 		answer_soon(request);
 	} else if (timeout > 0 && coop_request_timer(request, (uint64_t)timeout) < 0) {
 		(void)coop_err_no_memory(&err);
@@ -194,8 +196,10 @@ static struct coop_request *next_of(const struct coop_process *process)
 	return NULL;
 }
 
-void coop_op_port_ended(struct coop_process *process)
+static void on_phase(struct coop_process *process, enum coop_phase phase)
 {
+	if (phase != COOP_PHASE_TOLD)
+		return;
 	struct coop_request *request;
 
 	while ((request = next_of(process))) {
@@ -203,3 +207,5 @@ void coop_op_port_ended(struct coop_process *process)
 		answer_alike(request);
 	}
 }
+
+const struct coop_observer coop_port_observer = {.on_phase = on_phase};

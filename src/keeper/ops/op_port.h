@@ -3,7 +3,7 @@
 #define COOP_KEEPER_OP_PORT_H
 
 struct coop_keeper;
-struct coop_process;
+struct coop_observer;
 struct coop_request;
 
 /* Those who wait for a port. NULL without memory. */
@@ -12,6 +12,6 @@ struct coop_ports *coop_ports_new(struct coop_keeper *keeper);
 void coop_op_wait_port(struct coop_request *request);
 
 /* The end has been told: whoever waits for a port of it is answered. */
-void coop_op_port_ended(struct coop_process *process);
+extern const struct coop_observer coop_port_observer;
 
 #endif

@@ -15,11 +15,13 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
-#include "keeper/output/note.h"
+#include "keeper/output/output.h"
 #include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/note.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/reader.h"
 
@@ -72,7 +74,7 @@ static void answer_bytes(struct reading *reading)
 {
 	struct coop_request *request = reading->request;
 	struct coop_outlet *stream = reading->stream;
-	const struct coop_process *process = stream->process;
+	const struct coop_process *process = coop_process_of(stream->output);
 	struct coop_jsonw w;
 
 	if (reading->drain)
@@ -86,7 +88,7 @@ static void answer_bytes(struct reading *reading)
 	coop_jsonw_uint(&w, "total", stream->ring.end);
 	coop_jsonw_bool(&w, "eof", stream->eof);
 	coop_jsonw_bool(&w, "drained_eof", stream->eof && reading->position >= stream->ring.end);
-	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
+	coop_jsonw_string(&w, "state", coop_choices_state[coop_process_state(process)]);
 	leave(request);
 	coop_request_end(request, &w);
 }
@@ -180,7 +182,7 @@ static void serve_bytes(struct coop_request *request)
 		return;
 	}
 	reading->begun = true;
-	reading->asked = begin_at(request, stream->process, stream);
+	reading->asked = begin_at(request, coop_process_of(stream->output), stream);
 	if (tail >= 0) {
 		uint64_t wanted = end > (uint64_t)tail ? end - (uint64_t)tail : 0;
 		reading->asked = coop_stream_next_readable(stream, wanted);
@@ -231,8 +233,8 @@ struct sweep {
 
 static int send_event(struct coop_request *request, struct coop_process *process, uint64_t number)
 {
-	const struct coop_index_event *event = coop_index_get(&process->index, number);
-	const struct coop_outlet *stream = coop_process_stream(process, event->stream);
+	const struct coop_index_event *event = coop_index_get(&process->output.index, number);
+	const struct coop_outlet *stream = coop_output_stream(&process->output, event->stream);
 	struct iovec views[2];
 
 	if (!stream) {
@@ -249,7 +251,7 @@ static int send_event(struct coop_request *request, struct coop_process *process
 static bool lost(struct coop_process *process, const struct coop_index_event *event)
 {
 	return event->stream != COOP_NOTE_STREAM &&
-	       event->offset < coop_process_stream(process, event->stream)->ring.start;
+	       event->offset < coop_output_stream(&process->output, event->stream)->ring.start;
 }
 
 static void end_gap(struct sweep *sweep)
@@ -301,7 +303,7 @@ static int pass_event(struct coop_request *request, struct sweep *sweep,
 	end_gap(sweep);
 	if (!sweep->any) {
 		sweep->begin = sweep->next;
-		(void)coop_index_bytes_before(&process->index, sweep->begin, &sweep->before);
+		(void)coop_index_bytes_before(&process->output.index, sweep->begin, &sweep->before);
 	}
 	if (send_event(request, process, sweep->next) < 0)
 		return -1;
@@ -318,7 +320,7 @@ static int pass_event(struct coop_request *request, struct sweep *sweep,
 static int sweep_events(struct coop_request *request, struct sweep *sweep)
 {
 	struct coop_process *process = request->process;
-	const struct coop_index *index = &process->index;
+	const struct coop_index *index = &process->output.index;
 
 	/* Events that have left the index meanwhile are told of by the next read. */
 	for (; sweep->next < index->next && sweep->next >= index->first; sweep->next++) {
@@ -379,9 +381,9 @@ static void answer_combined(struct coop_request *request, struct sweep *sweep)
 	uint64_t total = 0;
 	bool eof = true;
 
-	for (int i = 0; i < process->stream_count; i++) {
-		total += process->streams[i].ring.end;
-		eof = eof && process->streams[i].eof;
+	for (int i = 0; i < process->output.count; i++) {
+		total += process->output.streams[i].ring.end;
+		eof = eof && process->output.streams[i].eof;
 	}
 	coop_request_result(request, &w);
 	coop_jsonw_string(&w, "stream", "combined");
@@ -395,8 +397,8 @@ static void answer_combined(struct coop_request *request, struct sweep *sweep)
 	write_apart(&w, "gaps", &sweep->gaps);
 	coop_jsonw_uint(&w, "total", total);
 	coop_jsonw_bool(&w, "eof", eof);
-	coop_jsonw_bool(&w, "drained_eof", eof && sweep->next >= process->index.next);
-	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
+	coop_jsonw_bool(&w, "drained_eof", eof && sweep->next >= process->output.index.next);
+	coop_jsonw_string(&w, "state", coop_choices_state[coop_process_state(process)]);
 	if (sweep->timed)
 		write_apart(&w, "events", &sweep->times);
 	leave_sweep(request);
@@ -405,7 +407,7 @@ static void answer_combined(struct coop_request *request, struct sweep *sweep)
 
 static void begin_sweep(struct coop_request *request, struct sweep *sweep)
 {
-	const struct coop_index *index = &request->process->index;
+	const struct coop_index *index = &request->process->output.index;
 
 	sweep->begun = true;
 	sweep->first = index->first;
@@ -467,7 +469,7 @@ int coop_read_stream(struct coop_process *process, const json_t *args,
 	*ret_stream = NULL;
 	if (!strcmp(name, "combined"))
 		return 0;
-	*ret_stream = coop_process_stream(process, coop_stream_number(name));
+	*ret_stream = coop_output_stream(&process->output, coop_stream_number(name));
 	if (*ret_stream)
 		return 0;
 	return coop_err_field(err, COOP_INVALID_INPUT, "stream", "the process has no %s: %s", name,
@@ -518,7 +520,7 @@ void coop_op_read(struct coop_request *request)
 	bool combined = !strcmp(coop_arg_string(args, "stream", ""), "combined");
 	bool output = !strcmp(coop_arg_string(args, "stream", ""), "output");
 	if (output && coop_read_check_output(process, args, &err) == 0)
-		stream = process->stream_count == 1 ? &process->streams[0] : NULL;
+		stream = process->output.count == 1 ? &process->output.streams[0] : NULL;
 	else if (output)
 		; /* the error says why */
 	else if (coop_arg_bool(args, "drain", false) && coop_ops_owned(request, process, &err) < 0)

@@ -15,6 +15,7 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/op_read.h"
 #include "keeper/output/spool.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 
 #define READ_DEFAULT 65536
@@ -33,10 +34,10 @@ static uint64_t count(const struct coop_process *process, uint64_t *ret_filed)
 	uint64_t total = 0;
 
 	*ret_filed = 0;
-	for (int i = 0; i < process->stream_count; i++) {
-		total += process->streams[i].ring.end;
-		if (process->spool)
-			*ret_filed += process->streams[i].fed;
+	for (int i = 0; i < process->output.count; i++) {
+		total += process->output.streams[i].ring.end;
+		if (process->output.spool)
+			*ret_filed += process->output.streams[i].fed;
 	}
 	return total;
 }
@@ -48,8 +49,8 @@ static void answer(const struct excerpt *excerpt)
 	struct coop_jsonw w;
 	bool eof = true;
 
-	for (int i = 0; i < process->stream_count; i++)
-		eof = eof && process->streams[i].eof;
+	for (int i = 0; i < process->output.count; i++)
+		eof = eof && process->output.streams[i].eof;
 	coop_request_result(excerpt->request, &w);
 	coop_jsonw_string(&w, "stream", "output");
 	coop_jsonw_uint(&w, "cursor", excerpt->begin);
@@ -59,7 +60,7 @@ static void answer(const struct excerpt *excerpt)
 	coop_jsonw_uint(&w, "total", total);
 	coop_jsonw_bool(&w, "eof", eof);
 	coop_jsonw_bool(&w, "drained_eof", eof && excerpt->next >= total);
-	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
+	coop_jsonw_string(&w, "state", coop_choices_state[coop_process_state(process)]);
 	coop_request_end(excerpt->request, &w);
 }
 
@@ -85,7 +86,7 @@ static void on_fetched(void *user, const uint8_t *bytes, size_t size)
 		/* A file that cannot be read any more: all of it is lost. */
 		if (!size)
 			excerpt->begin = excerpt->next = count(excerpt->process, &filed);
-		if (size && coop_request_data(request, excerpt->process->streams[0].number,
+		if (size && coop_request_data(request, excerpt->process->output.streams[0].number,
 					      excerpt->begin, COOP_FRAME_NO_CURSOR, &view, 1) < 0)
 			coop_request_no_memory(request);
 		else
@@ -104,8 +105,8 @@ static void fetch(const struct excerpt *begun, size_t size)
 		excerpt->size = size;
 		request->state = excerpt;
 		request->on_drop = on_drop;
-		if (coop_spool_fetch_all(begun->process, begun->begin, size, on_fetched, excerpt) ==
-		    0) {
+		if (coop_spool_fetch_all(&begun->process->output, begun->begin, size, on_fetched,
+					 excerpt) == 0) {
 			coop_conn_expect(request->conn, (ssize_t)size);
 			return;
 		}
@@ -154,7 +155,7 @@ int coop_read_check_output(const struct coop_process *process, const json_t *arg
 			return coop_err_field(err, COOP_INVALID_INPUT, others[i],
 					      "%s does not go with stream output", others[i]);
 	}
-	if (process->streams[0].overflow == COOP_OVERFLOW_SPOOL)
+	if (process->output.streams[0].overflow == COOP_OVERFLOW_SPOOL)
 		return 0;
 	return coop_err_field(err, COOP_INVALID_INPUT, "stream",
 			      "stream output needs a process that was started with overflow spool; "

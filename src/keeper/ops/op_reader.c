@@ -15,7 +15,7 @@
 static uint64_t clamp(const struct coop_process *process, const struct coop_outlet *stream,
 		      uint64_t position)
 {
-	uint64_t end = stream ? stream->ring.end : process->index.next;
+	uint64_t end = stream ? stream->ring.end : process->output.index.next;
 
 	return position < end ? position : end;
 }

@@ -20,17 +20,18 @@
 #include "keeper/ops/op_agent.h"
 #include "keeper/ops/ops.h"
 #include "keeper/ops/preflight.h"
-#include "keeper/output/note.h"
 #include "keeper/output/spool.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
+#include "keeper/process/note.h"
 #include "keeper/process/process.h"
 #include "keeper/process/quota.h"
-#include "keeper/process/record.h"
 #include "keeper/process/registry.h"
+#include "keeper/process/report.h"
 #include "keeper/start/draft.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/verdict.h"
+#include "keeper/store/record.h"
 #include "keeper/store/spawn_audit.h"
 
 static int launch(struct coop_draft *draft)
@@ -61,13 +62,13 @@ static int launch(struct coop_draft *draft)
 static int start(struct coop_draft *draft)
 {
 	struct coop_process *process = draft->process;
-	uint64_t bytes = (uint64_t)process->stream_count * process->streams[0].ring.limit;
+	uint64_t bytes = (uint64_t)process->output.count * process->output.streams[0].ring.limit;
 	int r = coop_spawn_audit_allowed(draft->request, process, draft->err);
 
 	if (r < 0)
 		return r;
 	if (coop_registry_add(process) < 0) {
-		coop_process_not_started(process);
+		coop_spawn_audit_not_started(process);
 		return coop_err_no_memory(draft->err);
 	}
 	coop_quota_make_room(process->agent, bytes);
@@ -89,7 +90,7 @@ static int start(struct coop_draft *draft)
 	if (r < 0) {
 		if (holder)
 			coop_holder_end(holder);
-		coop_process_not_started(process);
+		coop_spawn_audit_not_started(process);
 		coop_registry_remove(process);
 	}
 	return r;
@@ -110,7 +111,7 @@ static void record_refusal(struct coop_draft *draft)
 	}
 	coop_eviction_claim(process, draft->request->conn);
 	coop_note_add(process, "%s", failure.message);
-	coop_process_failed(process, 126);
+	coop_report_failed(process, 126);
 	coop_err_detail(draft->err, "id", process->id);
 }
 
@@ -144,7 +145,7 @@ static bool must_wait(struct coop_draft *draft)
 
 static bool spools(const struct coop_draft *draft)
 {
-	return draft->process->streams[0].overflow == COOP_OVERFLOW_SPOOL;
+	return draft->process->output.streams[0].overflow == COOP_OVERFLOW_SPOOL;
 }
 
 /* What a first look at the request has found, and the disk done since: NULL, before. */
@@ -163,7 +164,8 @@ static int prepare(struct coop_draft *draft, const struct prepared *prepared)
 	if (!spools(draft))
 		return 0;
 	if (!prepared)
-		return coop_spool_make(draft->process, draft->request, on_prepared, draft->err) < 0
+		return coop_spool_make(&draft->process->output, draft->request, on_prepared,
+				       draft->err) < 0
 			       ? -1
 			       : 1;
 	if (!prepared->spool)
@@ -188,7 +190,7 @@ static void spawn(struct coop_request *request, struct prepared *prepared)
 	if (r == 0)
 		r = prepare(&draft, prepared);
 	if (r == 0 && spools(&draft))
-		draft.process->spool = COOP_TAKE_PTR(prepared->spool);
+		draft.process->output.spool = COOP_TAKE_PTR(prepared->spool);
 	if (r == 0)
 		r = start(&draft);
 	if (r < 0)

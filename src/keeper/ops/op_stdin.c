@@ -56,7 +56,7 @@ static void answer_close(struct coop_request *request, bool was_open)
 	coop_request_end(request, &w);
 }
 
-void coop_stdin_answer(struct coop_request *request, bool ok, bool closes, size_t written)
+static void answer(struct coop_request *request, bool ok, bool closes, size_t written)
 {
 	request->on_drop = NULL;
 	if (closes)
@@ -70,12 +70,12 @@ void coop_stdin_answer(struct coop_request *request, bool ok, bool closes, size_
 static void on_timeout(struct coop_request *request)
 {
 	request->on_drop = NULL;
-	answer_write(request, true, coop_stdin_abandon(request->process, request));
+	answer_write(request, true, coop_stdin_abandon(&request->process->output, request));
 }
 
 static void on_drop(struct coop_request *request)
 {
-	(void)coop_stdin_abandon(request->process, request);
+	(void)coop_stdin_abandon(&request->process->output, request);
 }
 
 void coop_op_write_stdin(struct coop_request *request)
@@ -90,16 +90,18 @@ void coop_op_write_stdin(struct coop_request *request)
 		coop_request_fail(request, &err);
 		return;
 	}
-	if (!process->input.open) {
+	if (!process->output.input.open) {
 		fail_closed(request);
 		return;
 	}
 	coop_request_hold(request, process);
 	request->on_timeout = on_timeout;
 	request->on_drop = on_drop;
+	coop_process_touch(process);
 	/* The timer is set first: the write may answer at once, and then the request is gone. */
 	if ((timeout >= 0 && coop_request_timer(request, (uint64_t)timeout) < 0) ||
-	    coop_stdin_write(process, request->data, request->data_size, request) < 0) {
+	    coop_stdin_write(&process->output, request->data, request->data_size, request, answer) <
+		    0) {
 		request->on_drop = NULL;
 		coop_request_no_memory(request);
 	}
@@ -113,17 +115,18 @@ void coop_op_close_stdin(struct coop_request *request)
 	if (!process)
 		return;
 	/* The end of input is input: programs go on at it. */
-	if (process->input.open && coop_ceiling_check_input(request->conn, process, &err) < 0) {
+	if (process->output.input.open &&
+	    coop_ceiling_check_input(request->conn, process, &err) < 0) {
 		coop_request_fail(request, &err);
 		return;
 	}
-	if (!process->input.open) {
+	if (!process->output.input.open) {
 		answer_close(request, false);
 		return;
 	}
 	coop_request_hold(request, process);
 	request->on_drop = on_drop;
-	if (coop_stdin_end(process, request) < 0) {
+	if (coop_stdin_end(&process->output, request, answer) < 0) {
 		request->on_drop = NULL;
 		coop_request_no_memory(request);
 	}
@@ -144,7 +147,8 @@ void coop_op_resize(struct coop_request *request)
 	if (!process->pty)
 		(void)coop_err_field(&err, COOP_INVALID_INPUT, "id",
 				     "the process has no terminal to resize");
-	else if (process->input.fd < 0 || ioctl(process->input.fd, TIOCSWINSZ, &size) < 0)
+	else if (process->output.input.fd < 0 ||
+		 ioctl(process->output.input.fd, TIOCSWINSZ, &size) < 0)
 		(void)coop_err_set(&err, COOP_CLOSED, "the terminal is closed");
 	if (err.code) {
 		coop_request_fail(request, &err);

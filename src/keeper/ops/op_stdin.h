@@ -11,7 +11,4 @@ void coop_op_write_stdin(struct coop_request *request);
 void coop_op_close_stdin(struct coop_request *request);
 void coop_op_resize(struct coop_request *request);
 
-/* A queued write or close is over. Not ok: the child's end is closed. */
-void coop_stdin_answer(struct coop_request *request, bool ok, bool closes, size_t written);
-
 #endif

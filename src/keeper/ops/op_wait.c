@@ -15,8 +15,10 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
 #include "keeper/output/ring.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/record.h"
+#include "keeper/store/record.h"
 
 #define PIECE (COOP_CONN_ROOM / 2) /* frames of output */
 
@@ -32,7 +34,7 @@ struct output {
  * its end: if not there is no room for more. */
 static bool send_stream(struct coop_request *request, struct output *output)
 {
-	const struct coop_outlet *stream = &request->process->streams[output->stream];
+	const struct coop_outlet *stream = &request->process->output.streams[output->stream];
 	struct iovec views[2];
 	int count;
 
@@ -64,7 +66,7 @@ static bool send_output(struct coop_request *request)
 {
 	struct output *output = request->state;
 
-	while (output && output->stream < request->process->stream_count) {
+	while (output && output->stream < request->process->output.count) {
 		if (!send_stream(request, output))
 			return false;
 		output->stream++;
@@ -87,7 +89,8 @@ static void answer(struct coop_request *request)
 {
 	struct coop_process *process = request->process;
 	int status = process->end.wait_status;
-	bool ended = process->told, known = ended && process->end.cause != COOP_CAUSE_LOST;
+	bool ended = coop_process_told(process),
+	     known = ended && process->end.cause != COOP_CAUSE_LOST;
 	char name[COOP_SIGNAME_TEXT];
 	struct coop_jsonw w;
 
@@ -124,7 +127,7 @@ static bool is_over(const struct coop_request *request)
 {
 	const struct coop_process *process = request->process;
 
-	return process->told &&
+	return coop_process_told(process) &&
 	       (!coop_arg_bool(request->args, "tidy", false) || coop_process_tidy(process));
 }
 
@@ -169,10 +172,18 @@ static struct coop_request *next_over(const struct coop_process *process)
 	return NULL;
 }
 
-void coop_wait_answer_all(struct coop_process *process)
+static void answer_all(struct coop_process *process)
 {
 	struct coop_request *request;
 
 	while ((request = next_over(process)))
 		answer_soon(request);
 }
+
+static void on_phase(struct coop_process *process, enum coop_phase phase)
+{
+	if (phase == COOP_PHASE_TOLD)
+		answer_all(process);
+}
+
+const struct coop_observer coop_wait_observer = {.on_phase = on_phase, .on_tidy = answer_all};

@@ -2,13 +2,13 @@
 #ifndef COOP_KEEPER_OP_WAIT_H
 #define COOP_KEEPER_OP_WAIT_H
 
-struct coop_process;
+struct coop_observer;
 struct coop_request;
 
 void coop_op_wait(struct coop_request *request);
 
 /* The end has been told, or what was left then is gone: everybody who waits for no more than that
  * is answered. */
-void coop_wait_answer_all(struct coop_process *process);
+extern const struct coop_observer coop_wait_observer;
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/orphans.h"
 #include "keeper/tree/port_table.h"
@@ -115,8 +116,8 @@ int coop_ports_look(struct coop_process *process, struct coop_port_search *searc
 	uint64_t began = coop_clock_now();
 
 	look.search = search; /* the rest is large, and filled in where it is needed */
-	if (process->receipt || process->state == COOP_STATE_STARTING ||
-	    (process->reaped && !coop_orphans_left(keeper, process, COOP_QUICK)))
+	if (coop_process_receipt(process) || process->phase <= COOP_PHASE_STARTING ||
+	    (coop_process_reaped(process) && !coop_orphans_left(keeper, process, COOP_QUICK)))
 		return 0;
 	/* The first process of its namespaces never leaves them, so its network is the one that the
 	 * process was given; what somebody of the tree has in a network that he made himself is not

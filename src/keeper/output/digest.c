@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "keeper/output/output.h"
 #include "keeper/output/stream.h"
-#include "keeper/process/process.h"
 #include "records/secret.h"
 
 #define PREFIX "sha256:"
@@ -74,9 +74,10 @@ static void take(struct coop_digest *digest, const uint8_t *bytes, size_t size)
 
 void coop_digest_feed(const struct coop_outlet *stream, const struct iovec *places, size_t size)
 {
-	struct coop_digest *digest = stream->process->digest;
+	struct coop_digest *digest = stream->output->digest;
 
-	if (!digest->ctx || (stream->process->told && stream->told_end != UINT64_MAX))
+	if (!digest->ctx ||
+	    (stream->output->stage >= COOP_OUTPUT_SETTLED && stream->told_end != UINT64_MAX))
 		return;
 	for (; size; places++) {
 		size_t part = places->iov_len < size ? places->iov_len : size;
@@ -99,14 +100,14 @@ static bool finish(EVP_MD_CTX *ctx, char ret[TEXT_SIZE])
 	return true;
 }
 
-void coop_digest_settle(struct coop_process *process)
+void coop_digest_settle(struct coop_output *output)
 {
-	struct coop_digest *digest = process->digest;
+	struct coop_digest *digest = output->digest;
 
-	if (!digest || !digest->ctx || !process->told)
+	if (!digest || !digest->ctx || output->stage < COOP_OUTPUT_SETTLED)
 		return;
-	for (int i = 0; i < process->stream_count; i++) {
-		if (process->streams[i].told_end == UINT64_MAX)
+	for (int i = 0; i < output->count; i++) {
+		if (output->streams[i].told_end == UINT64_MAX)
 			return;
 	}
 	if (!finish(digest->ctx, digest->text))
@@ -125,12 +126,12 @@ static bool interim(const struct coop_digest *digest, char ret[TEXT_SIZE])
 	return good;
 }
 
-void coop_digest_write(const struct coop_process *process, struct coop_jsonw *w, const char *name)
+void coop_digest_write(const struct coop_output *output, struct coop_jsonw *w, const char *name)
 {
-	const struct coop_digest *digest = process->digest;
+	const struct coop_digest *digest = output->digest;
 	char text[TEXT_SIZE];
 
-	if (!digest || !process->told || digest->broken ||
+	if (!digest || output->stage < COOP_OUTPUT_SETTLED || digest->broken ||
 	    (digest->ctx && !interim(digest, text))) {
 		coop_jsonw_null(w, name);
 		return;

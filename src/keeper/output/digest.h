@@ -11,7 +11,7 @@
 #include "base/json/jsonw.h"
 
 struct coop_digest;
-struct coop_process;
+struct coop_output;
 struct coop_outlet;
 
 /* NULL without memory. */
@@ -27,9 +27,9 @@ void coop_digest_free(struct coop_digest *digest); /* NULL is fine */
 void coop_digest_feed(const struct coop_outlet *stream, const struct iovec *places, size_t size);
 
 /* It may be final now: then it holds no more than its numbers. */
-void coop_digest_settle(struct coop_process *process);
+void coop_digest_settle(struct coop_output *output);
 
 /* Null before the end has been told, and where nobody asked for it. */
-void coop_digest_write(const struct coop_process *process, struct coop_jsonw *w, const char *name);
+void coop_digest_write(const struct coop_output *output, struct coop_jsonw *w, const char *name);
 
 #endif

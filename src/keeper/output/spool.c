@@ -10,15 +10,12 @@
 #include "base/io/log.h"
 #include "base/io/paths.h"
 #include "base/mem.h"
-#include "keeper/agents/agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/link/job.h"
-#include "keeper/ops/follow.h"
+#include "keeper/output/output.h"
 #include "keeper/output/ring.h"
-#include "keeper/process/process.h"
-#include "keeper/tree/kill.h"
 #include "records/spool_files.h"
 
 struct coop_spools {
@@ -38,8 +35,8 @@ struct coop_spool {
  * of arrival. */
 struct job {
 	uv_work_t work;
-	struct coop_process *process; /* a reference */
-	struct coop_spool *spool;     /* likewise: a record may give it up meanwhile */
+	struct coop_output *output; /* held */
+	struct coop_spool *spool;   /* likewise: a record may give it up meanwhile */
 	struct coop_outlet *stream;
 	unsigned file; /* that is read */
 	uint64_t position;
@@ -145,12 +142,12 @@ static int private_folder(struct coop_keeper *keeper)
 }
 
 /* Names the files that the process needs. */
-static int name_files(const struct coop_process *process, struct coop_spool *spool)
+static int name_files(const struct coop_output *output, struct coop_spool *spool)
 {
-	unsigned streams = process->stream_count == 2 ? 1 : 0;
+	unsigned streams = output->count == 2 ? 1 : 0;
 
-	for (int i = 0; i < process->stream_count; i++)
-		streams |= 1u << process->streams[i].number;
+	for (int i = 0; i < output->count; i++)
+		streams |= 1u << output->streams[i].number;
 	int r = private_folder(spool->keeper);
 	return r < 0 ? r
 		     : coop_spool_files_name(&spool->files, coop_spools_of(spool->keeper)->dir,
@@ -199,17 +196,17 @@ static void made(struct coop_job *job)
 	free(making);
 }
 
-int coop_spool_make(const struct coop_process *process, struct coop_request *request,
+int coop_spool_make(const struct coop_output *output, struct coop_request *request,
 		    coop_spool_made then, struct coop_err *err)
 {
-	struct coop_keeper *keeper = process->keeper;
+	struct coop_keeper *keeper = output->keeper;
 	struct making *making = coop_mem_zalloc(sizeof *making);
 	struct coop_spool *spool = coop_mem_zalloc(sizeof *spool);
 	int r = -ENOMEM;
 
 	if (making && spool) {
 		*spool = (struct coop_spool){.refs = 1, .keeper = keeper};
-		r = name_files(process, spool);
+		r = name_files(output, spool);
 	}
 	if (r < 0) {
 		free(making);
@@ -226,13 +223,13 @@ int coop_spool_make(const struct coop_process *process, struct coop_request *req
 	return 0;
 }
 
-const char *coop_spool_path(const struct coop_process *process, unsigned stream)
+const char *coop_spool_path(const struct coop_output *output, unsigned stream)
 {
-	if (!process->spool)
+	if (!output->spool)
 		return NULL;
-	if (stream == 0 && process->stream_count == 1)
-		stream = process->streams[0].number;
-	return process->spool->files.paths[stream];
+	if (stream == 0 && output->count == 1)
+		stream = output->streams[0].number;
+	return output->spool->files.paths[stream];
 }
 
 bool coop_spool_pending(const struct coop_outlet *stream)
@@ -257,25 +254,10 @@ static void work(uv_work_t *request)
 
 static void stop_spool(struct coop_outlet *stream, int error)
 {
-	struct coop_process *process = stream->process;
-
 	if (stream->spool_stopped)
 		return;
 	stream->spool_stopped = true;
-	/* The files of a keeper that leaves are gone already. */
-	if (error && !coop_life_finished(process->keeper))
-		coop_log(COOP_LOG_WARN, "spool stopped id=%s stream=%s error=%s", process->id,
-			 coop_stream_name(stream->number), coop_err_errno_name(error));
-	if (process->quota_kills && coop_process_live(process)) {
-		struct coop_kill_order order = {
-			.cause = COOP_CAUSE_OUTPUT_QUOTA,
-			.evidence = {.limit = "spool_stream_bytes",
-				     .value = coop_conf_of(process->keeper)
-						      ->settings.spool_stream_bytes},
-		};
-		(void)coop_kill_begin(
-			process, &order); /* without memory it goes on: the ring stays bounded */
-	}
+	stream->output->owner->spool_stopped(stream, error);
 }
 
 static void wrote(struct job *job)
@@ -291,7 +273,7 @@ static void wrote(struct job *job)
 	if (stream->spool_stopped && job->error)
 		stream->fed = stream->spooled;
 	coop_stream_resume(stream);
-	coop_follow_wake(job->process);
+	job->output->owner->changed(job->output);
 }
 
 static void after_work(uv_work_t *request, int status)
@@ -303,9 +285,9 @@ static void after_work(uv_work_t *request, int status)
 		wrote(job);
 	else
 		job->got(job->user, job->bytes, job->size);
-	coop_life_disk_end(job->process->keeper);
+	coop_life_disk_end(job->output->keeper);
 	drop(job->spool);
-	coop_process_unref(job->process);
+	job->output->owner->release(job->output);
 	free(job);
 }
 
@@ -316,8 +298,8 @@ static struct job *new_job(struct coop_outlet *stream, uint64_t position, size_t
 	if (!job)
 		return NULL;
 	*job = (struct job){
-		.process = coop_process_ref(stream->process),
-		.spool = stream->process->spool,
+		.output = stream->output,
+		.spool = stream->output->spool,
 		.stream = stream,
 		.file = stream->number,
 		.position = position,
@@ -325,20 +307,21 @@ static struct job *new_job(struct coop_outlet *stream, uint64_t position, size_t
 	};
 	job->work.data = job;
 	job->spool->refs++;
+	job->output->owner->hold(job->output);
 	return job;
 }
 
 static int queue(struct job *job)
 {
-	coop_life_disk_begin(job->process->keeper);
-	return uv_queue_work(coop_loop_of(job->process->keeper), &job->work, work, after_work);
+	coop_life_disk_begin(job->output->keeper);
+	return uv_queue_work(coop_loop_of(job->output->keeper), &job->work, work, after_work);
 }
 
 /* How much of the new bytes the bounds still take. */
 static size_t grant(const struct coop_outlet *stream, size_t size, unsigned copies)
 {
-	const struct coop_keeper *keeper = stream->process->keeper;
-	uint64_t used = stream->process->agent->principal->spool_bytes;
+	const struct coop_keeper *keeper = stream->output->keeper;
+	uint64_t used = *stream->output->spool_account;
 	uint64_t own = (uint64_t)coop_conf_of(keeper)->settings.spool_stream_bytes;
 	uint64_t total = (uint64_t)coop_conf_of(keeper)->settings.spool_total_bytes;
 	uint64_t left = own > stream->fed ? own - stream->fed : 0;
@@ -351,11 +334,11 @@ static size_t grant(const struct coop_outlet *stream, size_t size, unsigned copi
 
 void coop_spool_feed(struct coop_outlet *stream)
 {
-	struct coop_process *process = stream->process;
-	unsigned copies = process->stream_count == 2 ? 2 : 1;
+	struct coop_output *output = stream->output;
+	unsigned copies = output->count == 2 ? 2 : 1;
 	struct iovec views[2];
 
-	if (!process->spool || stream->spool_stopped)
+	if (!output->spool || stream->spool_stopped)
 		return;
 	size_t fresh = (size_t)(stream->ring.end - stream->fed),
 	       size = grant(stream, fresh, copies), at = 0;
@@ -370,9 +353,9 @@ void coop_spool_feed(struct coop_outlet *stream)
 	job->writes = true;
 	stream->spool_jobs++;
 	stream->fed += size;
-	process->spool->bytes += size * copies;
-	coop_spools_of(process->keeper)->bytes += size * copies;
-	process->agent->principal->spool_bytes += size * copies;
+	output->spool->bytes += size * copies;
+	coop_spools_of(output->keeper)->bytes += size * copies;
+	*output->spool_account += size * copies;
 	(void)queue(job); /* fails only without a work function */
 	if (size < fresh)
 		stop_spool(stream, 0);
@@ -390,10 +373,10 @@ int coop_spool_fetch(struct coop_outlet *stream, uint64_t position, size_t size,
 	return queue(job);
 }
 
-int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t size,
+int coop_spool_fetch_all(struct coop_output *output, uint64_t position, size_t size,
 			 coop_spool_got got, void *user)
 {
-	struct job *job = new_job(&process->streams[0], position, size);
+	struct job *job = new_job(&output->streams[0], position, size);
 
 	if (!job)
 		return -ENOMEM;
@@ -403,15 +386,15 @@ int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t
 	return queue(job);
 }
 
-void coop_spool_free(struct coop_process *process)
+void coop_spool_free(struct coop_output *output)
 {
-	struct coop_spool *spool = process->spool;
+	struct coop_spool *spool = output->spool;
 
 	if (!spool)
 		return;
 	/* The disk has the room before anything that comes later is written to it. */
-	coop_spools_of(process->keeper)->bytes -= spool->bytes;
-	process->agent->principal->spool_bytes -= spool->bytes;
-	process->spool = NULL;
+	coop_spools_of(output->keeper)->bytes -= spool->bytes;
+	*output->spool_account -= spool->bytes;
+	output->spool = NULL;
 	coop_spool_discard(spool);
 }

@@ -13,7 +13,7 @@
 #include "keeper/output/stream.h"
 
 struct coop_keeper;
-struct coop_process;
+struct coop_output;
 
 /* NULL without memory. */
 struct coop_spools *coop_spools_new(void);
@@ -36,7 +36,7 @@ struct coop_spool;
  * error filled. */
 typedef void (*coop_spool_made)(struct coop_request *request, struct coop_spool *spool,
 				const struct coop_err *err);
-int coop_spool_make(const struct coop_process *process, struct coop_request *request,
+int coop_spool_make(const struct coop_output *output, struct coop_request *request,
 		    coop_spool_made then, struct coop_err *err);
 /* Those that no process has taken as its `spool`. NULL is fine. */
 void coop_spool_discard(struct coop_spool *spool);
@@ -52,7 +52,7 @@ void coop_spool_feed(struct coop_outlet *stream);
 bool coop_spool_pending(const struct coop_outlet *stream);
 
 /* Path of the stream's file (0: that of everything), or NULL. */
-const char *coop_spool_path(const struct coop_process *process, unsigned stream);
+const char *coop_spool_path(const struct coop_output *output, unsigned stream);
 
 /* Reads up to `size` bytes at `position` of the stream's file on the helper thread, then calls back
  * on the loop with the bytes (fewer at a fault; 0 then). The process is held meanwhile. 0 or
@@ -62,10 +62,10 @@ int coop_spool_fetch(struct coop_outlet *stream, uint64_t position, size_t size,
 		     void *user);
 /* The same from the file of everything, of a process with two streams that spools. All that was fed
  * before is found there. */
-int coop_spool_fetch_all(struct coop_process *process, uint64_t position, size_t size,
+int coop_spool_fetch_all(struct coop_output *output, uint64_t position, size_t size,
 			 coop_spool_got got, void *user);
 
 /* The record and all readers are gone: the files go, too, right afterwards. */
-void coop_spool_free(struct coop_process *process);
+void coop_spool_free(struct coop_output *output);
 
 #endif

@@ -9,14 +9,13 @@
 
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
-#include "keeper/link/request.h"
-#include "keeper/ops/op_stdin.h"
-#include "keeper/process/process.h"
+#include "keeper/output/output.h"
 
 /* One write, or (size 0, closes) the close after the writes. */
 struct write {
 	struct coop_link in_queue;
 	struct coop_request *request;
+	coop_stdin_written written;
 	size_t size, done;
 	bool closes;
 	uint8_t bytes[];
@@ -26,11 +25,11 @@ struct write {
  * process. */
 struct waiting {
 	uv_poll_t poll;
-	struct coop_process *process;
+	struct coop_output *output;
 	int fd;
 };
 
-static void pump(struct coop_process *process);
+static void pump(struct coop_output *output);
 
 void coop_stdin_init(struct coop_stdin *input)
 {
@@ -44,7 +43,7 @@ static void on_poll_closed(uv_handle_t *handle)
 
 	if (waiting->fd >= 0)
 		(void)close(waiting->fd);
-	coop_process_unref(waiting->process);
+	waiting->output->owner->release(waiting->output);
 	free(waiting);
 }
 
@@ -62,13 +61,13 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 
 	(void)status; /* a fault shows in the write */
 	(void)events;
-	pump(waiting->process);
+	pump(waiting->output);
 }
 
 /* The child does not read: go on when it does. */
-static int start_waiting(struct coop_process *process)
+static int start_waiting(struct coop_output *output)
 {
-	struct coop_stdin *input = &process->input;
+	struct coop_stdin *input = &output->input;
 
 	if (input->poll)
 		return 0;
@@ -76,7 +75,7 @@ static int start_waiting(struct coop_process *process)
 	if (!waiting)
 		return -ENOMEM;
 	waiting->fd = input->terminal ? fcntl(input->fd, F_DUPFD_CLOEXEC, 3) : -1;
-	int r = uv_poll_init(coop_loop_of(process->keeper), &waiting->poll,
+	int r = uv_poll_init(coop_loop_of(output->keeper), &waiting->poll,
 			     input->terminal ? waiting->fd : input->fd);
 	if (r < 0) {
 		if (waiting->fd >= 0)
@@ -84,7 +83,8 @@ static int start_waiting(struct coop_process *process)
 		free(waiting);
 		return r;
 	}
-	waiting->process = coop_process_ref(process);
+	waiting->output = output;
+	output->owner->hold(output);
 	waiting->poll.data = waiting;
 	input->poll = &waiting->poll;
 	return uv_poll_start(&waiting->poll, UV_WRITABLE, on_writable);
@@ -94,7 +94,7 @@ static void finish_write(struct write *item, bool ok)
 {
 	coop_list_remove(&item->in_queue);
 	if (item->request)
-		coop_stdin_answer(item->request, ok, item->closes, item->done);
+		item->written(item->request, ok, item->closes, item->done);
 	free(item);
 }
 
@@ -104,9 +104,9 @@ static void fail_all(struct coop_stdin *input)
 		finish_write(COOP_LIST_ITEM(input->queue.next, struct write, in_queue), false);
 }
 
-static void close_now(struct coop_process *process)
+static void close_now(struct coop_output *output)
 {
-	struct coop_stdin *input = &process->input;
+	struct coop_stdin *input = &output->input;
 
 	stop_waiting(input);
 	/* A terminal's descriptor is its stream's, and still needed: for its size and its
@@ -148,71 +148,72 @@ static bool write_item(struct coop_stdin *input, struct write *item, int *ret_er
 	return true;
 }
 
-static void pump(struct coop_process *process)
+static void pump(struct coop_output *output)
 {
-	struct coop_stdin *input = &process->input;
+	struct coop_stdin *input = &output->input;
 
 	while (!coop_list_empty(&input->queue)) {
 		struct write *item = COOP_LIST_ITEM(input->queue.next, struct write, in_queue);
 		int error = 0;
 		if (input->fd < 0 || (!write_item(input, item, &error) && error != EAGAIN)) {
 			fail_all(input);
-			close_now(process);
+			close_now(output);
 			return;
 		}
 		if (error == EAGAIN) {
-			if (start_waiting(process) < 0) {
+			if (start_waiting(output) < 0) {
 				fail_all(input);
-				close_now(process);
+				close_now(output);
 			}
 			return;
 		}
 		if (item->closes) {
 			if (input->terminal)
 				end_terminal(input);
-			close_now(process);
+			close_now(output);
 		}
 		finish_write(item, true);
 	}
 	stop_waiting(input);
 }
 
-static int enqueue(struct coop_process *process, const uint8_t *bytes, size_t size, bool closes,
-		   struct coop_request *request)
+static int enqueue(struct coop_output *output, const uint8_t *bytes, size_t size, bool closes,
+		   struct coop_request *request, coop_stdin_written written)
 {
 	struct write *item = coop_mem_alloc(sizeof *item + size);
 
 	if (!item)
 		return -ENOMEM;
-	*item = (struct write){.request = request, .size = size, .closes = closes};
+	*item = (struct write){
+		.request = request, .written = written, .size = size, .closes = closes};
 	if (size)
 		memcpy(item->bytes, bytes, size);
-	coop_list_add(&process->input.queue, &item->in_queue);
+	coop_list_add(&output->input.queue, &item->in_queue);
 	/* What stands before it is waiting already, and wakes the pump itself. */
-	if (process->input.queue.next == &item->in_queue)
-		pump(process);
+	if (output->input.queue.next == &item->in_queue)
+		pump(output);
 	return 0;
 }
 
-int coop_stdin_write(struct coop_process *process, const uint8_t *bytes, size_t size,
-		     struct coop_request *request)
+int coop_stdin_write(struct coop_output *output, const uint8_t *bytes, size_t size,
+		     struct coop_request *request, coop_stdin_written written)
 {
-	coop_process_touch(process);
-	return enqueue(process, bytes, size, false, request);
+	return enqueue(output, bytes, size, false, request, written);
 }
 
-int coop_stdin_end(struct coop_process *process, struct coop_request *request)
+int coop_stdin_end(struct coop_output *output, struct coop_request *request,
+		   coop_stdin_written written)
 {
-	int r = enqueue(process, NULL, 0, true, request);
+	int r = enqueue(output, NULL, 0, true, request, written);
 
 	if (r == 0)
-		process->input.open = false;
+		output->input.open = false;
 	return r;
 }
 
-size_t coop_stdin_abandon(struct coop_process *process, struct coop_request *request)
+size_t coop_stdin_abandon(struct coop_output *output, struct coop_request *request)
 {
-	COOP_LIST_EACH(&process->input.queue, link)
+	COOP_LIST_EACH(&output->input.queue, link)
 	{
 		struct write *item = COOP_LIST_ITEM(link, struct write, in_queue);
 		if (item->request != request)
@@ -222,14 +223,14 @@ size_t coop_stdin_abandon(struct coop_process *process, struct coop_request *req
 		item->request = NULL;
 		if (!item->closes)
 			finish_write(item, true);
-		pump(process);
+		pump(output);
 		return done;
 	}
 	return 0;
 }
 
-void coop_stdin_close(struct coop_process *process)
+void coop_stdin_close(struct coop_output *output)
 {
-	fail_all(&process->input);
-	close_now(process);
+	fail_all(&output->input);
+	close_now(output);
 }

@@ -10,7 +10,7 @@
 
 #include "base/list.h"
 
-struct coop_process;
+struct coop_output;
 struct coop_request;
 
 struct coop_stdin {
@@ -23,19 +23,23 @@ struct coop_stdin {
 
 void coop_stdin_init(struct coop_stdin *input);
 
+/* A write is over, or the close of a request: the kernel took `done` bytes; all of them if `ok`. */
+typedef void (*coop_stdin_written)(struct coop_request *request, bool ok, bool closed, size_t done);
+
 /* Queues bytes (copied). `request` is answered when the kernel took all, or NULL. 0, or -ENOMEM. */
-int coop_stdin_write(struct coop_process *process, const uint8_t *bytes, size_t size,
-		     struct coop_request *request);
+int coop_stdin_write(struct coop_output *output, const uint8_t *bytes, size_t size,
+		     struct coop_request *request, coop_stdin_written written);
 
 /* No further writes; the child sees end of file after what is queued. `request` (or NULL) is
  * answered then. 0 or -ENOMEM. */
-int coop_stdin_end(struct coop_process *process, struct coop_request *request);
+int coop_stdin_end(struct coop_output *output, struct coop_request *request,
+		   coop_stdin_written written);
 
 /* Gives up on a request's write (time is up, cancelled). Returns the bytes that the kernel took of
  * it. */
-size_t coop_stdin_abandon(struct coop_process *process, struct coop_request *request);
+size_t coop_stdin_abandon(struct coop_output *output, struct coop_request *request);
 
 /* The child is gone or the record goes: everything queued fails with `closed`. */
-void coop_stdin_close(struct coop_process *process);
+void coop_stdin_close(struct coop_output *output);
 
 #endif

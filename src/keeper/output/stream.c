@@ -12,16 +12,11 @@
 #include "base/text/utf8.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/meters.h"
-#include "keeper/ops/follow.h"
-#include "keeper/ops/notices.h"
 #include "keeper/output/digest.h"
 #include "keeper/output/index.h"
+#include "keeper/output/output.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stdin.h"
-#include "keeper/process/deadlines.h"
-#include "keeper/process/holder.h"
-#include "keeper/process/process.h"
-#include "keeper/process/progress.h"
 
 #define READ_MAX (256u << 10) /* one read */
 #define READS_PER_TURN 4      /* then the other processes have their turn */
@@ -31,7 +26,7 @@
 #define PIPE_LARGE (1 << 20)
 #define SHRINK_AFTER_NS 1000000000u
 #define CHUNK_WAIT_NS 20000000u
-#define QUIET_NS 100000000u
+#define RETRY_NS 100000000u
 
 const char *coop_stream_name(unsigned number)
 {
@@ -51,14 +46,24 @@ unsigned coop_stream_number(const char *name)
 
 uint64_t coop_stream_start(const struct coop_outlet *stream)
 {
-	return stream->spooled && stream->process->spool ? 0 : stream->ring.start;
+	return stream->spooled && stream->output->spool ? 0 : stream->ring.start;
 }
 
 uint64_t coop_stream_next_readable(const struct coop_outlet *stream, uint64_t position)
 {
-	bool on_disk = stream->process->spool && position < stream->spooled;
+	bool on_disk = stream->output->spool && position < stream->spooled;
 
 	return on_disk || position >= stream->ring.start ? position : stream->ring.start;
+}
+
+static void come_back(struct coop_outlet *stream, enum coop_output_due what, uint64_t after)
+{
+	stream->output->owner->due(stream->output, what, coop_clock_now() + after);
+}
+
+static size_t room_of(const struct coop_outlet *stream)
+{
+	return stream->output->owner->room(stream);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -67,7 +72,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
 	(void)status; /* an error of the descriptor shows in the read */
 	(void)events;
-	coop_meters_of(stream->process->keeper)->wakeups++;
+	coop_meters_of(stream->output->keeper)->wakeups++;
 	coop_stream_read(stream);
 }
 
@@ -75,12 +80,12 @@ static void on_poll_closed(uv_handle_t *handle)
 {
 	struct coop_outlet *stream = handle->data;
 
-	coop_process_unref(stream->process);
+	stream->output->owner->release(stream->output);
 }
 
 int coop_stream_open(struct coop_outlet *stream, int fd)
 {
-	int r = uv_poll_init(coop_loop_of(stream->process->keeper), &stream->poll, fd);
+	int r = uv_poll_init(coop_loop_of(stream->output->keeper), &stream->poll, fd);
 
 	if (r < 0) {
 		(void)close(fd);
@@ -89,7 +94,7 @@ int coop_stream_open(struct coop_outlet *stream, int fd)
 	stream->fd = fd;
 	stream->poll.data = stream;
 	stream->polling = true;
-	(void)coop_process_ref(stream->process);
+	stream->output->owner->hold(stream->output);
 	return uv_poll_start(&stream->poll, UV_READABLE, on_readable);
 }
 
@@ -110,8 +115,8 @@ static void close_fd(struct coop_outlet *stream)
 		(void)close(stream->fd);
 	stream->fd = -1;
 	if (stream->number == 3) {
-		stream->process->input.fd = -1;
-		coop_stdin_close(stream->process);
+		stream->output->input.fd = -1;
+		coop_stdin_close(stream->output);
 	}
 }
 
@@ -143,9 +148,9 @@ static uint64_t next_piece(const struct coop_outlet *stream, uint64_t end)
 /* Records the bytes before `end` as events, in pieces that split no character. */
 static void index_upto(struct coop_outlet *stream, uint64_t end)
 {
-	struct coop_process *process = stream->process;
+	struct coop_output *output = stream->output;
 	/* Bytes may come before the start has been told. */
-	uint64_t age_ms = process->started ? (coop_clock_now() - process->started) / 1000000u : 0;
+	uint64_t age_ms = output->began ? (coop_clock_now() - output->began) / 1000000u : 0;
 
 	/* A draining reader may have taken, and released, the beginning of a character that waited
 	 * here for its rest. */
@@ -154,7 +159,7 @@ static void index_upto(struct coop_outlet *stream, uint64_t end)
 	while (stream->indexed < end) {
 		uint64_t size = next_piece(stream, end);
 		(void)coop_index_add(
-			&process->index,
+			&output->index,
 			(struct coop_index_event){
 				.offset = stream->indexed,
 				.at_ms = age_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)age_ms,
@@ -167,7 +172,7 @@ static void index_upto(struct coop_outlet *stream, uint64_t end)
 
 void coop_stream_index_rest(struct coop_outlet *stream)
 {
-	if (!stream->process->receipt)
+	if (stream->output->stage != COOP_OUTPUT_GIVEN_UP)
 		index_upto(stream, stream->ring.end);
 }
 
@@ -180,9 +185,8 @@ static void index_arrived(struct coop_outlet *stream)
 	size_t unfinished = coop_utf8_unfinished(tail, size);
 
 	index_upto(stream, stream->ring.end - unfinished);
-	if (unfinished && !stream->process->due[COOP_DUE_CHUNK])
-		coop_deadlines_set(stream->process, COOP_DUE_CHUNK,
-				   coop_clock_now() + CHUNK_WAIT_NS);
+	if (unfinished)
+		come_back(stream, COOP_OUTPUT_CHUNK, CHUNK_WAIT_NS);
 }
 
 /* A read that filled the standard pipe: this child is fast, and wake-ups are what it costs. Without
@@ -192,8 +196,7 @@ static void enlarge(struct coop_outlet *stream)
 	if (stream->number != 3 && !stream->large)
 		stream->large = fcntl(stream->fd, F_SETPIPE_SZ, PIPE_LARGE) > 0;
 	if (stream->large)
-		coop_deadlines_set(stream->process, COOP_DUE_SHRINK,
-				   coop_clock_now() + SHRINK_AFTER_NS);
+		come_back(stream, COOP_OUTPUT_SHRINK, SHRINK_AFTER_NS);
 }
 
 void coop_stream_shrink(struct coop_outlet *stream)
@@ -217,7 +220,7 @@ static void pause_reading(struct coop_outlet *stream)
 
 void coop_stream_resume(struct coop_outlet *stream)
 {
-	if (!stream->paused || (stream->held && !coop_holders_room(stream)))
+	if (!stream->paused || (stream->held && !room_of(stream)))
 		return;
 	stream->paused = stream->held = stream->starved = false;
 	if (stream->polling && uv_poll_start(&stream->poll, UV_READABLE, on_readable) == 0)
@@ -237,9 +240,9 @@ static size_t allowance(const struct coop_outlet *stream, bool *ret_overwrite)
 				(uint64_t)stream->spool_jobs * COOP_SPOOL_JOB_BYTES;
 		size_t room = busy < stream->ring.limit ? stream->ring.limit - (size_t)busy : 0;
 		return room < READ_MAX ? room : READ_MAX;
-	} else if (!coop_list_empty(&stream->process->holders)) {
+	} else {
 		/* What a holder has not taken holds its place, too. */
-		size_t room = coop_holders_room(stream);
+		size_t room = room_of(stream);
 		return room < READ_MAX ? room : READ_MAX;
 	}
 	return READ_MAX;
@@ -254,7 +257,7 @@ static void count_dropped(struct coop_outlet *stream, size_t gone)
 	if (start <= kept)
 		return;
 	stream->dropped += start - kept;
-	coop_meters_of(stream->process->keeper)->dropped += start - kept;
+	coop_meters_of(stream->output->keeper)->dropped += start - kept;
 }
 
 enum outcome { GOT_SOME, GOT_ALL, NOTHING, FULL, HUNG_UP, ENDED };
@@ -269,24 +272,24 @@ static enum outcome read_once(struct coop_outlet *stream)
 
 	stream->starved = room < 0;
 	if (stream->starved) /* as if there were no room, but nobody will free any */
-		coop_deadlines_retry(stream->process);
+		come_back(stream, COOP_OUTPUT_RETRY, RETRY_NS);
 	if (room <= 0)
 		return FULL;
 	ssize_t n = readv(stream->fd, places, count);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return NOTHING;
-	if (n <= 0 && stream->number == 3 && !stream->process->reaped)
+	if (n <= 0 && stream->number == 3 && stream->output->stage == COOP_OUTPUT_LIVE)
 		return HUNG_UP;
 	if (n <= 0)
 		return ENDED; /* a terminal whose other side is gone says EIO */
-	coop_meters_of(stream->process->keeper)->captured += (uint64_t)n;
-	if (stream->process->digest)
+	coop_meters_of(stream->output->keeper)->captured += (uint64_t)n;
+	if (stream->output->digest)
 		coop_digest_feed(stream, places, (size_t)n);
 	count_dropped(stream, coop_ring_commit(&stream->ring, (size_t)n));
 	if (n >= PIPE_STANDARD)
 		enlarge(stream);
 	coop_spool_feed(stream);
-	if (!stream->process->told)
+	if (stream->output->stage < COOP_OUTPUT_SETTLED)
 		index_arrived(stream);
 	return n < room ? GOT_ALL : GOT_SOME;
 }
@@ -299,9 +302,8 @@ static void reached_end(struct coop_outlet *stream)
 		coop_ring_clear(&stream->ring);
 	stream->eof = true;
 	stream->drained = true;
-	if (!stream->process->told)
+	if (stream->output->stage < COOP_OUTPUT_SETTLED)
 		coop_stream_index_rest(stream);
-	coop_process_recharge(stream->process);
 }
 
 /* Whether it was read from a moment ago as well. A short read mostly means that the pipe is empty;
@@ -309,7 +311,7 @@ static void reached_end(struct coop_outlet *stream)
  * loop for each of them. */
 static bool is_busy(struct coop_outlet *stream)
 {
-	uint64_t now = uv_now(coop_loop_of(stream->process->keeper));
+	uint64_t now = uv_now(coop_loop_of(stream->output->keeper));
 	bool busy = now - stream->turn_ms <= 1;
 
 	stream->turn_ms = now;
@@ -318,12 +320,14 @@ static bool is_busy(struct coop_outlet *stream)
 
 void coop_stream_read(struct coop_outlet *stream)
 {
-	struct coop_process *process = coop_process_ref(stream->process);
+	struct coop_output *output = stream->output;
+	const struct coop_output_owner *owner = output->owner;
 	uint64_t before = stream->ring.end;
 	enum outcome outcome = GOT_SOME;
 
 	bool busy = is_busy(stream);
 
+	owner->hold(output);
 	for (int i = 0; i < (busy ? READS_WHEN_BUSY : READS_PER_TURN) && stream->fd >= 0; i++) {
 		outcome = read_once(stream);
 		if (outcome != GOT_SOME && !(busy && outcome == GOT_ALL))
@@ -334,37 +338,30 @@ void coop_stream_read(struct coop_outlet *stream)
 	stream->drained = outcome == GOT_ALL || outcome == NOTHING;
 	if (outcome == FULL || outcome == HUNG_UP)
 		pause_reading(stream);
-	if (outcome == FULL && !coop_holders_room(stream)) {
+	if (outcome == FULL && !room_of(stream)) {
 		stream->held = true;
-		coop_holders_wait(process);
+		owner->waits(output);
 	}
 	/* Nobody has the terminal open at the moment: a program that is just ending, or one that
 	 * will open /dev/tty again. Closing our side would send it SIGHUP, so that waits for its
 	 * end. No event tells of an opening: it is looked for. */
 	if (outcome == HUNG_UP)
-		coop_deadlines_retry(process);
+		come_back(stream, COOP_OUTPUT_RETRY, RETRY_NS);
 	if (outcome == ENDED)
 		reached_end(stream);
-	if (process->told && stream->told_end == UINT64_MAX && stream->drained) {
+	if (output->stage >= COOP_OUTPUT_SETTLED && stream->told_end == UINT64_MAX &&
+	    stream->drained) {
 		stream->told_end = stream->ring.end;
-		coop_digest_settle(process);
+		coop_digest_settle(output);
 	}
 	if (stream->ring.end > before) {
-		process->last_output_at = coop_clock_wall_ms();
-		/* One that is still starting has not been told of: its first output is, right after
-		 * that. */
-		if (before == 0 && process->state != COOP_STATE_STARTING)
-			coop_notices_output(process, stream);
-		coop_process_touch(process);
-		if (process->progress)
-			coop_progress_output(process);
-		if (process->reaped && !process->told && !process->drain_waits)
-			coop_deadlines_set(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
+		output->last_at = coop_clock_wall_ms();
+		owner->arrived(stream, before == 0);
 	}
-	coop_follow_wake(process);
+	owner->changed(output);
 	if (stream->eof)
-		coop_process_settle(process);
-	coop_process_unref(process);
+		owner->ended(stream);
+	owner->release(output);
 }
 
 void coop_stream_release(struct coop_outlet *stream, uint64_t position)
@@ -385,6 +382,6 @@ void coop_stream_close(struct coop_outlet *stream)
 	/* What was still in the pipe is nobody's output any more. */
 	if (stream->told_end == UINT64_MAX)
 		stream->told_end = stream->ring.end;
-	coop_digest_settle(stream->process);
+	coop_digest_settle(stream->output);
 	coop_ring_clear(&stream->ring);
 }

@@ -9,7 +9,7 @@
 
 #include "keeper/output/ring.h"
 
-struct coop_process;
+struct coop_output;
 
 enum coop_overflow {
 	COOP_OVERFLOW_DROP_OLDEST,
@@ -18,7 +18,7 @@ enum coop_overflow {
 };
 
 struct coop_outlet {
-	struct coop_process *process;
+	struct coop_output *output;
 	uint8_t number; /* 1 stdout, 2 stderr, 3 pty: as on the wire */
 	enum coop_overflow overflow;
 	int fd; /* -1 once at end of file */

@@ -3,6 +3,8 @@
 #include "keeper/agents/session.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 
@@ -57,12 +59,12 @@ static struct coop_completions *queue_of(const struct coop_process *process)
 /* Who cancelled it wants to hear no more of it; who could not start it has heard. */
 static bool is_due(const struct coop_process *process)
 {
-	return process->completion && !process->removed &&
+	return process->completion && !coop_process_removed(process) &&
 	       process->end.cause != COOP_CAUSE_CANCELLED &&
 	       process->end.cause != COOP_CAUSE_SPAWN_FAILED;
 }
 
-void coop_completions_ended(struct coop_process *process)
+void coop_completions_add(struct coop_process *process)
 {
 	struct coop_completions *queue = is_due(process) ? queue_of(process) : NULL;
 
@@ -70,6 +72,12 @@ void coop_completions_ended(struct coop_process *process)
 		return;
 	coop_list_add(&queue->ended, &process->in_completions);
 	wake(queue);
+}
+
+static void on_phase(struct coop_process *process, enum coop_phase phase)
+{
+	if (phase == COOP_PHASE_TOLD)
+		coop_completions_add(process);
 }
 
 void coop_completions_again(struct coop_process *process)
@@ -82,9 +90,9 @@ void coop_completions_again(struct coop_process *process)
 	wake(queue);
 }
 
-void coop_completions_note(struct coop_process *process)
+static void on_progress(struct coop_process *process)
 {
-	struct coop_completions *queue = process->removed ? NULL : queue_of(process);
+	struct coop_completions *queue = coop_process_removed(process) ? NULL : queue_of(process);
 
 	if (!queue)
 		return;
@@ -99,3 +107,8 @@ void coop_completions_forget(struct coop_process *process)
 	if (process->progress)
 		coop_list_remove(&process->progress->in_notes);
 }
+
+const struct coop_observer coop_completions_observer = {
+	.on_phase = on_phase,
+	.on_progress = on_progress,
+};

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 
+struct coop_observer;
 struct coop_process;
 struct coop_request;
 
@@ -28,12 +29,13 @@ void coop_completions_close(struct coop_completions *queue);
 
 bool coop_completions_empty(const struct coop_completions *queue);
 
-/* The end of a process has been told: it joins the queue if it is to. */
-void coop_completions_ended(struct coop_process *process);
+/* A process whose end has been told joins the queue, if it is to. A new note of one takes the place
+ * of an older, at the end of the queue. */
+extern const struct coop_observer coop_completions_observer;
+/* The same for one whose end was not to be told so far. */
+void coop_completions_add(struct coop_process *process);
 /* Who took it out of the queue was never told: it is the first again. */
 void coop_completions_again(struct coop_process *process);
-/* It has a new note: that takes the place of an older one, at the end of the queue. */
-void coop_completions_note(struct coop_process *process);
 /* Its record goes. */
 void coop_completions_forget(struct coop_process *process);
 

@@ -14,6 +14,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/process/completions.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/tree/orphans.h"
@@ -90,7 +91,7 @@ void coop_eviction_add(struct coop_process *process)
 	coop_eviction_look(process->keeper);
 	if (process->lease == COOP_LEASE_PERSISTENT)
 		return;
-	coop_list_add(process->owner_told ? &agent->told : &agent->untold, &process->in_agent);
+	coop_list_add(process->owner_told_at ? &agent->told : &agent->untold, &process->in_agent);
 	agent->evictable++;
 	note(agent, before);
 }
@@ -148,7 +149,7 @@ void coop_eviction_unclaim(struct coop_process *process)
 
 void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn)
 {
-	if (process->told && process->origin.starter == conn)
+	if (coop_process_told(process) && process->origin.starter == conn)
 		coop_eviction_unclaim(process);
 }
 
@@ -198,7 +199,7 @@ static bool evict_from(struct coop_link *list)
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_agent);
 		if (!coop_eviction_may_go(process))
 			continue;
-		coop_process_shed(process);
+		coop_phase_at(process, COOP_AT_SHED);
 		return true;
 	}
 	return false;
@@ -297,12 +298,12 @@ void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *proc
 	const struct telling telling = {
 		.n = process->n,
 		.at = UINT64_MAX,
-		.owner = conn->agent == process->agent && !process->owner_told,
+		.owner = conn->agent == process->agent && !process->owner_told_at,
 		.heard = heard && process->origin.starter == conn,
 	};
 
 	/* Without memory for it nobody has been told, and the record stays a while longer. */
-	if (process->told && (telling.owner || telling.heard))
+	if (coop_process_told(process) && (telling.owner || telling.heard))
 		(void)coop_buf_append(&conn->telling, &telling, sizeof telling);
 }
 

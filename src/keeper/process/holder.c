@@ -16,6 +16,8 @@
 #include "keeper/output/stream.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/kill.h"
 
@@ -43,7 +45,7 @@ static bool numbered(const struct coop_holder *holder)
  * character is up to three bytes smaller than a chunk. */
 static uint64_t index_room(const struct coop_holder *holder)
 {
-	const struct coop_index *index = &holder->process->index;
+	const struct coop_index *index = &holder->process->output.index;
 	uint64_t from = holder->cursor > index->first ? holder->cursor : index->first;
 	uint64_t used = (from < index->next ? index->next - from : 0) + EVENTS_SPARE;
 
@@ -75,7 +77,7 @@ size_t coop_holders_room(const struct coop_outlet *stream)
 
 	if (stream->overflow != COOP_OVERFLOW_DROP_OLDEST)
 		return room;
-	COOP_LIST_EACH(&stream->process->holders, link)
+	COOP_LIST_EACH(&coop_process_of(stream->output)->holders, link)
 	{
 		size_t beside = room_beside(item(link), stream);
 		if (beside < room)
@@ -86,8 +88,8 @@ size_t coop_holders_room(const struct coop_outlet *stream)
 
 bool coop_holders_waited_for(const struct coop_process *process)
 {
-	for (int i = 0; i < process->stream_count; i++) {
-		if (process->streams[i].held)
+	for (int i = 0; i < process->output.count; i++) {
+		if (process->output.streams[i].held)
 			return true;
 	}
 	return false;
@@ -99,10 +101,10 @@ static bool awaited(const struct coop_holder *holder)
 {
 	const struct coop_process *process = holder->process;
 
-	if (process->told && numbered(holder))
+	if (coop_process_told(process) && numbered(holder))
 		return true;
-	for (int i = 0; i < process->stream_count; i++) {
-		const struct coop_outlet *stream = &process->streams[i];
+	for (int i = 0; i < process->output.count; i++) {
+		const struct coop_outlet *stream = &process->output.streams[i];
 		if (stream->held && !room_beside(holder, stream))
 			return true;
 	}
@@ -153,9 +155,9 @@ void coop_holders_wait(struct coop_process *process)
 static void go_on(struct coop_process *process)
 {
 	(void)coop_process_ref(process);
-	for (int i = 0; i < process->stream_count; i++) {
-		if (process->streams[i].held)
-			coop_stream_resume(&process->streams[i]);
+	for (int i = 0; i < process->output.count; i++) {
+		if (process->output.streams[i].held)
+			coop_stream_resume(&process->output.streams[i]);
 	}
 	if (!coop_holders_waited_for(process))
 		coop_process_drain_resume(process);
@@ -219,8 +221,10 @@ void coop_holders_due(struct coop_process *process)
 	set_deadline(process);
 }
 
-void coop_holders_told(struct coop_process *process)
+static void on_phase(struct coop_process *process, enum coop_phase phase)
 {
+	if (phase != COOP_PHASE_TOLD)
+		return;
 	bool failed = process->end.cause == COOP_CAUSE_SPAWN_FAILED;
 
 	COOP_LIST_EACH(&process->holders, link)
@@ -229,7 +233,7 @@ void coop_holders_told(struct coop_process *process)
 		if (!numbered(holder))
 			continue;
 		holder->moved = coop_clock_now();
-		if (failed || holder->cursor >= process->exit_cursor)
+		if (failed || holder->cursor >= process->output.exit_cursor)
 			drop(holder);
 	}
 	set_deadline(process);
@@ -241,10 +245,11 @@ void coop_holders_told(struct coop_process *process)
 static void find_positions(struct coop_holder *holder)
 {
 	struct coop_process *process = holder->process;
-	const struct coop_index *index = &process->index;
+	const struct coop_index *index = &process->output.index;
 
-	for (int i = 0; i < process->stream_count; i++)
-		holder->position[process->streams[i].number] = process->streams[i].indexed;
+	for (int i = 0; i < process->output.count; i++)
+		holder->position[process->output.streams[i].number] =
+			process->output.streams[i].indexed;
 	for (uint64_t n = index->next; n > holder->cursor;) {
 		const struct coop_index_event *event = coop_index_get(index, --n);
 		holder->position[event->stream] = event->offset;
@@ -255,7 +260,7 @@ int coop_holder_begin(struct coop_holder *holder, struct coop_process *process,
 		      struct coop_conn *conn, uint64_t cursor, const uint64_t positions[4],
 		      struct coop_err *err)
 {
-	const struct coop_index *index = &process->index;
+	const struct coop_index *index = &process->output.index;
 
 	if (coop_life_stopping(process->keeper))
 		return coop_err_set(err, COOP_UNAVAILABLE, "the keeper is shutting down");
@@ -305,7 +310,7 @@ void coop_holder_pass(struct coop_holder *holder, uint64_t cursor)
 	if (!holder->in_process.next)
 		return;
 	struct coop_process *process = holder->process;
-	const struct coop_index *index = &process->index;
+	const struct coop_index *index = &process->output.index;
 	if (holder->cursor < index->first)
 		holder->cursor = index->first;
 	holder->moved = coop_clock_now();
@@ -313,7 +318,8 @@ void coop_holder_pass(struct coop_holder *holder, uint64_t cursor)
 		const struct coop_index_event *event = coop_index_get(index, holder->cursor);
 		holder->position[event->stream] = event->offset + event->size;
 	}
-	if (numbered(holder) && process->told && holder->cursor >= process->exit_cursor)
+	if (numbered(holder) && coop_process_told(process) &&
+	    holder->cursor >= process->output.exit_cursor)
 		coop_holder_end(holder);
 	else if (coop_holders_waited_for(process))
 		go_on(process);
@@ -345,8 +351,9 @@ void coop_holder_write(const struct coop_holder *holder, struct coop_jsonw *w, c
 	coop_jsonw_uint(w, "number", holder->number);
 	coop_jsonw_uint(w, "cursor", holder->cursor);
 	coop_jsonw_int(w, "idle_ms", coop_conf_of(process->keeper)->settings.hold_idle_ms);
-	coop_jsonw_uint(w, "step_bytes", at_least_one(process->streams[0].ring.limit / STEPS));
-	coop_jsonw_uint(w, "step_events", at_least_one(process->index.limit / STEPS));
+	coop_jsonw_uint(w, "step_bytes",
+			at_least_one(process->output.streams[0].ring.limit / STEPS));
+	coop_jsonw_uint(w, "step_events", at_least_one(process->output.index.limit / STEPS));
 	coop_jsonw_end(w);
 }
 
@@ -386,7 +393,8 @@ static void begin(struct coop_request *request, struct coop_process *process)
 	struct coop_err err = {0};
 
 	/* Of what has ended and has been read there is nothing to hold. */
-	if (process->receipt || (process->told && cursor >= process->exit_cursor)) {
+	if (coop_process_receipt(process) ||
+	    (coop_process_told(process) && cursor >= process->output.exit_cursor)) {
 		answer(request, NULL);
 		return;
 	}
@@ -395,7 +403,7 @@ static void begin(struct coop_request *request, struct coop_process *process)
 		coop_request_fail(request, &err);
 		return;
 	}
-	if (process->told)
+	if (coop_process_told(process))
 		set_deadline(process);
 	answer(request, holder);
 }
@@ -426,3 +434,5 @@ void coop_op_hold(struct coop_request *request)
 	/* The process may have gone on, and ended: then there is nothing to hold any more. */
 	answer(request, find(process, number));
 }
+
+const struct coop_observer coop_holders_observer = {.on_phase = on_phase};

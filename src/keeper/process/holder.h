@@ -24,6 +24,7 @@
 #define COOP_HOLDERS_MAX 256u /* of a process, those of follows included */
 
 struct coop_conn;
+struct coop_observer;
 struct coop_process;
 struct coop_request;
 struct coop_outlet;
@@ -72,7 +73,7 @@ bool coop_holders_waited_for(const struct coop_process *process);
 /* COOP_DUE_HOLD: takes the right of those that stand still. */
 void coop_holders_due(struct coop_process *process);
 /* The end has been told: who has all needs nothing more. */
-void coop_holders_told(struct coop_process *process);
+extern const struct coop_observer coop_holders_observer;
 
 /* What the owner of a numbered one must know, as a member of a result; NULL is written as null. */
 void coop_holder_write(const struct coop_holder *holder, struct coop_jsonw *w, const char *name);

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 

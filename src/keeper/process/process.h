@@ -15,64 +15,20 @@
 
 #include "base/list.h"
 #include "keeper/core/labels.h"
-#include "keeper/output/index.h"
-#include "keeper/output/note.h"
-#include "keeper/output/stdin.h"
-#include "keeper/output/stream.h"
+#include "keeper/output/output.h"
+#include "keeper/process/cause.h"
 #include "keeper/process/deadlines.h"
+#include "keeper/process/note.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/reader.h"
 
 struct coop_agent;
 struct coop_confine;
-struct coop_digest;
 struct coop_keeper;
 struct coop_kill;
 struct coop_progress;
-struct coop_spool;
 struct coop_spawn;
 struct coop_wire;
-
-enum coop_state {
-	COOP_STATE_STARTING,
-	COOP_STATE_RUNNING,
-	COOP_STATE_STOPPED,
-	COOP_STATE_STOPPING,
-	COOP_STATE_EXITED,
-	COOP_STATE_SIGNALED,
-	COOP_STATE_COUNT,
-};
-
-/* What moves the state. All but STOP_ASKED come from the kernel. */
-enum coop_event {
-	COOP_EVENT_EXECUTED,
-	COOP_EVENT_STOPPED,
-	COOP_EVENT_CONTINUED,
-	COOP_EVENT_STOP_ASKED,
-	COOP_EVENT_EXITED,
-	COOP_EVENT_SIGNALED,
-	COOP_EVENT_COUNT,
-};
-
-enum coop_cause {
-	COOP_CAUSE_NONE,
-	COOP_CAUSE_SELF_EXIT,
-	COOP_CAUSE_SIGNAL,
-	COOP_CAUSE_KILLED_BY_REQUEST,
-	COOP_CAUSE_TIMED_OUT,
-	COOP_CAUSE_LIFETIME,
-	COOP_CAUSE_IDLE,
-	COOP_CAUSE_OUTPUT_QUOTA,
-	COOP_CAUSE_OOM,
-	COOP_CAUSE_CPU_TIME,
-	COOP_CAUSE_SANDBOX_DENIED,
-	COOP_CAUSE_SESSION_END,
-	COOP_CAUSE_OWNER_RETIRED,
-	COOP_CAUSE_CANCELLED,
-	COOP_CAUSE_SHUTDOWN,
-	COOP_CAUSE_SPAWN_FAILED,
-	COOP_CAUSE_LOST,
-	COOP_CAUSE_COUNT,
-};
 
 enum coop_term { COOP_LEASE_EPHEMERAL, COOP_LEASE_AWAITED, COOP_LEASE_PERSISTENT };
 enum coop_on_exit { COOP_ON_EXIT_KEEP, COOP_ON_EXIT_KILL };
@@ -80,23 +36,6 @@ enum coop_on_exit { COOP_ON_EXIT_KEEP, COOP_ON_EXIT_KILL };
 struct coop_limits {
 	int64_t timeout_ms, timeout_grace_ms, idle_timeout_ms, max_lifetime_ms,
 		exit_retention_ms; /* 0: none */
-};
-
-/* Who asked for the end, or which rule did. */
-struct coop_evidence {
-	const char *request; /* "kill", … or NULL */
-	const char *agent;   /* path of who asked; lives as long as the process's own agent */
-	int64_t at;          /* wall clock */
-	const char *limit;   /* the rule's argument, or NULL */
-	int64_t value;
-};
-
-struct coop_ending {
-	int wait_status;
-	enum coop_cause cause;
-	int64_t ended_at;
-	uint64_t ended; /* monotonic */
-	struct coop_evidence evidence;
 };
 
 struct coop_usage {
@@ -138,22 +77,20 @@ struct coop_process {
 	bool pty, merged, quota_kills, record_failure;
 	unsigned short cols, rows;
 
-	enum coop_state state;
+	enum coop_phase phase;
+	bool stopped, stop_asked; /* its program, by a signal; it, by somebody */
+	bool boxed;               /* see coop_process_boxed() */
+	bool killing; /* its tree is being killed, and the last look has shown somebody */
 	/* the program's; 0 before it has been executed; stays in the record after the end */
 	pid_t pid;
 	/* Our own child: the program itself, or the first process of its namespace. 0 before clone;
 	 * stays. */
 	pid_t root_pid;
-	bool root_gone;   /* reaped: with a namespace, all of it */
 	bool drain_waits; /* it has ended, and a holder keeps its last output in the pipe */
 	int64_t started_at;
 	uint64_t started;
-	int64_t last_output_at; /* by the wall clock; 0: none yet */
 	uint64_t asked;         /* when the request was looked at, monotonic */
-	bool reaped;            /* the leader */
-	bool drain_over;        /* enough was waited for its output */
-	bool told, receipt, removed;
-	bool owner_told;        /* its owner knows of the end */
+	int64_t owner_told_at;  /* when its owner heard of the end, by the wall clock; 0: not yet */
 	bool output_told;       /* subscribers have heard that it has printed something */
 	bool completion;        /* its end goes into the queue of its session */
 	uint64_t told_number;   /* of all ends, in the order of being told; 0: not by this keeper */
@@ -162,7 +99,7 @@ struct coop_process {
 	uint64_t buffer_charge; /* what it counts for in the quotas of its agent */
 	void *journal;          /* its start, as long as that waits to be written */
 	char *archived_evidence; /* of a receipt of an earlier keeper: JSON text */
-	bool unkillable;         /* the last kill left survivors */
+	unsigned survivors;      /* of the last kill */
 	struct coop_ending end;
 	/* The first rule that decided to end it, before the kernel says so. */
 	enum coop_cause forced;
@@ -171,23 +108,17 @@ struct coop_process {
 	uint64_t signals_sent;
 	struct coop_evidence signal_evidence;
 
-	struct coop_outlet streams[2]; /* stdout and stderr, or the terminal alone */
-	int stream_count;
-	struct coop_index index;
+	struct coop_output output;
 	struct coop_notes notes;
-	uint64_t exit_cursor; /* valid once told */
-	struct coop_stdin input;
-	struct coop_spool *spool;  /* NULL without */
 	struct coop_readers named; /* how far readers with names have come */
 
 	/* What the spawn asked to be told of. */
-	struct coop_digest *digest;      /* NULL: nobody did */
 	struct coop_progress *progress;  /* NULL: nobody did */
 	struct coop_link in_completions; /* ended, and waits to be taken */
 
 	struct coop_usage usage;
 	unsigned descendants; /* at the last look */
-	bool childless;       /* ended, and known to have left nobody behind */
+	uint64_t emptied; /* when the kernel showed that nobody is left, monotonic; 0: not known */
 
 	struct coop_spawn *spawn;     /* while starting */
 	struct coop_confine *confine; /* NULL in a record of an earlier keeper */
@@ -209,31 +140,25 @@ struct coop_process {
 	uint64_t armed;               /* when the timer fires; 0: it does not */
 };
 
-/* A new process in state starting, one reference held by the caller; NULL without memory. */
+/* Whose output it is. */
+static inline struct coop_process *coop_process_of(const struct coop_output *output)
+{
+	return COOP_LIST_ITEM(output, struct coop_process, output);
+}
+
+/* A new process that is in no registry, one reference held by the caller; NULL without memory. */
 struct coop_process *coop_process_new(struct coop_agent *agent);
 struct coop_process *coop_process_ref(struct coop_process *process);
 void coop_process_unref(struct coop_process *process);
 
-static inline bool coop_process_live(const struct coop_process *process)
-{
-	return process->state < COOP_STATE_EXITED;
-}
-
-const char *coop_cause_name(enum coop_cause cause);
-/* The cause of that name; NONE if there is none. */
-enum coop_cause coop_cause_parse(const char *name);
-
-/* The one transition function. Events that do not apply to the present state are ignored. */
-void coop_process_event(struct coop_process *process, enum coop_event event);
-
-/* The program has been executed: clocks start. */
-void coop_process_executed(struct coop_process *process);
-
-/* The kernel reported the leader's end; status as of waitpid. */
-void coop_process_ended(struct coop_process *process, int wait_status, const struct rusage *usage);
-
 /* Whether a first process of its own holds its tree together, and ends with all of it. */
 bool coop_process_boxed(const struct coop_process *process);
+
+/* Our own child has been reaped, or there will be none. With a namespace, nobody is left. */
+bool coop_process_gone(const struct coop_process *process);
+
+/* The kernel has shown that nobody of its tree is left. */
+void coop_process_emptied(struct coop_process *process);
 
 /* After its end has been told: whether nothing of it stands in folders any more. Placeholders go
  * with the first process, a moment later. True as well while others of it live on, and when it
@@ -242,36 +167,17 @@ bool coop_process_tidy(const struct coop_process *process);
 /* It is so from now on: whoever waits for that is answered. */
 void coop_process_tidied(struct coop_process *process);
 
-/* The first process told of the program's end, and whether anybody else is left. */
-void coop_process_program_ended(struct coop_process *process, int wait_status,
-				const struct rusage *usage, bool alone);
+/* Whether its end is anybody's news: what was never started and leaves no record is not. */
+bool coop_process_is_news(const struct coop_process *process);
 
-/* Our own child is reaped: with a namespace nobody is left. */
-void coop_process_root_gone(struct coop_process *process);
-
-/* It was allowed, and for want of something it came to no attempt: the audit must hear of that. */
-void coop_process_not_started(struct coop_process *process);
-
-/* A spawn that failed leaves a finished record (record_failure). */
-void coop_process_failed(struct coop_process *process, int exit_code);
-
-/* Writes the ends that have been told to audit and database: after those who wait for them have
- * been answered. */
-void coop_process_write_ends(struct coop_keeper *keeper);
+/* There is something new to read. */
+void coop_process_news(struct coop_process *process);
 
 /* A holder keeps the output of an ended process from being read: the time that the end waits for it
  * does not run. */
 void coop_process_drain_pause(struct coop_process *process);
 /* It is read again. */
 void coop_process_drain_resume(struct coop_process *process);
-
-/* Looks whether the end can be told now, and tells it. Called when something it waits for may have
- * happened. */
-void coop_process_settle(struct coop_process *process);
-
-/* Records the first rule that ends the process; later ones change nothing. */
-void coop_process_force(struct coop_process *process, enum coop_cause cause,
-			const struct coop_evidence *evidence);
 
 /* Output, input or an owner's call: the idle clock restarts. */
 void coop_process_touch(struct coop_process *process);
@@ -290,11 +196,5 @@ void coop_process_owner_told(struct coop_process *process);
 /* Closes the streams of a record that is out of the registry, once nobody reads: what arrives
  * later, from a descendant that got away, is not kept. */
 void coop_process_let_go(struct coop_process *process);
-
-/* Gives up output and events; what remains is a receipt. */
-void coop_process_shed(struct coop_process *process);
-
-/* The stream of that number (1 stdout, 2 stderr, 3 pty), or NULL. */
-struct coop_outlet *coop_process_stream(struct coop_process *process, unsigned number);
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "keeper/ops/notices.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/deadlines.h"
+#include "keeper/process/observer.h"
 #include "keeper/process/process.h"
 
 #define MS 1000000u
@@ -61,8 +61,8 @@ static void look(struct coop_progress *progress, uint64_t now)
 		progress->last_output > process->started ? progress->last_output : process->started;
 	uint64_t total = 0;
 
-	for (int i = 0; i < process->stream_count; i++)
-		total += progress->bytes[i] = process->streams[i].ring.end;
+	for (int i = 0; i < process->output.count; i++)
+		total += progress->bytes[i] = process->output.streams[i].ring.end;
 	progress->new_bytes = total - progress->total;
 	progress->total = total;
 	progress->silence_ms = (now - since) / MS;
@@ -77,8 +77,7 @@ void coop_progress_due(struct coop_process *process)
 	look(progress, now);
 	progress->interval_ns = coop_progress_next(progress->interval_ns, progress->asked_ns);
 	coop_deadlines_set(process, COOP_DUE_PROGRESS, now + progress->interval_ns);
-	coop_notices_progress(process);
-	coop_completions_note(process);
+	COOP_TELL(process, on_progress);
 }
 
 void coop_progress_write(const struct coop_progress *progress, struct coop_jsonw *w)
@@ -86,8 +85,8 @@ void coop_progress_write(const struct coop_progress *progress, struct coop_jsonw
 	const struct coop_process *process = progress->process;
 
 	coop_jsonw_begin(w, "bytes");
-	for (int i = 0; i < process->stream_count; i++)
-		coop_jsonw_uint(w, coop_stream_name(process->streams[i].number),
+	for (int i = 0; i < process->output.count; i++)
+		coop_jsonw_uint(w, coop_stream_name(process->output.streams[i].number),
 				progress->bytes[i]);
 	coop_jsonw_end(w);
 	coop_jsonw_uint(w, "new_bytes", progress->new_bytes);

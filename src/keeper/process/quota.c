@@ -4,6 +4,7 @@
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/tree/orphans.h"
@@ -153,7 +154,7 @@ static struct coop_process *first_to_go(const struct coop_agent *agent,
 	{
 		struct coop_process *process =
 			COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		int rank = 2 * (process->agent != agent) + !process->owner_told;
+		int rank = 2 * (process->agent != agent) + !process->owner_told_at;
 		if (rank < best_rank && process->buffer_charge &&
 		    coop_agent_sees(level, process->agent) && coop_eviction_may_go(process)) {
 			best = process;
@@ -168,7 +169,7 @@ void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
 	for (struct coop_agent *level = agent; level; level = level->parent) {
 		struct coop_process *process;
 		while (excess(level, bytes) && (process = first_to_go(agent, level)))
-			coop_process_shed(process);
+			coop_phase_at(process, COOP_AT_SHED);
 	}
 }
 

@@ -18,6 +18,7 @@
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/quota.h"
 #include "keeper/tree/tree.h"
@@ -46,7 +47,6 @@ struct coop_registry *coop_registry_new(void)
 		return NULL;
 	coop_list_init(&registry->all);
 	coop_list_init(&registry->unsettled);
-	coop_list_init(&registry->ended);
 	registry->next_n = 1;
 	registry->reserved_n = UINT64_MAX;
 	return registry;
@@ -110,11 +110,6 @@ struct coop_link *coop_registry_unsettled(const struct coop_keeper *keeper)
 unsigned coop_registry_unsettled_count(const struct coop_keeper *keeper)
 {
 	return coop_registry_of(keeper)->unsettled_count;
-}
-
-struct coop_link *coop_registry_ended(const struct coop_keeper *keeper)
-{
-	return &coop_registry_of(keeper)->ended;
 }
 
 uint64_t coop_registry_told(const struct coop_keeper *keeper)
@@ -230,6 +225,7 @@ int coop_registry_add(struct coop_process *process)
 	coop_list_add(&process->agent->principal->processes, &process->in_principal);
 	(void)coop_process_ref(process);
 	coop_quota_count(process, 1, 0);
+	coop_phase_at(process, COOP_AT_ADDED);
 	reserve_ahead(keeper);
 	coop_life_look(keeper);
 	return 0;
@@ -252,7 +248,7 @@ int coop_registry_set_root(struct coop_process *process, pid_t pid)
 {
 	struct coop_registry *registry = coop_registry_of(process->keeper);
 
-	if (process->removed)
+	if (coop_process_removed(process))
 		return -ECANCELED;
 	/* A number that is given out anew names no session any more, so an older record can lose
 	 * it. */
@@ -308,10 +304,10 @@ void coop_registry_finished(struct coop_process *process)
 	struct coop_registry *registry = coop_registry_of(process->keeper);
 
 	process->told_number = ++registry->told_count;
-	if (process->removed)
+	if (coop_process_removed(process))
 		return;
 	coop_quota_count(process, -1, 1);
-	if (!process->childless) {
+	if (!process->emptied) {
 		coop_list_add(&registry->unsettled, &process->in_unsettled);
 		registry->unsettled_count++;
 	}
@@ -345,13 +341,21 @@ void coop_registry_shed(struct coop_process *process)
 	coop_life_look(process->keeper);
 }
 
+/* It counts no more for anybody. */
+static void uncount(struct coop_process *process)
+{
+	bool told = coop_process_told(process);
+
+	if (!coop_process_receipt(process))
+		coop_quota_count(process, told ? 0 : -1, told ? -1 : 0);
+}
+
 void coop_registry_remove(struct coop_process *process)
 {
 	struct coop_registry *registry = coop_registry_of(process->keeper);
 
-	if (process->removed)
+	if (coop_process_removed(process))
 		return;
-	process->removed = true;
 	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
 	(void)coop_map_remove(&registry->by_n, process->n);
 	coop_registry_clear_pid(process);
@@ -359,14 +363,14 @@ void coop_registry_remove(struct coop_process *process)
 	coop_list_remove(&process->in_principal);
 	coop_completions_forget(process);
 	coop_eviction_unclaim(process);
-	if (!process->receipt)
-		coop_quota_count(process, process->told ? 0 : -1, process->told ? -1 : 0);
+	uncount(process);
 	leave(process);
+	coop_phase_at(process, COOP_AT_REMOVED);
 	/* Whoever reads may have waited for something that cannot come any more. */
-	coop_follow_wake(process);
+	coop_process_news(process);
 	coop_holders_clear(process);
 	coop_process_let_go(process);
-	coop_stdin_close(process);
+	coop_stdin_close(&process->output);
 	coop_life_look(process->keeper);
 	coop_process_unref(process);
 }

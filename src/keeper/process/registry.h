@@ -25,8 +25,6 @@ struct coop_link *coop_registry_all(const struct coop_keeper *keeper);
 /* Ended records that may have left descendants, by their in_unsettled; few. */
 struct coop_link *coop_registry_unsettled(const struct coop_keeper *keeper);
 unsigned coop_registry_unsettled_count(const struct coop_keeper *keeper);
-/* Those whose ends are to be written to the audit and the database, by their in_ended. */
-struct coop_link *coop_registry_ended(const struct coop_keeper *keeper);
 /* Ends that have been told, ever. */
 uint64_t coop_registry_told(const struct coop_keeper *keeper);
 /* The number that the next process gets. */

@@ -19,6 +19,7 @@
 #include "keeper/core/labels.h"
 #include "keeper/link/request.h"
 #include "keeper/output/digest.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 #include "keeper/process/quota.h"
@@ -222,7 +223,7 @@ static int take_streams(struct coop_draft *draft)
 	process->merged = coop_arg_enum(draft->args, "stderr", coop_choices_stderr, 0) == 1;
 	process->cols = (unsigned short)coop_arg_int(draft->args, "cols", 80);
 	process->rows = (unsigned short)coop_arg_int(draft->args, "rows", 24);
-	process->stream_count = process->pty || process->merged ? 1 : 2;
+	process->output.count = process->pty || process->merged ? 1 : 2;
 	if (process->pty && process->merged)
 		return invalid(draft, "stderr",
 			       "merged is for pipes: a terminal has one output anyway");
@@ -231,12 +232,12 @@ static int take_streams(struct coop_draft *draft)
 			       "needs kind pty");
 	ring = ring < (int64_t)COOP_RING_MIN ? (int64_t)COOP_RING_MIN
 					     : at_most(ring, COOP_RING_MAX);
-	for (int i = 0; i < process->stream_count; i++) {
-		process->streams[i].number = (uint8_t)(process->pty ? 3 : i + 1);
-		process->streams[i].overflow = (enum coop_overflow)overflow;
-		process->streams[i].ring.limit = (size_t)ring;
+	for (int i = 0; i < process->output.count; i++) {
+		process->output.streams[i].number = (uint8_t)(process->pty ? 3 : i + 1);
+		process->output.streams[i].overflow = (enum coop_overflow)overflow;
+		process->output.streams[i].ring.limit = (size_t)ring;
 	}
-	return coop_quota_buffer(draft->agent, (uint64_t)ring * (unsigned)process->stream_count,
+	return coop_quota_buffer(draft->agent, (uint64_t)ring * (unsigned)process->output.count,
 				 draft->err);
 }
 
@@ -289,7 +290,7 @@ static int take_reports(struct coop_draft *draft)
 	bool digest = coop_arg_bool(draft->args, "digest", false);
 
 	process->completion = coop_arg_bool(draft->args, "completion", false);
-	if ((digest && !(process->digest = coop_digest_new())) ||
+	if ((digest && !(process->output.digest = coop_digest_new())) ||
 	    (interval && coop_progress_want(process, interval) < 0))
 		return coop_err_no_memory(draft->err);
 	return 0;

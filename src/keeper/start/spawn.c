@@ -18,10 +18,13 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_spawn.h"
-#include "keeper/output/note.h"
 #include "keeper/process/deadlines.h"
+#include "keeper/process/note.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
+#include "keeper/process/report.h"
 #include "keeper/process/wire.h"
 #include "keeper/start/launcher.h"
 #include "keeper/start/plans.h"
@@ -83,7 +86,7 @@ static void fail_spawn(struct coop_spawn *spawn)
 	coop_spawn_release(spawn);
 	coop_confine_over(process);
 	coop_note_add(process, "%s", err.message);
-	coop_process_failed(process, error == ENOENT ? 127 : 126);
+	coop_report_failed(process, error == ENOENT ? 127 : 126);
 	if (keep)
 		coop_err_detail(&err, "id", process->id);
 	else
@@ -118,17 +121,17 @@ static void succeed(struct coop_spawn *spawn)
 	}
 	coop_spawn_release(spawn);
 	coop_confine_started(process);
-	coop_process_executed(process);
+	coop_report_executed(process);
 	if (request) {
 		request->on_drop = NULL;
 		coop_spawn_reply(request, process);
 	}
 	coop_kill_started(process);
 	if (ended)
-		coop_process_program_ended(process, wait_status, &usage,
-					   alone && coop_process_boxed(process));
+		coop_report_program_ended(process, wait_status, &usage,
+					  alone && coop_process_boxed(process));
 	if (root_gone)
-		coop_process_root_gone(process);
+		coop_report_root_reaped(process);
 }
 
 /* A slot did not fit after all: the launcher does it from the beginning. */
@@ -247,10 +250,10 @@ static void on_message(struct coop_wire *wire, const struct coop_plan_status *me
 		take_end(message, spawn);
 		break;
 	case COOP_PLAN_STOPPED:
-		coop_process_event(spawn->process, COOP_EVENT_STOPPED);
+		coop_phase_stopped(spawn->process, true);
 		break;
 	case COOP_PLAN_CONTINUED:
-		coop_process_event(spawn->process, COOP_EVENT_CONTINUED);
+		coop_phase_stopped(spawn->process, false);
 		break;
 	case COOP_PLAN_READY:
 		break;
@@ -281,14 +284,14 @@ static void on_later_message(struct coop_wire *wire, const struct coop_plan_stat
 
 	(void)sender;
 	if (message->event == COOP_PLAN_STOPPED)
-		coop_process_event(process, COOP_EVENT_STOPPED);
+		coop_phase_stopped(process, true);
 	else if (message->event == COOP_PLAN_CONTINUED)
-		coop_process_event(process, COOP_EVENT_CONTINUED);
+		coop_phase_stopped(process, false);
 	if (message->event != COOP_PLAN_EXITED)
 		return;
 	process->confine->unreachable = message->unreachable;
 	coop_wire_usage(message, &usage);
-	coop_process_program_ended(process, message->wait_status, &usage, message->alone);
+	coop_report_program_ended(process, message->wait_status, &usage, message->alone);
 }
 
 static void on_later_end(struct coop_wire *wire)
@@ -424,3 +427,18 @@ void coop_spawn_listen(struct coop_spawn *spawn, struct coop_wire *wire)
 	wire->on_message = on_message;
 	wire->on_end = on_end;
 }
+
+static void on_due(struct coop_process *process, enum coop_deadline which)
+{
+	if (which == COOP_DUE_START && process->spawn)
+		coop_spawn_due(process->spawn);
+}
+
+/* A good moment to prepare another sandbox. */
+static void on_empty(struct coop_process *process)
+{
+	if (coop_process_boxed(process))
+		coop_slots_rest(process->keeper);
+}
+
+const struct coop_observer coop_start_observer = {.on_empty = on_empty, .on_due = on_due};

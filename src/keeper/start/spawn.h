@@ -52,6 +52,9 @@ struct coop_spawn {
 };
 
 /* What a spawn needs beyond the process itself; everything is copied or duplicated. */
+struct coop_observer;
+extern const struct coop_observer coop_start_observer;
+
 struct coop_spawn_command {
 	char *const *argv, *const *envp;
 	int cwd_fd;

@@ -65,9 +65,10 @@ static int feed_stdin(struct coop_process *process, const struct coop_spawn_comm
 	int r = 0;
 
 	if (command->stdin_size)
-		r = coop_stdin_write(process, command->stdin_bytes, command->stdin_size, NULL);
+		r = coop_stdin_write(&process->output, command->stdin_bytes, command->stdin_size,
+				     NULL, NULL);
 	if (r == 0 && command->stdin_pipe && command->stdin_bytes && !command->keep_stdin_open)
-		r = coop_stdin_end(process, NULL);
+		r = coop_stdin_end(&process->output, NULL, NULL);
 	return r;
 }
 

@@ -62,11 +62,11 @@ static int open_terminal(struct coop_spawn *spawn)
 	spawn->fds[COOP_PLAN_FD_STDIN] = slave;
 	spawn->fds[COOP_PLAN_FD_STDOUT] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
 	spawn->fds[COOP_PLAN_FD_STDERR] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
-	r = coop_stream_open(&process->streams[0], master);
+	r = coop_stream_open(&process->output.streams[0], master);
 	if (r == 0) {
-		process->input.fd = master;
-		process->input.terminal = true;
-		process->input.open = true;
+		process->output.input.fd = master;
+		process->output.input.terminal = true;
+		process->output.input.open = true;
 	}
 	return r < 0 || spawn->fds[COOP_PLAN_FD_STDERR] >= 0 ? r : -EMFILE;
 }
@@ -77,21 +77,21 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 	int ours, r;
 
 	if (with_stdin) {
-		r = coop_spawn_fds_pipe(process->keeper, 1, &process->input.fd,
+		r = coop_spawn_fds_pipe(process->keeper, 1, &process->output.input.fd,
 					&spawn->fds[COOP_PLAN_FD_STDIN]);
-		process->input.open = r == 0;
+		process->output.input.open = r == 0;
 	} else {
 		spawn->fds[COOP_PLAN_FD_STDIN] =
 			fcntl(coop_place_of(process->keeper)->null_fd, F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_STDIN] < 0 ? -errno : 0;
 	}
-	for (int i = 0; r == 0 && i < process->stream_count; i++) {
+	for (int i = 0; r == 0 && i < process->output.count; i++) {
 		r = coop_spawn_fds_pipe(process->keeper, 0, &ours,
 					&spawn->fds[COOP_PLAN_FD_STDOUT + i]);
 		if (r == 0)
-			r = coop_stream_open(&process->streams[i], ours);
+			r = coop_stream_open(&process->output.streams[i], ours);
 	}
-	if (r == 0 && process->stream_count == 1) {
+	if (r == 0 && process->output.count == 1) {
 		spawn->fds[COOP_PLAN_FD_STDERR] =
 			fcntl(spawn->fds[COOP_PLAN_FD_STDOUT], F_DUPFD_CLOEXEC, 3);
 		r = spawn->fds[COOP_PLAN_FD_STDERR] < 0 ? -errno : 0;

@@ -16,10 +16,12 @@
 #include "keeper/core/keeper.h"
 #include "keeper/output/digest.h"
 #include "keeper/output/stream.h"
+#include "keeper/process/cause.h"
 #include "keeper/process/lookup.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/record.h"
 #include "keeper/process/registry.h"
+#include "keeper/store/record.h"
 
 #define MS 1000000u
 /* What is known of one that has not ended. */
@@ -74,20 +76,20 @@ char *coop_archive_outcome(const struct coop_process *process)
 	struct coop_jsonw w = {.out = &out};
 
 	coop_jsonw_begin(&w, NULL);
-	coop_jsonw_string(&w, "state", coop_choices_state[process->state]);
+	coop_jsonw_string(&w, "state", coop_choices_state[coop_process_state(process)]);
 	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / MS);
 	coop_record_write_exit(process->end.wait_status, process->end.cause, &w);
 	coop_jsonw_string(&w, "end_cause", coop_cause_name(process->end.cause));
 	coop_record_write_evidence(process, &w, "end_evidence");
 	coop_jsonw_begin(&w, "bytes");
-	for (int i = 0; i < process->stream_count; i++)
-		coop_jsonw_uint(&w, coop_stream_name(process->streams[i].number),
-				process->streams[i].ring.end);
+	for (int i = 0; i < process->output.count; i++)
+		coop_jsonw_uint(&w, coop_stream_name(process->output.streams[i].number),
+				process->output.streams[i].ring.end);
 	coop_jsonw_end(&w);
-	coop_jsonw_uint(&w, "events", process->exit_cursor);
+	coop_jsonw_uint(&w, "events", process->output.exit_cursor);
 	coop_jsonw_uint(&w, "cpu_usage_ns", process->usage.cpu_ns);
 	coop_jsonw_uint(&w, "memory_peak_bytes", process->usage.peak_bytes);
-	coop_digest_write(process, &w, "digest");
+	coop_digest_write(&process->output, &w, "digest");
 	coop_jsonw_end(&w);
 	return text_of(&out, &w);
 }
@@ -141,9 +143,9 @@ static bool restore_labels(struct coop_labels *labels, const json_t *about)
 
 static void restore_streams(struct coop_process *process, const json_t *bytes)
 {
-	process->stream_count = process->pty || process->merged ? 1 : 2;
-	for (int i = 0; i < process->stream_count; i++) {
-		struct coop_outlet *stream = &process->streams[i];
+	process->output.count = process->pty || process->merged ? 1 : 2;
+	for (int i = 0; i < process->output.count; i++) {
+		struct coop_outlet *stream = &process->output.streams[i];
 		stream->number = (uint8_t)(process->pty ? 3 : i + 1);
 		stream->eof = true;
 		stream->ring.start = stream->ring.end =
@@ -162,17 +164,17 @@ static void restore_end(struct coop_process *process, const json_t *outcome, int
 	end->ended_at = ended_at;
 	process->started = 1;
 	end->ended = 1 + (uint64_t)number(outcome, "duration_ms") * MS;
-	process->state = WIFSIGNALED(end->wait_status) ? COOP_STATE_SIGNALED : COOP_STATE_EXITED;
 	process->archived_evidence = json_dumps(evidence, JSON_COMPACT | JSON_ENCODE_ANY);
-	process->exit_cursor = (uint64_t)number(outcome, "events");
-	process->index.first = process->index.next = process->exit_cursor;
-	for (int i = 0; i < process->stream_count; i++)
-		process->index.bytes += process->streams[i].ring.end;
-	process->index.forgotten_bytes = process->index.bytes;
+	process->output.exit_cursor = (uint64_t)number(outcome, "events");
+	process->output.index.first = process->output.index.next = process->output.exit_cursor;
+	for (int i = 0; i < process->output.count; i++)
+		process->output.index.bytes += process->output.streams[i].ring.end;
+	process->output.index.forgotten_bytes = process->output.index.bytes;
 	process->usage.cpu_ns = (uint64_t)number(outcome, "cpu_usage_ns");
 	process->usage.peak_bytes = (uint64_t)number(outcome, "memory_peak_bytes");
-	process->reaped = process->told = process->receipt = process->childless = true;
-	process->owner_told = true;
+	process->emptied = end->ended;
+	process->owner_told_at = ended_at;
+	coop_phase_restore(process);
 }
 
 static bool restore(struct coop_process *process, const struct coop_store_process *row,
@@ -195,7 +197,7 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 	restore_streams(process, json_object_get(outcome, "bytes"));
 	restore_end(process, outcome, row->ended_at);
 	const json_t *digest = json_object_get(outcome, "digest");
-	if (json_is_object(digest) && !(process->digest = coop_digest_restore(digest)))
+	if (json_is_object(digest) && !(process->output.digest = coop_digest_restore(digest)))
 		return false;
 	return restore_labels(&process->labels, about);
 }

@@ -79,6 +79,7 @@ struct coop_journal *coop_journal_new(struct coop_backlog *backlog)
 	if (!journal)
 		return NULL;
 	journal->backlog = backlog;
+	coop_list_init(&journal->ended);
 	coop_list_init(&journal->opening);
 	coop_list_init(&journal->waiting);
 	coop_list_init(&journal->writing);
@@ -92,6 +93,7 @@ void coop_journal_open(struct coop_keeper *keeper)
 
 	(void)uv_timer_init(coop_loop_of(keeper), &journal->retry);
 	journal->retry.data = keeper;
+	journal->keeper = keeper;
 }
 
 void coop_journal_free(struct coop_keeper *keeper)

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/later.h"
 #include "base/list.h"
 #include "records/audit_chain.h"
 #include "records/backlog.h"
@@ -22,8 +23,11 @@ struct coop_keeper;
 struct coop_process;
 
 struct coop_journal {
-	struct coop_backlog *backlog;      /* NULL in a private keeper; made before the guard */
-	struct coop_audit_chain chain;     /* where the audit's lines are made */
+	struct coop_backlog *backlog;  /* NULL in a private keeper; made before the guard */
+	struct coop_audit_chain chain; /* where the audit's lines are made */
+	struct coop_link ended; /* processes whose ends are to be written, by their in_ended */
+	struct coop_later write_ends;
+	struct coop_keeper *keeper;
 	struct coop_link opening;          /* starts that the audit has, and no row yet; in order */
 	struct coop_link waiting, writing; /* struct entry */
 	unsigned count;                    /* of all */

@@ -17,9 +17,10 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/process/cause.h"
 #include "keeper/process/process.h"
-#include "keeper/process/record.h"
 #include "keeper/store/journal.h"
+#include "keeper/store/record.h"
 #include "records/audit_chain.h"
 #include "records/secret.h"
 
@@ -199,6 +200,14 @@ static void append_or_lose(struct coop_keeper *keeper, enum coop_audit_kind kind
 			 coop_err_errno_name(-r));
 }
 
+void coop_spawn_audit_not_started(struct coop_process *process)
+{
+	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
+	process->end.wait_status = 126 << 8;
+	process->started = process->end.ended = coop_clock_now();
+	coop_spawn_audit_end(process);
+}
+
 int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *process,
 			     struct coop_err *err)
 {
@@ -214,7 +223,7 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 		return r;
 	if (coop_journal_allowed(process) < 0) {
 		/* It will not be started: the line has its end now. */
-		coop_process_not_started(process);
+		coop_spawn_audit_not_started(process);
 		return coop_err_no_memory(err);
 	}
 	return 0;

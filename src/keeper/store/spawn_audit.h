@@ -18,6 +18,9 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 void coop_spawn_audit_refused(struct coop_request *request, const struct coop_process *process,
 			      const struct coop_err *why);
 
+/* It was allowed, and for want of something it came to no attempt: the audit must hear of that. */
+void coop_spawn_audit_not_started(struct coop_process *process);
+
 /* A process that was allowed has ended, or could not be executed. */
 void coop_spawn_audit_end(struct coop_process *process);
 

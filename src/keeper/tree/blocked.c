@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "keeper/core/keeper.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/tree.h"
 
@@ -204,7 +205,7 @@ static void look_at(void *user, const struct coop_tree_entry *entry)
 enum coop_known coop_blocked_on_stdin(struct coop_process *process)
 {
 	struct search search = {.answer = COOP_NO};
-	const struct coop_stdin *in = &process->input;
+	const struct coop_stdin *in = &process->output.input;
 	struct stat st;
 	int unread = 0;
 
@@ -235,7 +236,8 @@ enum coop_known coop_blocked_echo_off(const struct coop_process *process)
 {
 	struct termios settings;
 
-	if (!process->pty || process->input.fd < 0 || tcgetattr(process->input.fd, &settings) < 0)
+	if (!process->pty || process->output.input.fd < 0 ||
+	    tcgetattr(process->output.input.fd, &settings) < 0)
 		return COOP_UNKNOWN;
 	if (settings.c_lflag & ECHO)
 		return COOP_NO;

@@ -26,14 +26,14 @@ bool coop_foreground_signal(struct coop_process *process, int number, pid_t *ret
 	struct group group = {.number = number};
 
 	*ret_group = 0;
-	if (process->input.fd < 0 || ioctl(process->input.fd, TIOCGPGRP, &group.id) < 0 ||
-	    group.id <= 1)
+	if (process->output.input.fd < 0 ||
+	    ioctl(process->output.input.fd, TIOCGPGRP, &group.id) < 0 || group.id <= 1)
 		return false;
 	*ret_group = group.id;
 	/* The signals of a terminal's keys are sent by the kernel itself, to all of the group at
 	 * once. */
 	if ((number == SIGINT || number == SIGQUIT || number == SIGTSTP) &&
-	    ioctl(process->input.fd, TIOCSIG, number) == 0)
+	    ioctl(process->output.input.fd, TIOCSIG, number) == 0)
 		return true;
 	/* The group may be gone and its number a stranger's: only members of the tree are reached,
 	 * each by itself. */

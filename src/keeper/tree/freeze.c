@@ -20,8 +20,9 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/notices.h"
 #include "keeper/ops/ops.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/tree.h"
 #include "sandbox/cgroup/cgroup.h"
@@ -219,7 +220,7 @@ static void done(struct coop_job *job)
 	bool was = process->confine->frozen;
 	process->confine->frozen = freeze->freeze && !error;
 	if (!error && was != freeze->freeze)
-		coop_notices_tell(process, freeze->freeze ? "frozen" : "thawed");
+		COOP_TELL(process, on_event, freeze->freeze ? "frozen" : "thawed");
 	answer(coop_job_release(job), freeze, error);
 	free_freeze(freeze);
 }
@@ -284,7 +285,7 @@ static int refuse(struct coop_process *process, struct coop_err *err)
 {
 	const struct coop_cgroups *host = coop_groups_host(process->keeper);
 
-	if (!coop_process_live(process) || process->state == COOP_STATE_STARTING || process->kill ||
+	if (!coop_process_live(process) || process->phase <= COOP_PHASE_STARTING || process->kill ||
 	    !process->confine)
 		return coop_err_set(err, COOP_NOT_RUNNING, "%s is not running", process->id);
 	if (host->version[COOP_CG_FREEZER])

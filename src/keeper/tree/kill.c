@@ -12,14 +12,16 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/link/request.h"
+#include "keeper/process/cause.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
-#include "keeper/process/party.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/registry.h"
 #include "keeper/tree/freeze.h"
 #include "keeper/tree/leader.h"
 #include "keeper/tree/orphans.h"
+#include "keeper/tree/party.h"
 #include "keeper/tree/tree.h"
 
 #define MS 1000000u
@@ -38,7 +40,7 @@ static void begin_killing(struct coop_kill *job)
 {
 	if (job->killing)
 		return;
-	job->killing = true;
+	job->killing = job->process->killing = true;
 	coop_freeze_release(job->process); /* frozen by version 1 it would not die */
 	job->process->due[COOP_DUE_GRACE] = 0;
 	coop_deadlines_set(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
@@ -115,7 +117,8 @@ static int begin(struct coop_process *process, const struct coop_kill_order *ord
 	struct coop_kill *job = process->kill;
 	uint64_t grace_end = coop_clock_now() + order->grace_ms * MS;
 
-	if (!job && process->reaped && !coop_orphans_left(process->keeper, process, COOP_THOROUGH))
+	if (!job && coop_process_reaped(process) &&
+	    !coop_orphans_left(process->keeper, process, COOP_THOROUGH))
 		return 0;
 	bool fresh = !job;
 	if (fresh && !(job = new_kill(process)))
@@ -123,9 +126,9 @@ static int begin(struct coop_process *process, const struct coop_kill_order *ord
 	if (fresh || order->ask)
 		job->ask = order->ask ? order->ask : SIGTERM;
 	coop_freeze_release(process);
-	coop_process_force(process, order->cause, &order->evidence);
-	coop_process_event(process, COOP_EVENT_STOP_ASKED);
-	if (order->grace_ms == 0 || process->reaped) {
+	coop_cause_force(process, order->cause, &order->evidence);
+	coop_phase_stop_asked(process);
+	if (order->grace_ms == 0 || coop_process_reaped(process)) {
 		begin_killing(job);
 	} else if (!job->killing) {
 		if (fresh || !process->due[COOP_DUE_GRACE] ||
@@ -151,7 +154,7 @@ void coop_kill_look_again(struct coop_process *process)
 	if (!process->kill)
 		return;
 	/* The leader obeyed; what it left behind does not get a grace of its own. */
-	if (process->reaped && !process->kill->killing) {
+	if (coop_process_reaped(process) && !process->kill->killing) {
 		begin_killing(process->kill);
 		return;
 	}
@@ -186,7 +189,8 @@ static void complete(struct coop_kill *job)
 	};
 
 	process->kill = NULL;
-	process->unkillable = job->survivors > 0;
+	process->killing = false;
+	process->survivors = job->survivors;
 	coop_eviction_look(process->keeper);
 	coop_list_remove(&job->in_keeper);
 	coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, 0);
@@ -194,7 +198,7 @@ static void complete(struct coop_kill *job)
 	if (job->survivors)
 		coop_log(COOP_LOG_WARN, "kill left survivors id=%s survivors=%u", process->id,
 			 job->survivors);
-	coop_process_settle(process);
+	coop_phase_at(process, COOP_AT_FREED);
 	while (!coop_list_empty(&job->requests)) {
 		struct coop_request *request =
 			COOP_LIST_ITEM(job->requests.next, struct coop_request, in_process);
@@ -307,7 +311,7 @@ static void end_namespace(struct coop_kill *job)
 	if (!job->killing || job->struck || !coop_registry_has_root(process))
 		return;
 	job->struck = true;
-	if (process->pid && !process->reaped)
+	if (process->pid && !coop_process_reaped(process))
 		note(job, process->pid);
 	if (coop_tree_look_this_turn(process->keeper) == 0)
 		coop_tree_each(process->keeper, process, note_member, job);
@@ -325,7 +329,7 @@ static int kill_trees(struct coop_keeper *keeper)
 		struct coop_kill *job = COOP_LIST_ITEM(link, struct coop_kill, in_keeper);
 		if (coop_process_boxed(job->process)) {
 			end_namespace(job);
-			job->survivors = !job->process->root_gone;
+			job->survivors = !coop_process_gone(job->process);
 		} else {
 			any = any || job->killing;
 			job->survivors = 0;
@@ -360,9 +364,11 @@ static void go_round(struct coop_keeper *keeper)
 		if (job->nobody_left)
 			coop_tree_unsweep(
 				keeper); /* what was found there before is not there any more */
-		coop_process_settle(process);
+		process->killing = !job->nobody_left;
+		coop_phase_at(process, COOP_AT_FREED);
 		/* Whoever reads slowly what it wrote does not keep it alive. */
-		if (job->nobody_left && (process->told || coop_holders_waited_for(process)))
+		if (job->nobody_left &&
+		    (coop_process_told(process) || coop_holders_waited_for(process)))
 			complete(job);
 	}
 }
@@ -405,7 +411,7 @@ void coop_kill_limit_reached(struct coop_process *process)
 		coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 		return;
 	}
-	if (process->root_gone && coop_process_boxed(process))
+	if (coop_process_gone(process) && coop_process_boxed(process))
 		job->survivors = 0;
 	else if (coop_tree_look(process->keeper) == 0)
 		job->survivors = (unsigned)coop_tree_count(process->keeper, process);

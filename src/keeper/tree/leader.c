@@ -6,13 +6,14 @@
 
 #include "base/cleanup.h"
 #include "keeper/core/keeper.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/tree/tree.h"
 
 bool coop_leader_there(const struct coop_process *process)
 {
-	return process->pid > 1 && !process->reaped && coop_registry_has_root(process);
+	return process->pid > 1 && !coop_process_reaped(process) && coop_registry_has_root(process);
 }
 
 bool coop_leader_signal(const struct coop_process *process, int number, bool group)

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/start/launcher.h"
@@ -36,7 +37,7 @@ static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_t
 			numbers[i] > 0 ? coop_registry_by_session(keeper, numbers[i]) : NULL;
 		/* A dead one, not reaped yet, still holds its numbers, however little else is
 		 * left. */
-		if (process && (!process->childless || entry->dead))
+		if (process && (!process->emptied || entry->dead))
 			return process->n;
 	}
 	return 0;
@@ -224,11 +225,11 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 	const struct coop_tree *tree = coop_tree_of(keeper);
 	uint64_t age = coop_clock_now() - tree->swept;
 
-	if (process->pid == 0 || process->childless)
+	if (process->pid == 0 || process->emptied)
 		return false;
 	/* The first process of a namespace stays as long as somebody is left in it. */
 	if (coop_process_boxed(process))
-		return !process->root_gone;
+		return !coop_process_gone(process);
 	/* Only what lived when the leader died can be left of it, and the topmost of that are
 	 * children of ours now. So a sweep after the end that found none settles it for ever; one
 	 * that found some is good for a while. */
@@ -237,11 +238,8 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 		sweep(keeper, care == COOP_THOROUGH ? SWEEP_LONG_NS : SWEEP_SHORT_NS);
 	if (coop_map_get(&tree->orphaned, process->n))
 		return true;
-	process->childless = tree->swept_whole;
-	if (process->childless) {
-		coop_confine_over(process);
-		coop_registry_settled(process);
-	}
+	if (tree->swept_whole)
+		coop_process_emptied(process);
 	return false;
 }
 
@@ -250,7 +248,7 @@ void coop_orphans_recount(struct coop_keeper *keeper)
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (process->told)
+		if (coop_process_told(process))
 			(void)coop_orphans_left(keeper, process, COOP_QUICK);
 	}
 }
@@ -258,7 +256,7 @@ void coop_orphans_recount(struct coop_keeper *keeper)
 bool coop_orphans_may_be_left(struct coop_keeper *keeper, struct coop_process *process)
 {
 	return coop_orphans_left(keeper, process, COOP_QUICK) ||
-	       (process->pid && !process->childless);
+	       (process->pid && !process->emptied);
 }
 
 uint64_t coop_orphans_owner_of_dead(struct coop_keeper *keeper, pid_t pid)

@@ -1,22 +1,17 @@
-#include "keeper/process/stats.h"
+#include "keeper/confine/stats.h"
 
 #include "base/clock.h"
 #include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/orphans.h"
 #include "keeper/tree/tree.h"
 #include "sandbox/cgroup/cgroup.h"
 
 #define INTERVAL_NS 200000000u /* shorter ones say nothing */
-
-uint64_t coop_stats_cpu_ns(const struct rusage *usage)
-{
-	return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) * 1000000000u +
-	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
-}
 
 static void sample(struct coop_usage *usage, uint64_t now)
 {
@@ -38,14 +33,14 @@ void coop_stats_update(struct coop_process *process)
 	struct coop_keeper *keeper = process->keeper;
 	struct coop_usage *usage = &process->usage;
 
-	if (process->receipt || process->state == COOP_STATE_STARTING)
+	if (coop_process_receipt(process) || process->phase <= COOP_PHASE_STARTING)
 		return;
-	if (process->reaped && !coop_orphans_left(keeper, process, COOP_QUICK)) {
+	if (coop_process_reaped(process) && !coop_orphans_left(keeper, process, COOP_QUICK)) {
 		process->descendants = 0;
 		return;
 	}
 	/* A look from before it began cannot show it, nor one from before it ended what it left. */
-	uint64_t since = process->reaped ? process->end.ended : process->started;
+	uint64_t since = coop_process_reaped(process) ? process->end.ended : process->started;
 	int r = coop_tree_taken(keeper) <= since ? coop_tree_look(keeper)
 						 : coop_tree_look_lately(keeper);
 	if (r < 0)
@@ -53,7 +48,7 @@ void coop_stats_update(struct coop_process *process)
 	struct coop_tree_sum sum = coop_tree_sum(keeper, process);
 	/* Of an ended one there is at least the one that was met, even if the look came at a moment
 	 * when it showed nothing. */
-	if (process->reaped)
+	if (coop_process_reaped(process))
 		process->descendants = sum.pids ? sum.pids : 1;
 	else
 		process->descendants = sum.pids ? sum.pids - 1 : 0;
@@ -63,7 +58,7 @@ void coop_stats_update(struct coop_process *process)
 		usage->peak_bytes = sum.memory_bytes;
 	if (sum.cpu_ns + usage->reaped_cpu_ns > usage->cpu_ns)
 		usage->cpu_ns = sum.cpu_ns + usage->reaped_cpu_ns;
-	if (!process->reaped)
+	if (!coop_process_reaped(process))
 		sample(usage, coop_tree_taken(keeper));
 }
 
@@ -101,13 +96,13 @@ void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, 
 	char group[COOP_CG_PATH_MAX];
 
 	coop_jsonw_begin(w, name);
-	momentary(w, "cpu_usage_ns", live || process->reaped, usage->cpu_ns);
+	momentary(w, "cpu_usage_ns", live || coop_process_reaped(process), usage->cpu_ns);
 	if (live && usage->has_pct)
 		coop_jsonw_fixed(w, "cpu_pct", usage->cpu_pct);
 	else
 		coop_jsonw_null(w, "cpu_pct");
 	momentary(w, "memory_bytes", live, usage->memory_bytes);
-	momentary(w, "memory_peak_bytes", live || process->reaped, usage->peak_bytes);
+	momentary(w, "memory_peak_bytes", live || coop_process_reaped(process), usage->peak_bytes);
 	momentary(w, "pids", live, usage->pids);
 	bool grouped = find_group(process, group);
 	coop_jsonw_string(w, "cgroup_path", grouped ? group : NULL);
@@ -119,7 +114,7 @@ void coop_stats_write(const struct coop_process *process, struct coop_jsonw *w, 
 		coop_jsonw_string(w, "memory_bytes", why);
 		coop_jsonw_string(w, "pids", why);
 	}
-	if (!live && !process->reaped) {
+	if (!live && !coop_process_reaped(process)) {
 		coop_jsonw_string(w, "cpu_usage_ns", why);
 		coop_jsonw_string(w, "memory_peak_bytes", why);
 	}

@@ -1,10 +1,11 @@
-#include "keeper/process/facts.h"
+#include "keeper/store/facts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
 #include "keeper/confine/confine.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "sandbox/filter/filter.h"
 

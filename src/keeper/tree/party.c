@@ -1,10 +1,11 @@
-#include "keeper/process/party.h"
+#include "keeper/tree/party.h"
 
 #include <stdlib.h>
 
 #include "base/io/log.h"
 #include "base/mem.h"
 #include "keeper/link/request.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 
 static void detach(struct coop_request *request)

@@ -1,4 +1,4 @@
-#include "keeper/process/record.h"
+#include "keeper/store/record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,16 +11,18 @@
 #include "keeper/agents/agent.h"
 #include "keeper/agents/session.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/stats.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/output/digest.h"
-#include "keeper/output/note.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
+#include "keeper/process/cause.h"
 #include "keeper/process/eviction.h"
-#include "keeper/process/facts.h"
+#include "keeper/process/note.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/stats.h"
+#include "keeper/store/facts.h"
 #include "keeper/tree/blocked.h"
 #include "sandbox/policy/policy.h"
 
@@ -126,7 +128,7 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 	bool live = coop_process_live(process);
 	uint64_t until = live ? coop_clock_now() : process->end.ended;
 
-	coop_jsonw_string(w, "state", coop_choices_state[process->state]);
+	coop_jsonw_string(w, "state", coop_choices_state[coop_process_state(process)]);
 	write_limit(w, "pid", process->pid);
 	write_limit(w, "process_group_id",
 		    process->pid); /* a leader has its own session and group */
@@ -134,7 +136,7 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 	coop_jsonw_time(w, "ended_at", process->end.ended_at);
 	coop_jsonw_uint(w, "duration_ms",
 			process->started ? (until - process->started) / 1000000u : 0);
-	coop_jsonw_time(w, "last_output_at", process->last_output_at);
+	coop_jsonw_time(w, "last_output_at", process->output.last_at);
 	if (live)
 		coop_jsonw_null(w, "exit");
 	else
@@ -191,7 +193,7 @@ static void write_stream(const struct coop_outlet *stream, struct coop_jsonw *w)
 	coop_jsonw_uint(w, "ring_bytes", stream->ring.limit);
 	coop_jsonw_string(w, "overflow", coop_choices_overflow[stream->overflow]);
 	coop_jsonw_bool(w, "eof", stream->eof);
-	if (stream->process->spool) {
+	if (stream->output->spool) {
 		coop_jsonw_begin(w, "spool");
 		coop_jsonw_uint(w, "bytes", stream->spooled);
 		coop_jsonw_bool(w, "truncated", stream->spool_stopped);
@@ -212,15 +214,17 @@ const char *coop_record_stderr_mode(const struct coop_process *process)
 static void write_output(const struct coop_process *process, struct coop_jsonw *w)
 {
 	coop_jsonw_begin(w, "streams");
-	for (int i = 0; i < process->stream_count; i++)
-		write_stream(&process->streams[i], w);
+	for (int i = 0; i < process->output.count; i++)
+		write_stream(&process->output.streams[i], w);
 	coop_jsonw_end(w);
 	coop_jsonw_string(w, "stderr_mode", coop_record_stderr_mode(process));
 	coop_jsonw_begin(w, "events");
-	coop_jsonw_uint(w, "first", process->index.first);
-	coop_jsonw_uint(w, "next", process->told ? process->exit_cursor + 1 : process->index.next);
-	if (process->told)
-		coop_jsonw_uint(w, "exit", process->exit_cursor);
+	coop_jsonw_uint(w, "first", process->output.index.first);
+	coop_jsonw_uint(w, "next",
+			coop_process_told(process) ? process->output.exit_cursor + 1
+						   : process->output.index.next);
+	if (coop_process_told(process))
+		coop_jsonw_uint(w, "exit", process->output.exit_cursor);
 	else
 		coop_jsonw_null(w, "exit");
 	coop_jsonw_end(w);
@@ -232,10 +236,11 @@ static void write_output(const struct coop_process *process, struct coop_jsonw *
 	} else {
 		coop_jsonw_null(w, "terminal");
 	}
-	coop_jsonw_string(w, "stdout_path", process->pty ? NULL : coop_spool_path(process, 1));
+	coop_jsonw_string(w, "stdout_path",
+			  process->pty ? NULL : coop_spool_path(&process->output, 1));
 	coop_jsonw_string(w, "stderr_path",
-			  process->stream_count == 2 ? coop_spool_path(process, 2) : NULL);
-	coop_jsonw_string(w, "output_path", coop_spool_path(process, 0));
+			  process->output.count == 2 ? coop_spool_path(&process->output, 2) : NULL);
+	coop_jsonw_string(w, "output_path", coop_spool_path(&process->output, 0));
 }
 
 static void write_limits(const struct coop_process *process, struct coop_jsonw *w)
@@ -268,17 +273,17 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 	write_state(process, w);
 	if (process->confine && process->confine->frozen)
 		coop_jsonw_bool(w, "frozen", true);
-	coop_jsonw_bool(w, "stdin_open", process->input.open);
+	coop_jsonw_bool(w, "stdin_open", process->output.input.open);
 	coop_jsonw_string(w, "on_exit", coop_choices_on_exit[process->on_exit]);
 	coop_jsonw_bool(w, "completion", process->completion);
 	coop_jsonw_uint(w, "descendants", process->descendants);
 	coop_stats_write(process, w, "stats");
-	coop_jsonw_bool(w, "receipt", process->receipt);
+	coop_jsonw_bool(w, "receipt", coop_process_receipt(process));
 	if (view != COOP_RECORD_BRIEF) {
 		coop_jsonw_raw(w, "env_names", process->labels.env_names);
 		coop_record_write_evidence(process, w, "end_evidence");
 		write_output(process, w);
-		coop_digest_write(process, w, "digest");
+		coop_digest_write(&process->output, w, "digest");
 		write_known(w, "blocked_on_stdin",
 			    view == COOP_RECORD_CACHED ? COOP_NO : coop_blocked_on_stdin(process));
 		write_known(w, "echo_off", coop_blocked_echo_off(process));

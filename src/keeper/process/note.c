@@ -1,4 +1,4 @@
-#include "keeper/output/note.h"
+#include "keeper/process/note.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "keeper/ops/follow.h"
 #include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
+#include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 
 #define PREFIX "coop: "
@@ -60,21 +61,21 @@ static bool add(struct coop_process *process, const char *text, unsigned most)
 	struct coop_notes *notes = &process->notes;
 	char line[COOP_NOTE_MAX];
 
-	if (process->told || process->receipt || notes->count >= most)
+	if (coop_process_told(process) || coop_process_receipt(process) || notes->count >= most)
 		return false;
 	(void)clean(text, line);
 	char *copy = coop_mem_strdup(line);
 	if (!copy)
 		return false;
 	uint64_t age_ms = process->started ? (coop_clock_now() - process->started) / 1000000u : 0;
-	(void)coop_index_add(&process->index,
+	(void)coop_index_add(&process->output.index,
 			     (struct coop_index_event){
 				     .offset = notes->count,
 				     .at_ms = age_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)age_ms,
 				     .stream = COOP_NOTE_STREAM,
 			     });
 	notes->texts[notes->count++] = copy;
-	coop_follow_wake(process);
+	coop_process_news(process);
 	return true;
 }
 
@@ -210,7 +211,7 @@ void coop_op_note(struct coop_request *request)
 	coop_request_result(request, &w);
 	coop_jsonw_bool(&w, "added", added);
 	if (added)
-		coop_jsonw_uint(&w, "cursor", process->index.next - 1);
+		coop_jsonw_uint(&w, "cursor", process->output.index.next - 1);
 	else
 		coop_jsonw_null(&w, "cursor");
 	coop_request_end(request, &w);

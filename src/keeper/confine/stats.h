@@ -10,9 +10,6 @@
 
 struct coop_process;
 
-/* CPU time of a reaped process and of the children that it reaped. */
-uint64_t coop_stats_cpu_ns(const struct rusage *usage);
-
 /* Brings process->usage and process->descendants up to date. Live processes share one look at
  * /proc. */
 void coop_stats_update(struct coop_process *process);

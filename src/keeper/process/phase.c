@@ -1,0 +1,176 @@
+#include "keeper/process/phase.h"
+
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "keeper/core/keeper.h"
+#include "keeper/core/labels.h"
+#include "keeper/core/life.h"
+#include "keeper/core/meters.h"
+#include "keeper/output/digest.h"
+#include "keeper/output/index.h"
+#include "keeper/output/output.h"
+#include "keeper/output/spool.h"
+#include "keeper/output/stdin.h"
+#include "keeper/output/stream.h"
+#include "keeper/process/deadlines.h"
+#include "keeper/process/note.h"
+#include "keeper/process/observer.h"
+#include "keeper/process/process.h"
+#include "keeper/process/registry.h"
+
+#define MS 1000000u
+
+#define STAYS COOP_PHASE_COUNT /* the moment does not apply */
+
+/* Which phase each moment leads to, in the order ADDED, EXECUTED, ENDED, DRAINED, FREED, SHED,
+ * REMOVED. A record that the registry lets go of before its end has been told is removed when it
+ * has. */
+#define ROW(...)            \
+	{                   \
+		__VA_ARGS__ \
+	}
+static const enum coop_phase next[COOP_PHASE_COUNT][COOP_AT_COUNT] = {
+	[COOP_PHASE_NEW] =
+		ROW(COOP_PHASE_STARTING, STAYS, COOP_PHASE_ENDED, STAYS, STAYS, STAYS, STAYS),
+	[COOP_PHASE_STARTING] =
+		ROW(STAYS, COOP_PHASE_RUNNING, COOP_PHASE_ENDED, STAYS, STAYS, STAYS, STAYS),
+	[COOP_PHASE_RUNNING] = ROW(STAYS, STAYS, COOP_PHASE_ENDED, STAYS, STAYS, STAYS, STAYS),
+	[COOP_PHASE_ENDED] = ROW(STAYS, STAYS, STAYS, COOP_PHASE_DRAINED, STAYS, STAYS, STAYS),
+	[COOP_PHASE_DRAINED] = ROW(STAYS, STAYS, STAYS, STAYS, COOP_PHASE_TOLD, STAYS, STAYS),
+	[COOP_PHASE_TOLD] =
+		ROW(STAYS, STAYS, STAYS, STAYS, STAYS, COOP_PHASE_RECEIPT, COOP_PHASE_REMOVED),
+	[COOP_PHASE_RECEIPT] = ROW(STAYS, STAYS, STAYS, STAYS, STAYS, STAYS, COOP_PHASE_REMOVED),
+	[COOP_PHASE_REMOVED] = ROW(STAYS, STAYS, STAYS, STAYS, STAYS, STAYS, STAYS),
+};
+
+/* With on_exit kill, none is alive when the end is told. */
+static bool must_wait(const struct coop_process *process)
+{
+	return process->on_exit == COOP_ON_EXIT_KILL &&
+	       (process->killing || (coop_process_boxed(process) && !coop_process_gone(process)));
+}
+
+static void count_end(const struct coop_process *process)
+{
+	struct coop_meters *meters = coop_meters_of(process->keeper);
+
+	if (process->end.cause != COOP_CAUSE_SPAWN_FAILED)
+		coop_histogram_add(&meters->exit, coop_clock_now() - process->end.ended);
+	meters->ends[process->end.cause]++;
+}
+
+static void enter_told(struct coop_process *process)
+{
+	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};
+	uint64_t retention = (uint64_t)process->limits.exit_retention_ms * MS;
+
+	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
+		coop_deadlines_set(process, over[i], 0);
+	coop_output_settle(&process->output);
+	if (!coop_process_removed(process))
+		coop_deadlines_set(process, COOP_DUE_RETENTION, coop_clock_now() + retention);
+	coop_registry_finished(process);
+	coop_process_recharge(process);
+	count_end(process);
+}
+
+/* Output and events are given up. */
+static void enter_receipt(struct coop_process *process)
+{
+	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
+	coop_output_give_up(&process->output);
+	coop_labels_shorten(&process->labels);
+	coop_registry_shed(process);
+}
+
+static void enter(struct coop_process *process, enum coop_phase phase)
+{
+	/* The last event before the exit: behind all output, as far as that is known. */
+	if (phase == COOP_PHASE_TOLD) {
+		coop_output_index_rest(&process->output);
+		coop_note_end(process);
+	}
+	process->phase = phase;
+	if (phase == COOP_PHASE_ENDED)
+		process->output.stage = COOP_OUTPUT_LEFT;
+	if (phase == COOP_PHASE_TOLD)
+		enter_told(process);
+	else if (phase == COOP_PHASE_RECEIPT)
+		enter_receipt(process);
+	COOP_TELL(process, on_phase, phase);
+	if (phase == COOP_PHASE_DRAINED)
+		coop_phase_at(process, COOP_AT_FREED);
+	if (phase == COOP_PHASE_TOLD && coop_process_removed(process))
+		coop_phase_at(process, COOP_AT_REMOVED);
+	if (phase >= COOP_PHASE_TOLD)
+		coop_life_look(process->keeper);
+}
+
+void coop_phase_at(struct coop_process *process, enum coop_moment moment)
+{
+	enum coop_phase phase = next[process->phase][moment];
+
+	if (phase == STAYS || (moment == COOP_AT_FREED && must_wait(process)))
+		return;
+	(void)coop_process_ref(process);
+	enter(process, phase);
+	coop_process_unref(process);
+}
+
+void coop_phase_restore(struct coop_process *process)
+{
+	process->output.stage = COOP_OUTPUT_GIVEN_UP;
+	process->phase = COOP_PHASE_RECEIPT;
+}
+
+enum coop_state coop_process_state(const struct coop_process *process)
+{
+	if (process->phase >= COOP_PHASE_ENDED)
+		return WIFSIGNALED(process->end.wait_status) ? COOP_STATE_SIGNALED
+							     : COOP_STATE_EXITED;
+	if (process->stop_asked)
+		return COOP_STATE_STOPPING;
+	if (process->stopped)
+		return COOP_STATE_STOPPED;
+	return process->phase == COOP_PHASE_RUNNING ? COOP_STATE_RUNNING : COOP_STATE_STARTING;
+}
+
+void coop_phase_stopped(struct coop_process *process, bool stopped)
+{
+	enum coop_state before = coop_process_state(process);
+
+	process->stopped = stopped;
+	if (coop_process_state(process) != before)
+		COOP_TELL(process, on_event, stopped ? "stopped" : "continued");
+}
+
+void coop_phase_stop_asked(struct coop_process *process)
+{
+	process->stop_asked = process->stop_asked || process->phase == COOP_PHASE_RUNNING;
+}
+
+bool coop_process_live(const struct coop_process *process)
+{
+	return process->phase < COOP_PHASE_ENDED;
+}
+
+bool coop_process_reaped(const struct coop_process *process)
+{
+	return process->phase >= COOP_PHASE_ENDED;
+}
+
+bool coop_process_told(const struct coop_process *process)
+{
+	return process->phase >= COOP_PHASE_TOLD;
+}
+
+bool coop_process_receipt(const struct coop_process *process)
+{
+	return process->phase == COOP_PHASE_RECEIPT;
+}
+
+bool coop_process_removed(const struct coop_process *process)
+{
+	return process->phase > COOP_PHASE_NEW && !process->in_all.next;
+}
