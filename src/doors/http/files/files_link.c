@@ -8,10 +8,11 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "doors/http/files/files_refusal.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/refusal.h"
 #include "doors/http/users/user.h"
 
@@ -27,7 +28,7 @@
 
 struct coop_files_talk {
 	struct files_link *link; /* NULL: it has failed */
-	struct coop_files_talk *next, **before;
+	struct coop_link all;    /* of the link */
 	uint32_t id;
 	struct coop_files_handler handler;
 	unsigned unanswered;
@@ -36,14 +37,14 @@ struct coop_files_talk {
 };
 
 struct files_link {
-	struct coop_gateway *gateway;
-	struct coop_user *user; /* whose slot this is in */
+	struct coop_user_extra extra; /* first */
+	struct coop_user *user;       /* it goes with it */
 	uv_timer_t timer;
 	struct coop_user_call *spawn, *follow, *write; /* on their way */
 	char id[COOP_ID_SIZE];                         /* of the process; "": there is none */
 	struct coop_buf in, out;
 	struct coop_map by_id;
-	struct coop_files_talk *talks;
+	struct coop_link talks; /* newest first */
 	size_t talk_count;
 	uint32_t last_id;
 	unsigned idle_ticks;
@@ -55,13 +56,16 @@ static const struct coop_http_refusal overloaded = {503, "sandbox_overloaded"};
 
 static void flush(struct files_link *link);
 
+static struct coop_files_talk *talk_of(struct coop_link *link)
+{
+	return COOP_LIST_ITEM(link, struct coop_files_talk, all);
+}
+
 static void unlink_talk(struct coop_files_talk *talk)
 {
 	struct files_link *link = talk->link;
 
-	*talk->before = talk->next;
-	if (talk->next)
-		talk->next->before = talk->before;
+	coop_list_remove(&talk->all);
 	(void)coop_map_remove(&link->by_id, talk->id);
 	link->talk_count--;
 	talk->link = NULL;
@@ -72,16 +76,17 @@ static void fail_talks(struct files_link *link, const struct coop_http_refusal *
 {
 	/* Who is refused may ask for the next thing at once: that is for the next helper. */
 	uint32_t last = link->last_id;
-	struct coop_files_talk *talk = link->talks;
+	struct coop_link *at = link->talks.next;
 
-	while (talk) {
+	while (at != &link->talks) {
+		struct coop_files_talk *talk = talk_of(at);
 		if (talk->id > last) {
-			talk = talk->next;
+			at = at->next;
 			continue;
 		}
 		unlink_talk(talk);
 		talk->handler.failed(talk->handler.context, refusal, message);
-		talk = link->talks;
+		at = link->talks.next; /* others may have gone, too */
 	}
 }
 
@@ -117,36 +122,38 @@ static void on_timer_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-static void free_link(void *value)
+static void release(struct coop_user_extra *extra)
 {
-	struct files_link *link = value;
+	struct files_link *link = (struct files_link *)extra;
 
 	coop_user_drop(link->spawn);
 	coop_user_drop(link->follow);
 	coop_user_drop(link->write);
-	while (link->talks)
-		unlink_talk(link->talks);
+	while (!coop_list_empty(&link->talks))
+		unlink_talk(talk_of(link->talks.next));
 	coop_map_clear(&link->by_id);
 	coop_buf_clear(&link->in);
 	coop_buf_clear(&link->out);
 	uv_close((uv_handle_t *)&link->timer, on_timer_closed);
 }
 
+static const struct coop_user_kind kind = {.release = release};
+
 static struct files_link *link_of(struct coop_http_exchange *exchange)
 {
-	struct files_link *link = coop_user_get(exchange->user, COOP_USER_FILES);
+	struct files_link *link = (struct files_link *)coop_user_extra(exchange->user, &kind);
 
 	if (link)
 		return link;
 	link = coop_mem_zalloc(sizeof *link);
 	if (!link)
 		return NULL;
-	link->gateway = exchange->gateway;
+	coop_list_init(&link->talks);
 	link->user = exchange->user;
 	link->last_id = PULSE_ID;
-	(void)uv_timer_init(link->gateway->loop, &link->timer);
+	(void)uv_timer_init(exchange->net->loop, &link->timer);
 	link->timer.data = link;
-	coop_user_set(exchange->user, COOP_USER_FILES, link, free_link);
+	coop_user_hang(exchange->user, &kind, &link->extra);
 	return link;
 }
 
@@ -187,14 +194,14 @@ static void on_tick(uv_timer_t *timer)
 	struct files_link *link = timer->data;
 	bool owes = false;
 
-	if (!link->talks) {
+	if (coop_list_empty(&link->talks)) {
 		if (++link->idle_ticks >= IDLE_TICKS)
 			abandon(link);
 		return;
 	}
 	link->idle_ticks = 0;
-	for (const struct coop_files_talk *talk = link->talks; talk; talk = talk->next)
-		owes = owes || talk->unanswered;
+	COOP_LIST_EACH(&link->talks, at)
+	owes = owes || talk_of(at)->unanswered;
 	if (owes && !link->heard && link->pulsed) {
 		give_up(link, &(struct coop_http_refusal){504, "timeout"},
 			"the file helper does not answer");
@@ -371,7 +378,7 @@ static void on_spawned(void *user, uint64_t request, int status, const char *jso
 
 static int start(struct files_link *link)
 {
-	const struct coop_gateway_options *options = &link->gateway->options;
+	const struct coop_door_ceiling ceiling = coop_user_ceiling(link->user);
 	const struct coop_handler handler = {.done = on_spawned, .user = link};
 	json_t *sandbox = json_object();
 	char alias[64];
@@ -379,10 +386,10 @@ static int start(struct files_link *link)
 	/* Each has a name of its own: one agent may have several tokens, and gateways. */
 	(void)snprintf(alias, sizeof alias, "#files-%" PRIx64 "-%" PRIxPTR, uv_hrtime(),
 		       (uintptr_t)link);
-	if (options->profile)
-		(void)json_object_set_new(sandbox, "profile", json_string(options->profile));
-	if (options->workspace && coop_user_is_own(link->user))
-		(void)json_object_set_new(sandbox, "workspace", json_string(options->workspace));
+	if (ceiling.profile)
+		(void)json_object_set_new(sandbox, "profile", json_string(ceiling.profile));
+	if (ceiling.workspace)
+		(void)json_object_set_new(sandbox, "workspace", json_string(ceiling.workspace));
 	json_t *args = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "helper", "files", "stdin", "pipe",
 				 "overflow", "backpressure", "lease", "ephemeral", "alias", alias,
 				 "sandbox", sandbox);
@@ -432,11 +439,7 @@ static struct coop_files_talk *add_talk(struct files_link *link,
 	talk->id = link->last_id;
 	talk->handler = *handler;
 	talk->link = link;
-	talk->next = link->talks;
-	talk->before = &link->talks;
-	if (talk->next)
-		talk->next->before = &talk->next;
-	link->talks = talk;
+	coop_list_push(&link->talks, &talk->all);
 	link->talk_count++;
 	link->idle_ticks = 0;
 	return talk;

@@ -26,7 +26,7 @@ struct coop_mcp_exchange {
 	struct coop_mcp_user *owner;         /* held, by its user */
 	struct coop_http_exchange *exchange; /* NULL: the client has gone */
 	struct coop_mcp_client *client;      /* legacy: whose session it is */
-	struct coop_mcp_exchange *next, **link;
+	struct coop_link link;               /* among all of the owner */
 	/* The body is whole: what to do with it. */
 	void (*whole)(struct coop_mcp_exchange *work);
 	struct coop_buf body;

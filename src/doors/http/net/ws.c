@@ -12,12 +12,12 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/out.h"
+#include "doors/http/net/share.h"
 #include "doors/http/net/ws_private.h"
 #include "doors/http/net/ws_sizes.h"
-#include "doors/http/users/user_private.h"
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #define CLOSE_MS 2000u
@@ -164,8 +164,8 @@ void coop_ws_begin(struct coop_ws *ws)
 
 	conn->ws = ws;
 	conn->paused = false;
-	conn->gateway->counts.upgrades++;
-	conn->gateway->counts.websockets++;
+	conn->net->counts.upgrades++;
+	conn->net->counts.websockets++;
 	coop_http_conn_flush(conn);
 	/* An upgrade that was decided on later: what came right behind it has no other event to be
 	 * looked at. Not now, as the owner does not know its socket yet. */
@@ -173,7 +173,7 @@ void coop_ws_begin(struct coop_ws *ws)
 		ws->kick = true;
 		coop_http_conn_deadline(conn, 1);
 	} else if (conn->phase == COOP_CONN_WS && !conn->blocked) {
-		coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
+		coop_http_conn_deadline(conn, conn->net->ping_ms);
 	}
 }
 
@@ -184,7 +184,7 @@ void coop_ws_over(struct coop_http_conn *conn)
 	if (!ws || ws->over)
 		return;
 	ws->over = true;
-	conn->gateway->counts.websockets--;
+	conn->net->counts.websockets--;
 	if (ws->behaviour->over)
 		ws->behaviour->over(ws);
 }
@@ -219,7 +219,7 @@ size_t coop_ws_feed(struct coop_http_conn *conn, const char *data, size_t size)
 	ws->in_size = 0;
 	unsigned code =
 		coop_ws_sizes_look(&ws->sizes, (const uint8_t *)data, used, COOP_WS_MESSAGE_MAX);
-	if (!code && !coop_user_hold(conn, (size_t)ws->sizes.message))
+	if (!code && !coop_share_hold(&conn->part, (size_t)ws->sizes.message))
 		code = COOP_WS_TRY_LATER;
 	if (code && !ws->over)
 		break_off(ws, code);
@@ -292,7 +292,7 @@ static void send_ping(struct coop_http_conn *conn)
 {
 	static const uint8_t ping[] = {0x89, 0};
 
-	coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
+	coop_http_conn_deadline(conn, conn->net->ping_ms);
 	coop_http_conn_send(conn, ping, sizeof ping, false);
 }
 
@@ -303,7 +303,7 @@ bool coop_ws_expired(struct coop_http_conn *conn)
 	if (ws->kick) {
 		ws->kick = false;
 		if (!conn->blocked)
-			coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
+			coop_http_conn_deadline(conn, conn->net->ping_ms);
 		coop_http_conn_run(conn);
 		return true;
 	}

@@ -9,7 +9,7 @@
 #include "base/json/jsonw.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/feed_private.h"
 #include "doors/http/runtime/feed_window.h"
@@ -36,27 +36,29 @@ static void on_feeds_closed(uv_handle_t *handle)
 }
 
 /* The user is gone, and with it all that could have had a feed. */
-static void free_feeds(void *value)
+static void release_feeds(struct coop_user_extra *extra)
 {
-	struct coop_feeds *feeds = value;
+	struct coop_feeds *feeds = (struct coop_feeds *)extra;
 
 	coop_map_clear(&feeds->by_id);
 	uv_close((uv_handle_t *)&feeds->timer, on_feeds_closed);
 }
 
-static struct coop_feeds *feeds_of(struct coop_gateway *gateway, struct coop_user *user)
+static const struct coop_user_kind feeds_kind = {.release = release_feeds};
+
+static struct coop_feeds *feeds_of(struct coop_user *user)
 {
-	struct coop_feeds *feeds = coop_user_get(user, COOP_USER_FEEDS);
+	struct coop_feeds *feeds = (struct coop_feeds *)coop_user_extra(user, &feeds_kind);
 
 	if (feeds)
 		return feeds;
 	feeds = coop_mem_zalloc(sizeof *feeds);
 	if (!feeds)
 		return NULL;
-	feeds->gateway = gateway;
-	(void)uv_timer_init(gateway->loop, &feeds->timer);
+	feeds->net = coop_user_net(user);
+	(void)uv_timer_init(feeds->net->loop, &feeds->timer);
 	feeds->timer.data = feeds;
-	coop_user_set(user, COOP_USER_FEEDS, feeds, free_feeds);
+	coop_user_hang(user, &feeds_kind, &feeds->extra);
 	return feeds;
 }
 
@@ -127,16 +129,15 @@ static struct coop_feed *make_feed(struct coop_feeds *feeds, struct coop_user *u
 	}
 	coop_feed_window_init(&feed->window, feed->middle, 0, 0);
 	feed->user = coop_user_ref(user);
-	(void)uv_timer_init(feeds->gateway->loop, &feed->retry);
+	(void)uv_timer_init(feeds->net->loop, &feed->retry);
 	feed->retry.data = feed;
-	feeds->gateway->counts.feeds++;
+	feeds->net->counts.feeds++;
 	return feed;
 }
 
-struct coop_feed *coop_feed_get(struct coop_gateway *gateway, struct coop_user *user,
-				const struct coop_process_view *view)
+struct coop_feed *coop_feed_get(struct coop_user *user, const struct coop_process_view *view)
 {
-	struct coop_feeds *feeds = feeds_of(gateway, user);
+	struct coop_feeds *feeds = feeds_of(user);
 
 	if (!feeds)
 		return NULL;
@@ -177,7 +178,7 @@ void coop_feed_unref(struct coop_feed *feed)
 	coop_user_drop(COOP_TAKE_PTR(feed->follow));
 	forget_dirty(feed);
 	take_out_of_map(feed);
-	feed->feeds->gateway->counts.feeds--;
+	feed->feeds->net->counts.feeds--;
 	struct coop_user *user = COOP_TAKE_PTR(feed->user);
 	uv_close((uv_handle_t *)&feed->retry, on_feed_closed);
 	coop_user_unref(user); /* may take the feeds with it */

@@ -17,13 +17,11 @@
 
 struct coop_feed;
 struct coop_feed_reader;
-struct coop_gateway;
 struct coop_user;
 struct coop_ws;
 
 /* The feed of a process, held once for the caller. NULL without memory. */
-struct coop_feed *coop_feed_get(struct coop_gateway *gateway, struct coop_user *user,
-				const struct coop_process_view *view);
+struct coop_feed *coop_feed_get(struct coop_user *user, const struct coop_process_view *view);
 struct coop_feed *coop_feed_ref(struct coop_feed *feed);
 void coop_feed_unref(struct coop_feed *feed); /* NULL is fine */
 

@@ -15,7 +15,8 @@
 
 /* Those of one user. Lives as long as the user does. */
 struct coop_feeds {
-	struct coop_gateway *gateway;
+	struct coop_user_extra extra; /* first */
+	struct coop_http_net *net;
 	struct coop_map by_id; /* by a hash of the id; feeds of the same hash form a list */
 	struct coop_feed *dirty;
 	uv_timer_t timer; /* wakes the dirty ones at the end of this turn of the loop */

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/shared.h"
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/feed.h"
@@ -28,9 +28,9 @@ struct held {
 	enum coop_stream stream;
 };
 
-static struct coop_gateway_counts *counts_of(const struct coop_feed_reader *reader)
+static struct coop_http_counts *counts_of(const struct coop_feed_reader *reader)
 {
-	return &reader->feed->feeds->gateway->counts;
+	return &reader->feed->feeds->net->counts;
 }
 
 static uint64_t plus(uint64_t count, uint64_t more)

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "coop.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/process_view.h"
 #include "doors/http/users/user.h"
@@ -27,7 +27,6 @@ struct item {
 };
 
 struct coop_inbox {
-	struct coop_gateway *gateway;
 	struct coop_user *user; /* held */
 	struct coop_ws *ws;     /* NULL: gone */
 	struct coop_feed *feed; /* held; NULL: there is no process yet */
@@ -47,19 +46,17 @@ static void on_turn(struct coop_feed_turn *turn)
 	go_on((struct coop_inbox *)(void *)((char *)turn - offsetof(struct coop_inbox, turn)));
 }
 
-struct coop_inbox *coop_inbox_new(struct coop_gateway *gateway, struct coop_user *user,
-				  struct coop_ws *ws)
+struct coop_inbox *coop_inbox_new(struct coop_user *user, struct coop_ws *ws)
 {
 	struct coop_inbox *inbox = coop_mem_zalloc(sizeof *inbox);
 
 	if (!inbox)
 		return NULL;
-	inbox->gateway = gateway;
 	inbox->user = coop_user_ref(user);
 	inbox->ws = ws;
 	inbox->last = &inbox->first;
 	inbox->turn.go = on_turn;
-	(void)uv_timer_init(gateway->loop, &inbox->timer);
+	(void)uv_timer_init(coop_user_net(user)->loop, &inbox->timer);
 	inbox->timer.data = inbox;
 	return inbox;
 }

@@ -10,7 +10,6 @@
 
 #include "doors/http/runtime/feed.h"
 
-struct coop_gateway;
 struct coop_inbox;
 struct coop_user;
 struct coop_ws;
@@ -32,8 +31,7 @@ struct coop_ws;
 #define COOP_INBOX_LEFT_MS 10000u
 
 /* NULL without memory. */
-struct coop_inbox *coop_inbox_new(struct coop_gateway *gateway, struct coop_user *user,
-				  struct coop_ws *ws);
+struct coop_inbox *coop_inbox_new(struct coop_user *user, struct coop_ws *ws);
 /* The process is there. Before that messages wait. */
 void coop_inbox_open(struct coop_inbox *inbox, struct coop_feed *feed);
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/refusal.h"
 #include "doors/http/net/target.h"
 #include "doors/http/net/ws.h"
@@ -94,7 +94,7 @@ static void say_started(struct coop_socket *socket, const struct coop_process_vi
 static void connect_process(struct coop_socket *socket, const struct coop_process_view *view,
 			    uint64_t since, const json_t *hold)
 {
-	struct coop_feed *feed = coop_feed_get(socket->gateway, socket->user, view);
+	struct coop_feed *feed = coop_feed_get(socket->user, view);
 
 	/* The keeper is asked first: it works while we write. Nothing comes of it before the client
 	 * has been told. */
@@ -290,15 +290,14 @@ static struct coop_socket *open_socket(struct coop_http_exchange *exchange,
 		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
 		return NULL;
 	}
-	socket->gateway = exchange->gateway;
 	socket->user = coop_user_ref(exchange->user);
 	socket->state = state;
-	(void)uv_timer_init(exchange->gateway->loop, &socket->timer);
+	(void)uv_timer_init(exchange->net->loop, &socket->timer);
 	socket->timer.data = socket;
 	coop_socket_hold(socket);
 	socket->ws = coop_http_upgrade(exchange, &behaviour, socket);
 	if (socket->ws)
-		socket->inbox = coop_inbox_new(socket->gateway, socket->user, socket->ws);
+		socket->inbox = coop_inbox_new(socket->user, socket->ws);
 	if (socket->inbox)
 		return socket;
 	if (socket->ws)

@@ -10,7 +10,6 @@
 #include "doors/http/users/user.h"
 
 struct coop_feed_reader;
-struct coop_gateway;
 struct coop_inbox;
 struct coop_ws;
 
@@ -22,7 +21,6 @@ enum coop_socket_state {
 };
 
 struct coop_socket {
-	struct coop_gateway *gateway;
 	struct coop_user *user; /* held */
 	struct coop_ws *ws;     /* NULL: gone */
 	enum coop_socket_state state;

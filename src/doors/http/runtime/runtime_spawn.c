@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/refusal.h"
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/process_view.h"
@@ -28,20 +27,17 @@ static int enter_workspace(json_t *args, const char *workspace)
 	return json_object_set_new(args, "cwd", json_sprintf("%s/%s", workspace, cwd));
 }
 
-/* What the gateway was told about sandboxes. The workspace is for the user's own processes: other
- * agents have theirs. */
 static int add_sandbox(const struct coop_socket *socket, json_t *args)
 {
-	const struct coop_gateway_options *options = &socket->gateway->options;
-	const char *workspace = coop_user_is_own(socket->user) ? options->workspace : NULL;
+	const struct coop_door_ceiling ceiling = coop_user_ceiling(socket->user);
 
-	if (workspace && enter_workspace(args, workspace) < 0)
+	if (ceiling.workspace && enter_workspace(args, ceiling.workspace) < 0)
 		return -1;
-	if (!options->profile && !workspace)
+	if (!ceiling.profile && !ceiling.workspace)
 		return 0;
-	return json_object_set_new(
-		args, "sandbox",
-		json_pack("{s:s*,s:s*}", "profile", options->profile, "workspace", workspace));
+	return json_object_set_new(args, "sandbox",
+				   json_pack("{s:s*,s:s*}", "profile", ceiling.profile, "workspace",
+					     ceiling.workspace));
 }
 
 /* A record like the keeper's for what it has not kept one of. Its id is nobody's: to kill what was

@@ -1,4 +1,4 @@
-#include "doors/http/main/route.h"
+#include "doors/http/main/routes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "doors/http/control/sandboxes.h"
 #include "doors/http/control/templates.h"
 #include "doors/http/files/files_routes.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/mcp/mcp_routes.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/exchange.h"
 #include "doors/http/net/head.h"
 #include "doors/http/net/target.h"
 #include "doors/http/own/events.h"
@@ -29,7 +29,7 @@ static const struct coop_http_route *const tables[] = {
 
 #define TABLES (sizeof tables / sizeof tables[0])
 
-const struct coop_http_route *coop_route_at(size_t index)
+const struct coop_http_route *coop_routes_at(size_t index)
 {
 	for (size_t i = 0; i < TABLES; i++) {
 		for (const struct coop_http_route *row = tables[i]; row->method; row++) {
@@ -114,13 +114,13 @@ static void note_method(struct search *search, const char *method)
 			       used ? ", " : "", method);
 }
 
-static const struct coop_http_route *look(struct coop_http_exchange *exchange,
+static const struct coop_http_route *look(struct coop_http_exchange *exchange, bool control,
 					  struct search *search)
 {
 	const struct coop_http_route *row, *plain = NULL;
 
-	for (size_t i = 0; (row = coop_route_at(i)); i++) {
-		if ((row->flags & COOP_ROUTE_CONTROL) && !exchange->gateway->options.control_plane)
+	for (size_t i = 0; (row = coop_routes_at(i)); i++) {
+		if ((row->flags & COOP_ROUTE_CONTROL) && !control)
 			continue;
 		int r = matches(row, exchange);
 		if (r < 0)
@@ -144,10 +144,11 @@ static const struct coop_http_route *look(struct coop_http_exchange *exchange,
 	return plain;
 }
 
-const struct coop_http_route *coop_route_open(struct coop_http_exchange *exchange)
+const struct coop_http_route *coop_routes_find_open(struct coop_http_exchange *exchange,
+						    bool control)
 {
 	struct search search = {0};
-	const struct coop_http_route *row = look(exchange, &search);
+	const struct coop_http_route *row = look(exchange, control, &search);
 
 	if (row && (row->flags & COOP_ROUTE_OPEN))
 		return row;
@@ -170,10 +171,10 @@ static void refuse_upgrade(struct coop_http_exchange *exchange)
 	}
 }
 
-const struct coop_http_route *coop_route_find(struct coop_http_exchange *exchange)
+const struct coop_http_route *coop_routes_find(struct coop_http_exchange *exchange, bool control)
 {
 	struct search search = {0};
-	const struct coop_http_route *row = look(exchange, &search);
+	const struct coop_http_route *row = look(exchange, control, &search);
 	char line[96];
 
 	/* Who asks for a socket must not take the answer to something else for it. */
