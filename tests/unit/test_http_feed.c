@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/later.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "doors/http/net/exchange.h"
@@ -76,6 +77,12 @@ static bool lost(uint64_t n)
 	uint64_t end = model.end[model.stream[n]];
 
 	return n < model.first || model.offset[n] + RING < end;
+}
+
+static void run_turn(void)
+{
+	(void)coop_laters_run(&net.laters);
+	(void)uv_run(net.loop, UV_RUN_NOWAIT);
 }
 
 static void produce(unsigned count)
@@ -499,7 +506,7 @@ static void play(unsigned number, unsigned events, bool failing)
 		model.ended = model.ended || model.next >= events;
 		clients_turn(model.ended ? 0 : CLIENTS_MAX);
 		keeper_turn(failing);
-		(void)uv_run(net.loop, UV_RUN_NOWAIT);
+		run_turn();
 		struct coop_feed *feed = NULL;
 		for (size_t i = 0; i < CLIENTS_MAX && !feed; i++)
 			feed = clients[i].reader ? clients[i].reader->feed : NULL;
@@ -522,7 +529,7 @@ static void play(unsigned number, unsigned events, bool failing)
 	}
 	for (unsigned i = 0; i < 10; i++) {
 		keeper_turn(false);
-		(void)uv_run(net.loop, UV_RUN_NOWAIT);
+		run_turn();
 	}
 	assert_int_equal(net.counts.subscribers, 0);
 	assert_int_equal(net.counts.feeds, 0);
@@ -563,13 +570,13 @@ static void exit_is_the_last_event(void **state)
 	produce(10);
 	while (clients[0].next < 10) {
 		keeper_turn(false);
-		(void)uv_run(net.loop, UV_RUN_NOWAIT);
+		run_turn();
 		drain(&clients[0], SIZE_MAX);
 	}
 	finish(&calls[0], NULL,
 	       json_pack("{s:i,s:{s:s,s:s,s:{s:i}}}", "cursor", 0, "process", "id", "psh-1-1",
 			 "state", "exited", "events", "exit", 0));
-	(void)uv_run(net.loop, UV_RUN_NOWAIT);
+	run_turn();
 	drain(&clients[0], SIZE_MAX);
 	assert_true(clients[0].exited);
 	leave(&clients[0]);
@@ -580,6 +587,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	net.loop = uv_default_loop();
+	coop_laters_init(&net.laters);
 	return 0;
 }
 

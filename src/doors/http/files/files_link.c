@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/later.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -40,6 +41,7 @@ struct files_link {
 	struct coop_user_extra extra; /* first */
 	struct coop_user *user;       /* it goes with it */
 	uv_timer_t timer;
+	struct coop_later broken;                      /* gives up */
 	struct coop_user_call *spawn, *follow, *write; /* on their way */
 	char id[COOP_ID_SIZE];                         /* of the process; "": there is none */
 	struct coop_buf in, out;
@@ -108,6 +110,7 @@ static void abandon(struct files_link *link)
 	link->idle_ticks = 0;
 	link->pulsed = false;
 	(void)uv_timer_stop(&link->timer);
+	coop_later_cancel(&link->broken);
 }
 
 static void give_up(struct files_link *link, const struct coop_http_refusal *refusal,
@@ -134,7 +137,13 @@ static void release(struct coop_user_extra *extra)
 	coop_map_clear(&link->by_id);
 	coop_buf_clear(&link->in);
 	coop_buf_clear(&link->out);
+	coop_later_cancel(&link->broken);
 	uv_close((uv_handle_t *)&link->timer, on_timer_closed);
+}
+
+static void on_broken(struct coop_later *item)
+{
+	give_up(COOP_LATER_OWNER(item, struct files_link, broken), &overloaded, "out of memory");
 }
 
 static const struct coop_user_kind kind = {.release = release};
@@ -151,6 +160,7 @@ static struct files_link *link_of(struct coop_http_exchange *exchange)
 	coop_list_init(&link->talks);
 	link->user = exchange->user;
 	link->last_id = PULSE_ID;
+	link->broken.run = on_broken;
 	(void)uv_timer_init(exchange->net->loop, &link->timer);
 	link->timer.data = link;
 	coop_user_hang(exchange->user, &kind, &link->extra);
@@ -177,16 +187,11 @@ static int queue(struct files_link *link, uint32_t id, const json_t *request, co
 	return place ? 0 : -ENOMEM;
 }
 
-static void on_broken(uv_timer_t *timer)
-{
-	give_up(timer->data, &overloaded, "out of memory");
-}
-
-/* Gives up in the loop's next turn: whoever is told of it may be the one who has just asked for
+/* Gives up when the turn ends: whoever is told of it may be the one who has just asked for
  * something. */
 static void break_down(struct files_link *link)
 {
-	(void)uv_timer_start(&link->timer, on_broken, 0, 0);
+	coop_later(&coop_user_net(link->user)->laters, &link->broken);
 }
 
 static void on_tick(uv_timer_t *timer)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/io/log.h"
+#include "base/later.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "doors/http/main/routes.h"
@@ -24,6 +25,8 @@ struct coop_gateway {
 	struct coop_http_listener *listeners[COOP_GATEWAY_LISTENERS_MAX];
 	unsigned listener_count;
 	struct coop_broker *broker;
+	uv_prepare_t turn_end;
+	uv_idle_t more;   /* keeps the loop from sleeping */
 	uv_timer_t drain; /* runs while it stops */
 	bool control_plane;
 	bool settled;
@@ -37,8 +40,30 @@ static void settle(struct coop_gateway *gateway)
 	gateway->settled = true;
 	coop_users_close(gateway->net.users);
 	coop_broker_close(gateway->broker);
+	uv_close((uv_handle_t *)&gateway->turn_end, NULL);
+	uv_close((uv_handle_t *)&gateway->more, NULL);
 	uv_close((uv_handle_t *)&gateway->drain, NULL);
 	uv_stop(gateway->net.loop);
+}
+
+static void on_more(uv_idle_t *idle)
+{
+	(void)idle;
+}
+
+/* What is due at the end of the loop's turn is done. What it has caused is due in the next one,
+ * before which the loop must not sleep. */
+static void on_turn_end(uv_prepare_t *prepare)
+{
+	struct coop_gateway *gateway = prepare->data;
+	bool more = coop_laters_run(&gateway->net.laters);
+
+	if (gateway->settled)
+		return;
+	if (more)
+		(void)uv_idle_start(&gateway->more, on_more);
+	else
+		(void)uv_idle_stop(&gateway->more);
 }
 
 static void on_drained(uv_timer_t *timer)
@@ -169,6 +194,11 @@ struct coop_gateway *coop_gateway_new(uv_loop_t *loop, struct coop_gateway_optio
 		.mcp_fixtures = options->mcp_fixtures,
 		.counts.restarts = options->restarts,
 	};
+	(void)uv_prepare_init(loop, &gateway->turn_end);
+	(void)uv_idle_init(loop, &gateway->more);
+	gateway->turn_end.data = gateway;
+	(void)uv_prepare_start(&gateway->turn_end, on_turn_end);
+	coop_laters_init(&gateway->net.laters);
 	coop_list_init(&gateway->net.conns);
 	coop_list_init(&gateway->net.strangers);
 	gateway->broker = coop_broker_new(loop, options->broker, on_parent_gone, gateway);

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/later.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/users/user.h"
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/subscription.h"
@@ -20,6 +22,7 @@ static void on_closed(uv_handle_t *handle)
 static void discard(struct coop_mcp_exchange *work)
 {
 	coop_list_remove(&work->link);
+	coop_later_cancel(&work->gone);
 	coop_buf_clear(&work->body);
 	coop_buf_clear(&work->said);
 	uv_close((uv_handle_t *)&work->timer, on_closed);
@@ -45,9 +48,9 @@ static struct coop_mcp_request *find_request(const struct coop_mcp_exchange *wor
 	return request;
 }
 
-static void on_gone(uv_timer_t *timer)
+static void on_gone(struct coop_later *item)
 {
-	struct coop_mcp_exchange *work = timer->data;
+	struct coop_mcp_exchange *work = COOP_LATER_OWNER(item, struct coop_mcp_exchange, gone);
 	struct coop_mcp_request *request;
 
 	work->busy++;
@@ -66,7 +69,7 @@ static void let_go(struct coop_mcp_exchange *work)
 		free_work(work);
 	else if (work->modern)
 		/* Later: the server may be about to send, and must find its request afterwards. */
-		(void)uv_timer_start(&work->timer, on_gone, 0, 0);
+		coop_later(&work->owner->net->laters, &work->gone);
 }
 
 static void over(struct coop_http_exchange *exchange)
@@ -365,7 +368,8 @@ struct coop_mcp_exchange *coop_mcp_exchange_new(struct coop_http_exchange *excha
 	work->exchange = exchange;
 	work->whole = whole;
 	coop_list_push(&owner->exchanges, &work->link);
-	(void)uv_timer_init(owner->loop, &work->timer);
+	(void)uv_timer_init(owner->net->loop, &work->timer);
+	work->gone.run = on_gone;
 	work->timer.data = work;
 	(void)coop_user_ref(owner->user);
 	coop_http_expect(exchange, &behaviour, work);

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "doors/http/mcp/mcp_exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/users/user.h"
 #include "doors/mcp/mcp.h"
 
@@ -63,7 +64,7 @@ struct coop_mcp_client *coop_mcp_client_new(struct coop_mcp_user *owner)
 	}
 	client->session.version = COOP_MCP_NONE;
 	client->owner = owner;
-	client->used_at = uv_now(owner->loop);
+	client->used_at = uv_now(owner->net->loop);
 	coop_list_push(&owner->clients, &client->link);
 	owner->client_count++;
 	(void)coop_user_ref(owner->user);
@@ -86,13 +87,13 @@ struct coop_mcp_client *coop_mcp_client_find(const struct coop_mcp_user *owner, 
 void coop_mcp_client_enter(struct coop_mcp_client *client)
 {
 	client->busy++;
-	client->used_at = uv_now(client->owner->loop);
+	client->used_at = uv_now(client->owner->net->loop);
 }
 
 void coop_mcp_client_leave(struct coop_mcp_client *client)
 {
 	client->busy--;
-	client->used_at = uv_now(client->owner->loop);
+	client->used_at = uv_now(client->owner->net->loop);
 	if (is_idle(client) && client->session.version == COOP_MCP_NONE)
 		coop_mcp_client_end(client);
 }

@@ -59,11 +59,11 @@ struct coop_mcp_user *coop_mcp_user_get(struct coop_http_exchange *exchange)
 		return NULL;
 	}
 	owner->user = exchange->user;
-	owner->loop = exchange->net->loop;
+	owner->net = exchange->net;
 	coop_list_init(&owner->exchanges);
 	coop_list_init(&owner->clients);
 	owner->host = (struct coop_tool_host){
-		.loop = owner->loop,
+		.loop = owner->net->loop,
 		.context = owner->user,
 		.call = call_keeper,
 		.drop = drop_call,
@@ -73,7 +73,7 @@ struct coop_mcp_user *coop_mcp_user_get(struct coop_http_exchange *exchange)
 	owner->setup.max_wait_ms = COOP_MCP_WAIT_MS;
 	coop_mcp_init(&owner->mcp, &owner->host, &owner->setup, COOP_TOOLS_DEFAULT);
 	owner->mcp.fixtures = exchange->net->mcp_fixtures;
-	(void)uv_timer_init(owner->loop, &owner->sweep);
+	(void)uv_timer_init(owner->net->loop, &owner->sweep);
 	owner->sweep.data = owner;
 	coop_user_hang(owner->user, &kind, &owner->extra);
 	return owner;
@@ -82,7 +82,7 @@ struct coop_mcp_user *coop_mcp_user_get(struct coop_http_exchange *exchange)
 static void on_sweep(uv_timer_t *timer)
 {
 	struct coop_mcp_user *owner = timer->data;
-	uint64_t now = uv_now(owner->loop);
+	uint64_t now = uv_now(owner->net->loop);
 
 	coop_mcp_clients_expire(owner, now);
 	bool release = owner->holds_user && now - owner->used_at >= COOP_MCP_IDLE_MS;
@@ -96,7 +96,7 @@ static void on_sweep(uv_timer_t *timer)
 
 void coop_mcp_user_used(struct coop_mcp_user *owner)
 {
-	owner->used_at = uv_now(owner->loop);
+	owner->used_at = uv_now(owner->net->loop);
 	if (owner->mcp.tasks && !owner->holds_user) {
 		owner->holds_user = true;
 		(void)coop_user_ref(owner->user);

@@ -22,7 +22,7 @@
 struct coop_mcp_user {
 	struct coop_user_extra extra; /* first */
 	struct coop_user *user;       /* it goes with it */
-	uv_loop_t *loop;
+	struct coop_http_net *net;
 	struct coop_tool_host host;
 	struct coop_tool_setup setup;
 	struct coop_mcp mcp;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/later.h"
 #include "base/list.h"
 
 struct coop_callers;
@@ -45,6 +46,7 @@ struct coop_http_counts {
 /* It lives as long as the program. What is opaque here is for the rooms that define it. */
 struct coop_http_net {
 	uv_loop_t *loop;
+	struct coop_laters laters; /* they run before the loop sleeps */
 	const struct coop_http_calls *calls;
 	struct coop_gateway *gateway; /* whose calls these are */
 	struct coop_callers *users;

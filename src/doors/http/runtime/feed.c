@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json/jsonw.h"
+#include "base/later.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "doors/http/net/net.h"
@@ -21,6 +22,8 @@
 #define RETRY_MOST_MS 2000u
 #define RETRY_TOTAL_MS 15000u
 
+static void on_due(struct coop_later *item);
+
 static uint64_t hash_of(const char *id)
 {
 	uint64_t hash = 1469598103934665603ull;
@@ -30,18 +33,13 @@ static uint64_t hash_of(const char *id)
 	return hash ? hash : 1;
 }
 
-static void on_feeds_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 /* The user is gone, and with it all that could have had a feed. */
 static void release_feeds(struct coop_user_extra *extra)
 {
 	struct coop_feeds *feeds = (struct coop_feeds *)extra;
 
 	coop_map_clear(&feeds->by_id);
-	uv_close((uv_handle_t *)&feeds->timer, on_feeds_closed);
+	free(feeds);
 }
 
 static const struct coop_user_kind feeds_kind = {.release = release_feeds};
@@ -56,8 +54,6 @@ static struct coop_feeds *feeds_of(struct coop_user *user)
 	if (!feeds)
 		return NULL;
 	feeds->net = coop_user_net(user);
-	(void)uv_timer_init(feeds->net->loop, &feeds->timer);
-	feeds->timer.data = feeds;
 	coop_user_hang(user, &feeds_kind, &feeds->extra);
 	return feeds;
 }
@@ -131,6 +127,7 @@ static struct coop_feed *make_feed(struct coop_feeds *feeds, struct coop_user *u
 	feed->user = coop_user_ref(user);
 	(void)uv_timer_init(feeds->net->loop, &feed->retry);
 	feed->retry.data = feed;
+	feed->due.run = on_due;
 	feeds->net->counts.feeds++;
 	return feed;
 }
@@ -160,23 +157,12 @@ static void on_feed_closed(uv_handle_t *handle)
 	free_feed(handle->data);
 }
 
-static void forget_dirty(struct coop_feed *feed)
-{
-	struct coop_feed **at = &feed->feeds->dirty;
-
-	while (*at && *at != feed)
-		at = &(*at)->next_dirty;
-	if (*at)
-		*at = feed->next_dirty;
-	feed->dirty = false;
-}
-
 void coop_feed_unref(struct coop_feed *feed)
 {
 	if (!feed || --feed->refs)
 		return;
 	coop_user_drop(COOP_TAKE_PTR(feed->follow));
-	forget_dirty(feed);
+	coop_later_cancel(&feed->due);
 	take_out_of_map(feed);
 	feed->feeds->net->counts.feeds--;
 	struct coop_user *user = COOP_TAKE_PTR(feed->user);
@@ -231,34 +217,15 @@ static void pump(struct coop_feed *feed)
 	coop_feed_unref(feed);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_due(struct coop_later *item)
 {
-	struct coop_feeds *feeds = timer->data;
-	struct coop_feed *feed;
-
-	while ((feed = feeds->dirty)) {
-		struct coop_user *user = coop_user_ref(feed->user); /* keeps the feeds */
-		feeds->dirty = feed->next_dirty;
-		feed->dirty = false;
-		pump(feed);
-		bool more = feeds->dirty != NULL;
-		coop_user_unref(user);
-		if (!more)
-			return;
-	}
+	pump(COOP_LATER_OWNER(item, struct coop_feed, due));
 }
 
 void coop_feed_touch(struct coop_feed *feed)
 {
-	struct coop_feeds *feeds = feed->feeds;
-
-	if (feed->dirty)
-		return;
-	feed->dirty = true;
-	feed->next_dirty = feeds->dirty;
-	feeds->dirty = feed;
 	/* Many small events come in one piece from the keeper: they leave together. */
-	(void)uv_timer_start(&feeds->timer, on_timer, 0, 0);
+	coop_later(&feed->feeds->net->laters, &feed->due);
 }
 
 void coop_feed_dismiss(struct coop_feed *feed, unsigned code, const char *reason)

@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/later.h"
 #include "base/map.h"
 #include "doors/http/runtime/feed.h"
 #include "doors/http/runtime/feed_window.h"
@@ -18,23 +19,21 @@ struct coop_feeds {
 	struct coop_user_extra extra; /* first */
 	struct coop_http_net *net;
 	struct coop_map by_id; /* by a hash of the id; feeds of the same hash form a list */
-	struct coop_feed *dirty;
-	uv_timer_t timer; /* wakes the dirty ones at the end of this turn of the loop */
 };
 
 struct coop_feed {
 	struct coop_feeds *feeds;
 	struct coop_user *user; /* held */
 	unsigned refs;
-	struct coop_feed *same_hash, *next_dirty;
+	struct coop_feed *same_hash;
 	char *id, *name;
 	char *middle; /* of the window */
 	struct coop_feed_window window;
 	bool following; /* the window stands for what the keeper is asked for */
 	struct coop_user_call *follow;
 	struct coop_feed_reader *readers;
-	unsigned busy; /* readers are being walked: those that go are freed afterwards */
-	bool dirty;
+	unsigned busy;         /* readers are being walked: those that go are freed afterwards */
+	struct coop_later due; /* its readers are to be looked after */
 	struct coop_feed_turn *turns; /* the first has it */
 	struct coop_buf exit;         /* the exit frame's text; empty: not yet */
 	uv_timer_t retry;

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/later.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "doors/http/net/net.h"
 #include "doors/http/users/link.h"
 #include "doors/http/users/user.h"
 #include "doors/http/users/user_state.h"
@@ -17,12 +19,13 @@ struct coop_user_call {
 	struct coop_user_link *carrier;
 	uint64_t request;
 	/* Until it is. */
-	struct coop_link queue; /* of those that wait for a link, or to be told of a failure */
+	struct coop_link queue; /* of those that wait for a link */
 	char op[32];
 	char *args;
 	void *data;
 	size_t size;
-	struct coop_error *error; /* why it failed, for those that are to be told */
+	struct coop_later failing; /* tells that it failed, never from within a call */
+	struct coop_error *error;  /* why */
 };
 
 static void destroy(struct coop_user_call *call)
@@ -31,6 +34,7 @@ static void destroy(struct coop_user_call *call)
 
 	coop_list_remove(&call->link);
 	coop_list_remove(&call->queue);
+	coop_later_cancel(&call->failing);
 	free(call->args);
 	free(call->data);
 	free(call->error);
@@ -77,18 +81,13 @@ static struct coop_user_call *queued(struct coop_link *link)
 	return COOP_LIST_ITEM(link, struct coop_user_call, queue);
 }
 
-static void on_failing(uv_timer_t *timer)
+static void on_failing(struct coop_later *item)
 {
-	struct coop_callers *users = timer->data;
+	struct coop_user_call *call = COOP_LATER_OWNER(item, struct coop_user_call, failing);
 
-	while (!coop_list_empty(&users->failed)) {
-		struct coop_user_call *call = queued(users->failed.next);
-		coop_list_remove(&call->queue);
-		on_done(call, 0, -EREMOTEIO, NULL, call->error ? call->error : &no_memory);
-	}
+	on_done(call, 0, -EREMOTEIO, NULL, call->error ? call->error : &no_memory);
 }
 
-/* To be told in the loop's next turn, never from within a call. */
 static void fail_later(struct coop_user_call *call, const struct coop_error *error)
 {
 	struct coop_callers *users = call->user->users;
@@ -101,8 +100,7 @@ static void fail_later(struct coop_user_call *call, const struct coop_error *err
 	if (call->error)
 		*call->error = error && error->code[0] ? *error : no_memory;
 	call->carrier = NULL;
-	coop_list_add(&users->failed, &call->queue);
-	(void)uv_timer_start(&users->failing, on_failing, 0, 0);
+	coop_later(&users->net->laters, &call->failing);
 }
 
 static void submit(struct coop_user_call *call, struct coop_user_link *link)
@@ -183,6 +181,7 @@ static struct coop_user_call *make(struct coop_user *user, const char *op, json_
 		return NULL;
 	call->user = coop_user_ref(user);
 	coop_list_push(&user->calls, &call->link);
+	call->failing.run = on_failing;
 	call->handler = *handler;
 	(void)strncat(call->op, op, sizeof call->op - 1);
 	call->args = args ? json_dumps(args, JSON_COMPACT) : NULL;

@@ -31,9 +31,7 @@ struct coop_callers {
 	unsigned count;   /* of those in the table */
 	bool keeper_gone; /* the last attempt to reach it failed */
 	bool closing;
-	uv_timer_t sweep;        /* runs while there are idle ones */
-	uv_timer_t failing;      /* runs while there are calls to be told of a failure */
-	struct coop_link failed; /* those */
+	uv_timer_t sweep; /* runs while there are idle ones */
 };
 
 struct coop_user {

@@ -43,10 +43,8 @@ struct coop_callers *coop_users_new(struct coop_http_net *net, struct coop_broke
 	users->shares.max_of_agents = options->max_of_agents;
 	coop_list_init(&users->all);
 	coop_list_init(&users->shares.all);
-	coop_list_init(&users->failed);
 	(void)uv_timer_init(net->loop, &users->sweep);
-	(void)uv_timer_init(net->loop, &users->failing);
-	users->sweep.data = users->failing.data = users;
+	users->sweep.data = users;
 	return users;
 }
 
@@ -242,7 +240,6 @@ void coop_users_close(struct coop_callers *users)
 	while (!coop_list_empty(&users->all))
 		destroy(user_of(users->all.next));
 	uv_close((uv_handle_t *)&users->sweep, NULL);
-	uv_close((uv_handle_t *)&users->failing, NULL);
 }
 
 void coop_users_free(struct coop_callers *users)
