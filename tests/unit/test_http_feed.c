@@ -17,7 +17,9 @@
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/net.h"
 #include "doors/http/net/ws.h"
-#include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_state.h"
+#include "doors/http/runtime/v1/feed_frames.h"
+#include "doors/http/users/user.h"
 
 /* Not reached: only texts of refusals are needed. */
 void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, const char *code,
@@ -451,21 +453,17 @@ static void drain(struct coop_ws *ws, size_t most)
 
 static void attach(struct coop_ws *ws)
 {
-	json_t *record = json_pack("{s:s,s:s,s:{s:n}}", "id", "psh-1-1", "state", "running",
-				   "events", "exit");
-	struct coop_process_view view;
+	struct coop_feed *feed =
+		coop_feed_get(&the_user, &coop_v1_feed_frames, "psh-1-1", "psh-1-1");
 
-	assert_true(coop_process_view_read(&view, record));
-	struct coop_feed *feed = coop_feed_get(&the_user, &view);
 	assert_non_null(feed);
 	*ws = (struct coop_ws){.open = true};
 	if (chance(3))
 		ws->since = chance(2) ? chance((unsigned)model.next + 50) : model.next;
 	ws->next = ws->since;
-	ws->reader = coop_feed_read(feed, ws, ws->since);
+	ws->reader = coop_feed_read(feed, coop_v1_sink(ws), ws->since);
 	assert_non_null(ws->reader);
 	coop_feed_unref(feed);
-	json_decref(record);
 }
 
 static void clients_turn(unsigned most)

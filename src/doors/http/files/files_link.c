@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "doors/http/files/files_refusal.h"
 #include "doors/http/net/net.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 #include "doors/http/users/user.h"
 
 /* Every so often the link is looked at: one without talks for so many times is given up, one that

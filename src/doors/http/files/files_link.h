@@ -12,7 +12,7 @@
 
 #include "doors/files/frame.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 /* Bytes that may wait for the helper's stdin: beyond the first, coop_files_full() says so; beyond
  * the second, new requests are refused. */

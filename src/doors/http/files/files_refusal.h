@@ -2,7 +2,7 @@
 #ifndef COOP_HTTP_FILES_REFUSAL_H
 #define COOP_HTTP_FILES_REFUSAL_H
 
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 /* By the name of an errno: ENOENT -> 404 file_not_found. */
 struct coop_http_refusal coop_files_refusal_of(const char *error);

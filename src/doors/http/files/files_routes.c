@@ -9,7 +9,7 @@
 #include "doors/http/files/files_refusal.h"
 #include "doors/http/files/files_work.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 #include "doors/http/net/target.h"
 
 char *coop_files_path(struct coop_http_exchange *exchange)

@@ -19,7 +19,7 @@
 #include "doors/http/own/openapi.h"
 #include "doors/http/own/ops.h"
 #include "doors/http/own/tools_route.h"
-#include "doors/http/runtime/runtime_routes.h"
+#include "doors/http/runtime/v1/routes.h"
 
 static const struct coop_http_route *const tables[] = {
 	coop_routes_health,  coop_routes_files,   coop_routes_ops,       coop_routes_events,

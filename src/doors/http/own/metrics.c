@@ -12,7 +12,7 @@
 #include "doors/http/net/net.h"
 #include "doors/http/own/metrics_text.h"
 #include "doors/http/own/ops.h"
-#include "doors/http/runtime/runtime_ask.h"
+#include "doors/http/runtime/ask.h"
 #include "doors/http/users/user.h"
 
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"

@@ -5,9 +5,8 @@
 
 #include "base/cleanup.h"
 #include "doors/http/net/net.h"
-#include "doors/http/net/ws.h"
 #include "doors/http/runtime/feed.h"
-#include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_state.h"
 #include "doors/http/users/user.h"
 
 /* Signs of life while nothing moves, in each time that a holder may stand still. */
@@ -112,5 +111,5 @@ void coop_feed_reader_hold(struct coop_feed_reader *reader, const json_t *hold)
 		.told_ms = uv_now(reader->feed->feeds->net->loop),
 	};
 	if (reader->hold.number)
-		coop_ws_expect_little(reader->ws);
+		reader->feed->dialect->expect_little(reader->sink);
 }

@@ -1,4 +1,4 @@
-#include "doors/http/runtime/envs.h"
+#include "doors/http/runtime/v1/envs.h"
 
 #include <errno.h>
 #include <stdbool.h>

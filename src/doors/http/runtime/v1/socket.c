@@ -1,4 +1,4 @@
-#include "doors/http/runtime/runtime_socket.h"
+#include "doors/http/runtime/v1/socket.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +11,17 @@
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
 #include "doors/http/net/net.h"
-#include "doors/http/net/refusal.h"
 #include "doors/http/net/target.h"
 #include "doors/http/net/ws.h"
+#include "doors/http/runtime/ask.h"
 #include "doors/http/runtime/feed.h"
-#include "doors/http/runtime/process_view.h"
-#include "doors/http/runtime/runtime_ask.h"
-#include "doors/http/runtime/runtime_frame.h"
-#include "doors/http/runtime/runtime_inbox.h"
-#include "doors/http/runtime/runtime_socket_private.h"
+#include "doors/http/runtime/v1/feed_frames.h"
+#include "doors/http/runtime/v1/inbox.h"
+#include "doors/http/runtime/v1/input_frame.h"
+#include "doors/http/runtime/v1/process_ask.h"
+#include "doors/http/runtime/v1/refusal.h"
+#include "doors/http/runtime/v1/socket_state.h"
+#include "doors/http/runtime/v1/view.h"
 #include "doors/http/users/user.h"
 
 #define CURSOR_MAX ((1ull << 53) - 1)
@@ -94,12 +96,13 @@ static void say_started(struct coop_socket *socket, const struct coop_process_vi
 static void connect_process(struct coop_socket *socket, const struct coop_process_view *view,
 			    uint64_t since, const json_t *hold)
 {
-	struct coop_feed *feed = coop_feed_get(socket->user, view);
+	struct coop_feed *feed =
+		coop_feed_get(socket->user, &coop_v1_feed_frames, view->id, view->name);
 
 	/* The keeper is asked first: it works while we write. Nothing comes of it before the client
 	 * has been told. */
 	if (feed && socket->ws)
-		socket->reader = coop_feed_read(feed, socket->ws, since);
+		socket->reader = coop_feed_read(feed, coop_v1_sink(socket->ws), since);
 	if (socket->reader)
 		coop_feed_reader_hold(socket->reader, hold);
 	else
@@ -162,10 +165,7 @@ void coop_socket_failed(struct coop_socket *socket, const struct coop_process_vi
 	say_started(socket, view);
 	say_reason(socket, view);
 	coop_jsonw_begin(&w, NULL);
-	coop_jsonw_string(&w, "type", "exit");
-	coop_jsonw_string(&w, "pid", view->name);
-	coop_jsonw_uint(&w, "cursor", view->exit_cursor);
-	coop_process_view_write_end(view, &w);
+	coop_process_view_write_exit(view, &w, view->name, view->exit_cursor);
 	coop_jsonw_string(&w, "code", code);
 	coop_jsonw_end(&w);
 	send_json(socket, &text, &w);
@@ -379,7 +379,7 @@ static void on_status(struct coop_ask *ask, const json_t *result)
 	struct attach *attach = (struct attach *)ask;
 	struct coop_process_view view;
 
-	if (!coop_ask_view(ask, result, &view))
+	if (!coop_v1_ask_view(ask, result, &view))
 		return;
 	if (!attach->lossless) {
 		attach_to(ask, &view, NULL);
@@ -413,5 +413,5 @@ void coop_runtime_connect(struct coop_http_exchange *exchange)
 	attach->ask.clear = clear_attach;
 	attach->since = since;
 	attach->lossless = lossless;
-	coop_ask_process(&attach->ask, on_status);
+	coop_v1_ask_process(&attach->ask, on_status);
 }

@@ -1,6 +1,6 @@
 /* Ending processes and sending them signals: DELETE /runtime/v1/process/{pid}, POST …/signal. */
-#ifndef COOP_HTTP_RUNTIME_STOP_H
-#define COOP_HTTP_RUNTIME_STOP_H
+#ifndef COOP_HTTP_V1_STOP_H
+#define COOP_HTTP_V1_STOP_H
 
 #include "doors/http/net/exchange.h"
 

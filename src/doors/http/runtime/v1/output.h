@@ -1,6 +1,6 @@
 /* Output by polling: GET /runtime/v1/process/{pid}/output. Never waits. */
-#ifndef COOP_HTTP_RUNTIME_OUTPUT_H
-#define COOP_HTTP_RUNTIME_OUTPUT_H
+#ifndef COOP_HTTP_V1_OUTPUT_H
+#define COOP_HTTP_V1_OUTPUT_H
 
 #include "doors/http/net/exchange.h"
 

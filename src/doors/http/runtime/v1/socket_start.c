@@ -6,11 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "doors/http/net/refusal.h"
 #include "doors/http/net/ws.h"
-#include "doors/http/runtime/process_view.h"
-#include "doors/http/runtime/runtime_socket_private.h"
-#include "doors/http/runtime/runtime_start.h"
+#include "doors/http/runtime/v1/refusal.h"
+#include "doors/http/runtime/v1/socket_state.h"
+#include "doors/http/runtime/v1/start_message.h"
+#include "doors/http/runtime/v1/view.h"
 #include "doors/http/users/user.h"
 
 /* As a shell's: not found, and not to be had for another reason. */

@@ -1,4 +1,4 @@
-#include "doors/http/runtime/process_view.h"
+#include "doors/http/runtime/v1/view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text/signame.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -163,6 +163,15 @@ void coop_process_view_write_end(const struct coop_process_view *view, struct co
 	else
 		coop_jsonw_null(w, "exit_code");
 	coop_jsonw_string(w, "error", *view->error ? view->error : NULL);
+}
+
+void coop_process_view_write_exit(const struct coop_process_view *view, struct coop_jsonw *w,
+				  const char *name, uint64_t cursor)
+{
+	coop_jsonw_string(w, "type", "exit");
+	coop_jsonw_string(w, "pid", name);
+	coop_jsonw_uint(w, "cursor", cursor);
+	coop_process_view_write_end(view, w);
 }
 
 static void write_arguments(const struct coop_process_view *view, struct coop_jsonw *w)

@@ -1,6 +1,6 @@
 /* The keeper's errors as HTTP ones, in one place. */
-#ifndef COOP_HTTP_REFUSAL_H
-#define COOP_HTTP_REFUSAL_H
+#ifndef COOP_HTTP_V1_REFUSAL_H
+#define COOP_HTTP_V1_REFUSAL_H
 
 #include "coop.h"
 #include "doors/http/net/exchange.h"

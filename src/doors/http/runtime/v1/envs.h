@@ -1,7 +1,7 @@
 /* Environment variables as SDKs send them: in the `start` of a process and in the `envs` of a
  * sandbox alike. No I/O. */
-#ifndef COOP_HTTP_ENVS_H
-#define COOP_HTTP_ENVS_H
+#ifndef COOP_HTTP_V1_ENVS_H
+#define COOP_HTTP_V1_ENVS_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* What runtime_socket.c (a WebSocket's life) and runtime_spawn.c (its start) share. */
-#ifndef COOP_HTTP_RUNTIME_SOCKET_PRIVATE_H
-#define COOP_HTTP_RUNTIME_SOCKET_PRIVATE_H
+#ifndef COOP_HTTP_V1_SOCKET_STATE_H
+#define COOP_HTTP_V1_SOCKET_STATE_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <uv.h>
 
-#include "doors/http/runtime/process_view.h"
+#include "doors/http/runtime/v1/view.h"
 #include "doors/http/users/user.h"
 
 struct coop_feed_reader;

@@ -1,7 +1,7 @@
 /* The beginning and the end of a run of events, by bytes: what an answer shows of output that is
  * longer than its budget. */
-#ifndef COOP_HTTP_RUNTIME_CUT_H
-#define COOP_HTTP_RUNTIME_CUT_H
+#ifndef COOP_HTTP_CUT_H
+#define COOP_HTTP_CUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

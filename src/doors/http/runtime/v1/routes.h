@@ -1,6 +1,6 @@
 /* Everything of /runtime/v1 about processes, and what of it coop does not provide. */
-#ifndef COOP_HTTP_RUNTIME_ROUTES_H
-#define COOP_HTTP_RUNTIME_ROUTES_H
+#ifndef COOP_HTTP_V1_ROUTES_H
+#define COOP_HTTP_V1_ROUTES_H
 
 #include "doors/http/net/route.h"
 

@@ -1,11 +1,12 @@
 /* What feed.c (the follow, the feeds of a user) and feed_reader.c (a place in it) share. */
-#ifndef COOP_HTTP_FEED_PRIVATE_H
-#define COOP_HTTP_FEED_PRIVATE_H
+#ifndef COOP_HTTP_FEED_STATE_H
+#define COOP_HTTP_FEED_STATE_H
 
 #include <uv.h>
 
 #include "base/buf.h"
 #include "base/later.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "doors/http/runtime/feed.h"
 #include "doors/http/runtime/feed_window.h"
@@ -26,16 +27,17 @@ struct coop_feed {
 	struct coop_user *user; /* held */
 	unsigned refs;
 	struct coop_feed *same_hash;
+	const struct coop_feed_dialect *dialect;
 	char *id, *name;
-	char *middle; /* of the window */
+	char *common; /* of all events */
 	struct coop_feed_window window;
 	bool following; /* the window stands for what the keeper is asked for */
 	struct coop_user_call *follow;
-	struct coop_feed_reader *readers;
-	unsigned busy;         /* readers are being walked: those that go are freed afterwards */
-	struct coop_later due; /* its readers are to be looked after */
-	struct coop_feed_turn *turns; /* the first has it */
-	struct coop_buf exit;         /* the exit frame's text; empty: not yet */
+	struct coop_link readers;
+	unsigned busy;          /* readers are being walked: those that go are freed afterwards */
+	struct coop_later due;  /* its readers are to be looked after */
+	struct coop_link turns; /* the first has it */
+	struct coop_buf exit;   /* its text; empty: not yet */
 	uv_timer_t retry;
 	uint64_t retry_ms, waited_ms;
 };
@@ -51,10 +53,10 @@ struct coop_feed_hold {
 
 struct coop_feed_reader {
 	struct coop_feed *feed; /* held */
-	struct coop_ws *ws;
-	struct coop_feed_reader *next, *prev;
-	uint64_t cursor; /* the next event to be sent */
-	uint64_t bytes;  /* of all events before it */
+	struct coop_feed_sink *sink;
+	struct coop_link link; /* of the feed */
+	uint64_t cursor;       /* the next event to be sent */
+	uint64_t bytes;        /* of all events before it */
 	/* the frame of `cursor` is there, in the block that begins with event `block` */
 	uint64_t block, offset;
 	uint64_t passed; /* bytes that it has been sent, about */
@@ -66,7 +68,7 @@ struct coop_feed_reader {
 	bool behind;            /* it reads by itself */
 	bool starved;           /* something came for which there was no memory */
 	bool over;              /* it gets nothing more */
-	bool gone;              /* its WebSocket is no more */
+	bool gone;              /* its sink is no more */
 };
 
 /* Begins to follow where `next` is, with so many bytes before it. */
@@ -80,15 +82,20 @@ void coop_feed_touch(struct coop_feed *feed);
 void coop_feed_retry(struct coop_feed *feed);
 /* A new reader has come: what was given up is tried again. */
 void coop_feed_resume(struct coop_feed *feed);
-/* Closes all readers' WebSockets. */
-void coop_feed_dismiss(struct coop_feed *feed, unsigned code, const char *reason);
+/* Sends all readers away. */
+void coop_feed_dismiss(struct coop_feed *feed, enum coop_feed_close why, const char *reason);
 
-/* Sends a reader what there is and its socket takes. */
+/* Sends a reader what there is and its sink takes. */
 void coop_feed_reader_pump(struct coop_feed_reader *reader);
 /* It has been sent more: the keeper is told, if it is time. */
 void coop_feed_hold_moved(struct coop_feed_reader *reader);
 /* The process need not wait for it any more. */
 void coop_feed_hold_end(struct coop_feed_reader *reader);
+static inline struct coop_feed_reader *coop_feed_reader_of(struct coop_link *link)
+{
+	return COOP_LIST_ITEM(link, struct coop_feed_reader, link);
+}
+
 /* Unlinks and frees. */
 void coop_feed_reader_free(struct coop_feed_reader *reader);
 

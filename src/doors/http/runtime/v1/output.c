@@ -1,4 +1,4 @@
-#include "doors/http/runtime/runtime_output.h"
+#include "doors/http/runtime/v1/output.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +9,11 @@
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "doors/http/net/target.h"
+#include "doors/http/runtime/ask.h"
+#include "doors/http/runtime/cut.h"
 #include "doors/http/runtime/feed_window.h"
-#include "doors/http/runtime/process_view.h"
-#include "doors/http/runtime/runtime_ask.h"
-#include "doors/http/runtime/runtime_cut.h"
+#include "doors/http/runtime/v1/process_ask.h"
+#include "doors/http/runtime/v1/view.h"
 
 #define CURSOR_MAX ((1ull << 53) - 1)
 /* Of one read of the modes that look at everything. */
@@ -154,7 +155,7 @@ static void answer(struct coop_ask *ask, const json_t *result)
 	struct coop_buf text = {0};
 	struct coop_jsonw w = {.out = &text};
 
-	if (!coop_ask_view(ask, result, &view))
+	if (!coop_v1_ask_view(ask, result, &view))
 		return;
 	if (coop_process_view_evicted(&view) && !output->probed) {
 		probe(output);
@@ -246,7 +247,7 @@ static void on_status(struct coop_ask *ask, const json_t *result)
 	struct output *output = (struct output *)ask;
 	struct coop_process_view view;
 
-	if (!coop_ask_view(ask, result, &view))
+	if (!coop_v1_ask_view(ask, result, &view))
 		return;
 	output->end = view.ended ? view.exit_cursor : view.next_event;
 	output->next = output->since;
@@ -331,5 +332,5 @@ void coop_runtime_output(struct coop_http_exchange *exchange)
 		coop_http_refuse(exchange, 400, "invalid_argument", "%s is not valid", wrong);
 		return;
 	}
-	coop_ask_process(&output->ask, on_status);
+	coop_v1_ask_process(&output->ask, on_status);
 }

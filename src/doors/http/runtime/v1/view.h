@@ -1,7 +1,7 @@
 /* The keeper's record of a process as /runtime/v1 shows it: the names, numbers and words of that
  * view, in one place. */
-#ifndef COOP_HTTP_PROCESS_VIEW_H
-#define COOP_HTTP_PROCESS_VIEW_H
+#ifndef COOP_HTTP_V1_VIEW_H
+#define COOP_HTTP_V1_VIEW_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -37,6 +37,10 @@ void coop_process_view_write(const struct coop_process_view *view, struct coop_j
 			     const char *name);
 /* Members `status`, `exit_code`, `error`; the latter two are null while it runs. */
 void coop_process_view_write_end(const struct coop_process_view *view, struct coop_jsonw *w);
+
+/* The members of the message `exit`, about a process that clients call `name`. */
+void coop_process_view_write_exit(const struct coop_process_view *view, struct coop_jsonw *w,
+				  const char *name, uint64_t cursor);
 
 /* Sum of the bytes that its streams have brought, and that of one ("stdout"). */
 uint64_t coop_process_view_total(const struct coop_process_view *view);

@@ -1,4 +1,4 @@
-#include "doors/http/runtime/runtime_stop.h"
+#include "doors/http/runtime/v1/stop.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,8 +9,9 @@
 #include "base/json/jsonw.h"
 #include "base/text/signame.h"
 #include "doors/http/net/target.h"
-#include "doors/http/runtime/process_view.h"
-#include "doors/http/runtime/runtime_ask.h"
+#include "doors/http/runtime/ask.h"
+#include "doors/http/runtime/v1/process_ask.h"
+#include "doors/http/runtime/v1/view.h"
 
 /* An answer comes no later than that after the grace, ended or not. */
 #define PATIENCE_MS 2000
@@ -41,7 +42,7 @@ static void answer(struct stop *stop, const json_t *result)
 	struct coop_buf text = {0};
 	struct coop_jsonw w = {.out = &text};
 
-	if (!coop_ask_view(&stop->ask, result, &view))
+	if (!coop_v1_ask_view(&stop->ask, result, &view))
 		return;
 	json_int_t left = json_integer_value(survivors);
 	if (stop->killing && !survivors)
@@ -93,10 +94,10 @@ static void on_status(struct coop_ask *ask, const json_t *result)
 	struct stop *stop = (struct stop *)ask;
 	struct coop_process_view view;
 
-	if (!coop_ask_view(ask, result, &view))
+	if (!coop_v1_ask_view(ask, result, &view))
 		return;
 	if (view.ended)
-		coop_ask_answer_process(ask, &view);
+		coop_v1_answer_process(ask, &view);
 	else if (stop->signal == SIGKILL && stop->group)
 		kill_tree(stop);
 	else
@@ -115,7 +116,7 @@ static void begin(struct coop_http_exchange *exchange, const struct stop *wanted
 	stop->signal = wanted->signal;
 	stop->group = wanted->group;
 	stop->grace_ms = wanted->grace_ms;
-	coop_ask_process(&stop->ask, on_status);
+	coop_v1_ask_process(&stop->ask, on_status);
 }
 
 void coop_runtime_delete(struct coop_http_exchange *exchange)

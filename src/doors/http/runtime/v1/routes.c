@@ -1,17 +1,18 @@
-#include "doors/http/runtime/runtime_routes.h"
+#include "doors/http/runtime/v1/routes.h"
 
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/json/jsonw.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/net/refusal.h"
 #include "doors/http/net/target.h"
-#include "doors/http/runtime/process_view.h"
-#include "doors/http/runtime/runtime_ask.h"
-#include "doors/http/runtime/runtime_output.h"
-#include "doors/http/runtime/runtime_socket.h"
-#include "doors/http/runtime/runtime_stop.h"
+#include "doors/http/runtime/ask.h"
+#include "doors/http/runtime/v1/output.h"
+#include "doors/http/runtime/v1/process_ask.h"
+#include "doors/http/runtime/v1/refusal.h"
+#include "doors/http/runtime/v1/socket.h"
+#include "doors/http/runtime/v1/stop.h"
+#include "doors/http/runtime/v1/view.h"
 
 /* Records of one answer of the keeper: reading a long one would hold up everybody else. */
 #define PAGE 100
@@ -111,8 +112,8 @@ static void on_status(struct coop_ask *ask, const json_t *result)
 {
 	struct coop_process_view view;
 
-	if (coop_ask_view(ask, result, &view))
-		coop_ask_answer_process(ask, &view);
+	if (coop_v1_ask_view(ask, result, &view))
+		coop_v1_answer_process(ask, &view);
 }
 
 static void show_process(struct coop_http_exchange *exchange)
@@ -120,7 +121,7 @@ static void show_process(struct coop_http_exchange *exchange)
 	struct coop_ask *ask = coop_ask_new(exchange, sizeof *ask);
 
 	if (ask)
-		coop_ask_process(ask, on_status);
+		coop_v1_ask_process(ask, on_status);
 }
 
 const struct coop_http_route coop_routes_runtime[] = {

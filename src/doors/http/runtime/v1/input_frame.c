@@ -1,4 +1,4 @@
-#include "doors/http/runtime/runtime_frame.h"
+#include "doors/http/runtime/v1/input_frame.h"
 
 #include <string.h>
 

@@ -1,9 +1,11 @@
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "doors/http/users/reason.h"
 
 struct coop_http_refusal coop_refusal_of(const struct coop_error *error)
 {
@@ -27,12 +29,11 @@ struct coop_http_refusal coop_refusal_of(const struct coop_error *error)
 		{"unavailable", {503, "sandbox_overloaded"}},
 		{"unreachable", {503, "sandbox_overloaded"}},
 	};
-	static const char *const gone[] = {"\"token_revoked\"", "\"token_expired\"",
-					   "\"agent_removed\""};
+	static const char *const gone[] = {"token_revoked", "token_expired", "agent_removed"};
 
 	/* Not that it may not do this: it is nobody any more. */
 	for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) {
-		if (strstr(error->details, gone[i]))
+		if (coop_reason_is(error, gone[i]))
 			return (struct coop_http_refusal){401, "unauthorized"};
 	}
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

@@ -1,7 +1,7 @@
 /* An HTTP request, mostly on a process, that needs answers of the keeper before its own: one after
  * the other, and none after the client has gone. */
-#ifndef COOP_HTTP_RUNTIME_ASK_H
-#define COOP_HTTP_RUNTIME_ASK_H
+#ifndef COOP_HTTP_ASK_H
+#define COOP_HTTP_ASK_H
 
 #include <jansson.h>
 
@@ -9,7 +9,6 @@
 #include "base/json/jsonw.h"
 #include "coop.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/runtime/process_view.h"
 #include "doors/http/users/user.h"
 
 /* To be embedded at the front of what a route keeps. */
@@ -19,7 +18,7 @@ struct coop_ask {
 	char *id;                    /* of the process, as the keeper knows it */
 	/* The answer has come. It may answer the exchange, or ask again. */
 	void (*next)(struct coop_ask *ask, const json_t *result);
-	/* The keeper has refused; NULL: so does the gateway, with the same words. */
+	/* The keeper has refused. To be set before the first is asked. */
 	void (*failed)(struct coop_ask *ask, const struct coop_error *error);
 	void (*data)(struct coop_ask *ask, const struct coop_chunk *chunk); /* may be NULL */
 	void (*clear)(struct coop_ask *ask); /* frees what is beyond this struct; may be NULL */
@@ -33,17 +32,8 @@ void *coop_ask_new(struct coop_http_exchange *exchange, size_t size);
 void coop_ask(struct coop_ask *ask, const char *op, json_t *args,
 	      void (*next)(struct coop_ask *ask, const json_t *result));
 
-/* Asks for the status of the process that the path names. From its answer on ask->id is set. */
-void coop_ask_process(struct coop_ask *ask,
-		      void (*next)(struct coop_ask *ask, const json_t *result));
-/* Looks at the record in a result. False: the exchange has been refused, as there is no such
- * process for clients. */
-bool coop_ask_view(struct coop_ask *ask, const json_t *result, struct coop_process_view *view);
-
 /* Ends the exchange with the text, or with a refusal if it could not be written. */
 void coop_ask_answer(struct coop_ask *ask, struct coop_buf *text, const struct coop_jsonw *w);
-/* {"process": P} */
-void coop_ask_answer_process(struct coop_ask *ask, const struct coop_process_view *view);
 void coop_ask_no_memory(struct coop_ask *ask);
 
 #endif

@@ -1,7 +1,7 @@
 /* The two WebSockets of processes: GET /runtime/v1/process starts one, GET …/{pid}/connect attaches
  * to one. */
-#ifndef COOP_HTTP_RUNTIME_SOCKET_H
-#define COOP_HTTP_RUNTIME_SOCKET_H
+#ifndef COOP_HTTP_V1_SOCKET_H
+#define COOP_HTTP_V1_SOCKET_H
 
 #include "doors/http/net/exchange.h"
 

@@ -1,12 +1,12 @@
-#include "doors/http/runtime/runtime_start.h"
+#include "doors/http/runtime/v1/start_message.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "doors/http/runtime/envs.h"
-#include "doors/http/runtime/process_view.h"
+#include "doors/http/runtime/v1/envs.h"
+#include "doors/http/runtime/v1/view.h"
 
 #define TIMEOUT_GRACE_MS 500 /* between TERM and KILL at the time limit */
 #define INTEGER_MAX 9007199254740991

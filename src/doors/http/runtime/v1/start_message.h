@@ -1,6 +1,6 @@
 /* The `start` message of a client: validated, and made into the keeper's spawn. No I/O. */
-#ifndef COOP_HTTP_RUNTIME_START_H
-#define COOP_HTTP_RUNTIME_START_H
+#ifndef COOP_HTTP_V1_START_MESSAGE_H
+#define COOP_HTTP_V1_START_MESSAGE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "doors/http/runtime/runtime_inbox.h"
+#include "doors/http/runtime/v1/inbox.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "coop.h"
 #include "doors/http/net/net.h"
 #include "doors/http/net/ws.h"
-#include "doors/http/runtime/process_view.h"
+#include "doors/http/runtime/v1/view.h"
 #include "doors/http/users/user.h"
 
 enum kind { STDIN, NO_STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE, LOST };

@@ -1,7 +1,7 @@
 /* Input messages without a parse tree: they are large, and building a tree of 16 MiB would hold up
  * everybody for a second. No I/O. */
-#ifndef COOP_HTTP_RUNTIME_FRAME_H
-#define COOP_HTTP_RUNTIME_FRAME_H
+#ifndef COOP_HTTP_V1_INPUT_FRAME_H
+#define COOP_HTTP_V1_INPUT_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

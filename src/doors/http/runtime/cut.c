@@ -1,4 +1,4 @@
-#include "doors/http/runtime/runtime_cut.h"
+#include "doors/http/runtime/cut.h"
 
 #include <errno.h>
 #include <string.h>

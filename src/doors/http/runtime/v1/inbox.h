@@ -1,8 +1,8 @@
 /* What a client sends to a process over its WebSocket: input, its end, sizes, signals. Carried out
  * one after the other in the order they came, also when the WebSocket has gone meanwhile: clients
  * close right behind their last message. */
-#ifndef COOP_HTTP_RUNTIME_INBOX_H
-#define COOP_HTTP_RUNTIME_INBOX_H
+#ifndef COOP_HTTP_V1_INBOX_H
+#define COOP_HTTP_V1_INBOX_H
 
 #include <jansson.h>
 #include <stdbool.h>
