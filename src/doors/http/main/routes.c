@@ -7,7 +7,7 @@
 
 #include "doors/http/control/sandboxes.h"
 #include "doors/http/control/templates.h"
-#include "doors/http/files/files_routes.h"
+#include "doors/http/files/v1/routes.h"
 #include "doors/http/mcp/mcp_routes.h"
 #include "doors/http/net/conn.h"
 #include "doors/http/net/exchange.h"

@@ -15,9 +15,10 @@
 #include "doors/http/net/ws.h"
 #include "doors/http/runtime/ask.h"
 #include "doors/http/runtime/feed.h"
+#include "doors/http/runtime/inbox.h"
 #include "doors/http/runtime/v1/feed_frames.h"
-#include "doors/http/runtime/v1/inbox.h"
 #include "doors/http/runtime/v1/input_frame.h"
+#include "doors/http/runtime/v1/input_messages.h"
 #include "doors/http/runtime/v1/process_ask.h"
 #include "doors/http/runtime/v1/refusal.h"
 #include "doors/http/runtime/v1/socket_state.h"
@@ -55,7 +56,7 @@ void coop_socket_hold(struct coop_socket *socket)
 void coop_socket_let_go(struct coop_socket *socket)
 {
 	socket->busy--;
-	if (!socket->busy && !socket->ws && !socket->call)
+	if (!socket->busy && !socket->ws && !socket->starting)
 		free_socket(socket);
 }
 
@@ -205,9 +206,9 @@ static void take_further(struct coop_socket *socket, const char *type, const jso
 	if (type && !strcmp(type, "start"))
 		refuse_message(socket, "there has been a start message already");
 	else if (type)
-		coop_inbox_message(socket->inbox, type, message);
+		coop_v1_input_message(socket->inbox, type, message);
 	else
-		coop_inbox_refuse(socket->inbox);
+		coop_inbox_add(socket->inbox, COOP_INBOX_UNREAD);
 }
 
 static void take_message(struct coop_socket *socket, const char *data, size_t size)
@@ -236,7 +237,7 @@ static void on_message(struct coop_ws *ws, bool text, const char *data, size_t s
 	coop_socket_hold(socket);
 	if (socket->state != COOP_SOCKET_EMPTY && text &&
 	    coop_frame_stdin(data, size, &input, &length))
-		coop_inbox_stdin(socket->inbox, input, length);
+		coop_inbox_base64(socket->inbox, input, length);
 	else
 		take_message(socket, data, text ? size : 0);
 	coop_socket_let_go(socket);
@@ -268,11 +269,11 @@ static void on_over(struct coop_ws *ws)
 	if (socket->connected)
 		socket->inbox = NULL; /* it sees to itself now */
 	if (inbox && coop_ws_lost_message(ws))
-		coop_inbox_lost(inbox);
+		coop_inbox_add(inbox, COOP_INBOX_LOST);
 	if (inbox)
 		coop_inbox_leave(inbox);
 	/* A start that has been sent is carried out, and so is what came behind it. */
-	if (!socket->busy && !socket->call)
+	if (!socket->busy && !socket->starting)
 		free_socket(socket);
 }
 
@@ -297,7 +298,7 @@ static struct coop_socket *open_socket(struct coop_http_exchange *exchange,
 	coop_socket_hold(socket);
 	socket->ws = coop_http_upgrade(exchange, &behaviour, socket);
 	if (socket->ws)
-		socket->inbox = coop_inbox_new(socket->user, socket->ws);
+		socket->inbox = coop_inbox_new(socket->user, &coop_v1_input_client, socket->ws);
 	if (socket->inbox)
 		return socket;
 	if (socket->ws)

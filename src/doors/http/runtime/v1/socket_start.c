@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "doors/http/net/ws.h"
+#include "doors/http/runtime/start.h"
 #include "doors/http/runtime/v1/refusal.h"
 #include "doors/http/runtime/v1/socket_state.h"
 #include "doors/http/runtime/v1/start_message.h"
@@ -16,29 +16,6 @@
 /* As a shell's: not found, and not to be had for another reason. */
 #define MISSING_CODE 127
 #define REFUSED_CODE 126
-
-/* Relative paths begin at the workspace, as those of files do. */
-static int enter_workspace(json_t *args, const char *workspace)
-{
-	const char *cwd = json_string_value(json_object_get(args, "cwd"));
-
-	if (!cwd || *cwd == '/' || !*cwd)
-		return 0;
-	return json_object_set_new(args, "cwd", json_sprintf("%s/%s", workspace, cwd));
-}
-
-static int add_sandbox(const struct coop_socket *socket, json_t *args)
-{
-	const struct coop_door_ceiling ceiling = coop_user_ceiling(socket->user);
-
-	if (ceiling.workspace && enter_workspace(args, ceiling.workspace) < 0)
-		return -1;
-	if (!ceiling.profile && !ceiling.workspace)
-		return 0;
-	return json_object_set_new(args, "sandbox",
-				   json_pack("{s:s*,s:s*}", "profile", ceiling.profile, "workspace",
-					     ceiling.workspace));
-}
 
 /* A record like the keeper's for what it has not kept one of. Its id is nobody's: to kill what was
  * refused must not hit a process that has the id which was asked for. */
@@ -83,83 +60,59 @@ void coop_socket_refuse(struct coop_socket *socket, const char *code, const char
 	show_refusal(socket, REFUSED_CODE, code, message);
 }
 
-static void on_record(void *user, uint64_t request, int status, const char *json,
-		      const struct coop_error *error)
+static void explain(struct coop_socket *socket, const struct coop_error *error)
 {
-	struct coop_socket *socket = user;
-	json_t *result = status == 0 ? json_loads(json, 0, NULL) : NULL;
-	struct coop_process_view view;
-
-	(void)request;
-	(void)error;
-	socket->call = NULL;
-	coop_socket_hold(socket);
-	/* One that ended as it began: its reason is among its events, for whoever attaches as well.
-	 * */
-	if (coop_process_view_read(&view, json_object_get(result, "process")) && view.ended)
-		coop_socket_started(socket, &view, 0, NULL);
-	else
-		show_refusal(socket, socket->failure.exit_code, NULL, socket->failure.error);
-	coop_socket_let_go(socket);
-	json_decref(result);
-}
-
-/* The keeper has refused the start, or it has failed. What it keeps a record of is shown with that.
- * */
-static void tell_failure(struct coop_socket *socket, const struct coop_error *error)
-{
+	struct coop_http_refusal refusal = coop_refusal_of(error);
 	json_t *details = json_loads(error->details, 0, NULL);
 	const char *step = json_string_value(json_object_get(details, "step"));
 	const char *number = json_string_value(json_object_get(details, "errno"));
-	const char *id = json_string_value(json_object_get(details, "id"));
-	struct coop_handler handler = {.done = on_record, .user = socket};
-	struct coop_http_refusal refusal = coop_refusal_of(error);
+	bool recorded = json_object_get(details, "id");
 	bool missing = step && number && !strcmp(step, "exec") && !strcmp(number, "ENOENT");
-
 	const char *alias = json_string_value(json_object_get(socket->start, "alias"));
+	const char *code = refusal.status == 413 ? "invalid_argument" : refusal.code;
 	char taken[COOP_START_ID_MAX + 64];
 
 	/* What clients call an id is an alias to the keeper. */
 	(void)snprintf(taken, sizeof taken, "the id %s is that of a process that runs",
 		       alias ? alias : "");
-	socket->failure.exit_code = missing ? MISSING_CODE : REFUSED_CODE;
-	coop_process_view_explain(&socket->failure,
-				  strcmp(error->code, "exists") != 0 ? error->message : taken);
-	if (id)
-		socket->call = coop_user_call(socket->user, "status", json_pack("{s:s}", "id", id),
-					      NULL, 0, &handler);
-	if (!socket->call)
-		show_refusal(socket, socket->failure.exit_code,
-			     refusal.status == 413 ? "invalid_argument" : refusal.code,
-			     socket->failure.error);
+	show_refusal(socket, missing ? MISSING_CODE : REFUSED_CODE, recorded ? NULL : code,
+		     strcmp(error->code, "exists") != 0 ? error->message : taken);
 	json_decref(details);
 }
 
-static void on_spawned(void *user, uint64_t request, int status, const char *json,
-		       const struct coop_error *error)
+/* What clients are told of a start that the keeper did not take, or that has failed. Its record is
+ * shown, where there is one: the reason is among its events, for whoever attaches as well. */
+static void on_failed(void *context, const struct coop_error *error, const json_t *record)
 {
-	struct coop_socket *socket = user;
+	struct coop_socket *socket = context;
 	struct coop_process_view view;
 
-	(void)request;
-	socket->call = NULL;
+	socket->starting = false;
 	coop_socket_hold(socket);
-	if (status == 0) {
-		json_t *result = json_loads(json, 0, NULL);
-		if (coop_process_view_read(&view, json_object_get(result, "process")))
-			coop_socket_started(socket, &view, 0, json_object_get(result, "hold"));
-		else
-			coop_socket_no_memory(socket);
-		json_decref(result);
-	} else {
-		tell_failure(socket, error);
-	}
+	if (coop_process_view_read(&view, record) && view.ended)
+		coop_socket_started(socket, &view, 0, NULL);
+	else
+		explain(socket, error);
+	coop_socket_let_go(socket);
+}
+
+static void on_started(void *context, const json_t *record, const json_t *hold)
+{
+	struct coop_socket *socket = context;
+	struct coop_process_view view;
+
+	socket->starting = false;
+	coop_socket_hold(socket);
+	if (coop_process_view_read(&view, record))
+		coop_socket_started(socket, &view, 0, hold);
+	else
+		coop_socket_no_memory(socket);
 	coop_socket_let_go(socket);
 }
 
 void coop_socket_spawn(struct coop_socket *socket, const json_t *message)
 {
-	struct coop_handler handler = {.done = on_spawned, .user = socket};
+	const struct coop_start_handler handler = {on_started, on_failed, socket};
 	char wrong[COOP_START_ERROR_MAX];
 
 	socket->start = coop_start_read(message, wrong);
@@ -167,11 +120,8 @@ void coop_socket_spawn(struct coop_socket *socket, const json_t *message)
 		coop_socket_refuse(socket, "invalid_argument", wrong);
 		return;
 	}
-	if (socket->start && add_sandbox(socket, socket->start) == 0) {
-		socket->state = COOP_SOCKET_STARTING;
-		socket->call = coop_user_call(socket->user, "spawn", json_incref(socket->start),
-					      NULL, 0, &handler);
-	}
-	if (!socket->call)
+	socket->state = COOP_SOCKET_STARTING;
+	socket->starting = socket->start && coop_start(socket->user, socket->start, &handler) == 0;
+	if (!socket->starting)
 		coop_socket_no_memory(socket);
 }

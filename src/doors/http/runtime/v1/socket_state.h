@@ -24,11 +24,10 @@ struct coop_socket {
 	struct coop_user *user; /* held */
 	struct coop_ws *ws;     /* NULL: gone */
 	enum coop_socket_state state;
-	unsigned busy;                    /* so many work on it: it is freed after the last */
-	bool connected;                   /* there is a process */
-	struct coop_user_call *call;      /* spawn, or the record of one that failed */
-	json_t *start;                    /* arguments of spawn, until it is answered */
-	struct coop_process_view failure; /* why it was refused, until its record has come */
+	unsigned busy;  /* so many work on it: it is freed after the last */
+	bool connected; /* there is a process */
+	bool starting;  /* the keeper has been asked */
+	json_t *start;  /* arguments of spawn */
 	struct coop_inbox *inbox;
 	struct coop_feed_reader *reader;
 	uv_timer_t timer;

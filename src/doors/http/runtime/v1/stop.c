@@ -10,20 +10,9 @@
 #include "base/text/signame.h"
 #include "doors/http/net/target.h"
 #include "doors/http/runtime/ask.h"
+#include "doors/http/runtime/stop.h"
 #include "doors/http/runtime/v1/process_ask.h"
 #include "doors/http/runtime/v1/view.h"
-
-/* An answer comes no later than that after the grace, ended or not. */
-#define PATIENCE_MS 2000
-#define GRACE_MOST_MS 86400000
-
-struct stop {
-	struct coop_ask ask;
-	int signal;
-	bool group;       /* the whole tree */
-	int64_t grace_ms; /* -1: it is not killed afterwards */
-	bool killing;
-};
 
 static void refuse(struct coop_http_exchange *exchange, const char *field, const char *rule)
 {
@@ -35,7 +24,7 @@ static void refuse(struct coop_http_exchange *exchange, const char *field, const
 #define GRACE_RULE "must be a whole number of milliseconds, at most a day"
 
 /* {"process": P} with what is left of it, if anything should not be. */
-static void answer(struct stop *stop, const json_t *result)
+static void on_stopped(struct coop_stop *stop, const json_t *result)
 {
 	const json_t *survivors = json_object_get(result, "survivors");
 	struct coop_process_view view;
@@ -56,77 +45,40 @@ static void answer(struct stop *stop, const json_t *result)
 	coop_ask_answer(&stop->ask, &text, &w);
 }
 
-static void on_end(struct coop_ask *ask, const json_t *result)
-{
-	answer((struct stop *)ask, result);
-}
-
-/* The keeper's own answer says that the tree is empty, or what is left of it. */
-static void kill_tree(struct stop *stop)
-{
-	stop->killing = true;
-	coop_ask(&stop->ask, "kill", json_pack("{s:s}", "id", stop->ask.id), on_end);
-}
-
-static void on_waited(struct coop_ask *ask, const json_t *result)
-{
-	struct stop *stop = (struct stop *)ask;
-
-	if (json_is_true(json_object_get(result, "running")) && stop->grace_ms >= 0)
-		kill_tree(stop);
-	else
-		answer(stop, result);
-}
-
-static void on_signalled(struct coop_ask *ask, const json_t *result)
-{
-	struct stop *stop = (struct stop *)ask;
-	int64_t ms = stop->grace_ms >= 0 ? stop->grace_ms : PATIENCE_MS;
-
-	(void)result;
-	coop_ask(ask, "wait",
-		 json_pack("{s:s,s:I,s:b}", "id", ask->id, "timeout_ms", (json_int_t)ms, "tidy", 1),
-		 on_waited);
-}
-
 static void on_status(struct coop_ask *ask, const json_t *result)
 {
-	struct stop *stop = (struct stop *)ask;
 	struct coop_process_view view;
 
 	if (!coop_v1_ask_view(ask, result, &view))
 		return;
 	if (view.ended)
 		coop_v1_answer_process(ask, &view);
-	else if (stop->signal == SIGKILL && stop->group)
-		kill_tree(stop);
 	else
-		coop_ask(ask, "signal",
-			 json_pack("{s:s,s:i,s:s}", "id", ask->id, "signal", stop->signal, "target",
-				   stop->group ? "tree" : "process"),
-			 on_signalled);
+		coop_stop_begin((struct coop_stop *)ask);
 }
 
-static void begin(struct coop_http_exchange *exchange, const struct stop *wanted)
+static void begin(struct coop_http_exchange *exchange, const struct coop_stop *wanted)
 {
-	struct stop *stop = coop_ask_new(exchange, sizeof *stop);
+	struct coop_stop *stop = coop_ask_new(exchange, sizeof *stop);
 
 	if (!stop)
 		return;
 	stop->signal = wanted->signal;
 	stop->group = wanted->group;
 	stop->grace_ms = wanted->grace_ms;
+	stop->stopped = on_stopped;
 	coop_v1_ask_process(&stop->ask, on_status);
 }
 
 void coop_runtime_delete(struct coop_http_exchange *exchange)
 {
-	struct stop stop = {.signal = SIGTERM, .group = true, .grace_ms = -1};
+	struct coop_stop stop = {.signal = SIGTERM, .group = true, .grace_ms = -1};
 	uint64_t grace = 0;
 	int status;
 	COOP_AUTO_FREE char *name = coop_query_get(exchange->query, "signal", &status);
 	int group = coop_query_bool(exchange->query, "kill_group", &stop.group);
-	int has_grace = coop_query_uint(exchange->query, "grace_ms", GRACE_MOST_MS, &grace);
+	int has_grace =
+		coop_query_uint(exchange->query, "grace_ms", COOP_STOP_GRACE_MOST_MS, &grace);
 
 	if (name)
 		stop.signal = coop_signame_parse(name);
@@ -153,7 +105,7 @@ static const json_t *member(const json_t *object, const char *name)
 
 void coop_runtime_signal(struct coop_http_exchange *exchange)
 {
-	struct stop stop = {.signal = SIGTERM, .group = true, .grace_ms = -1};
+	struct coop_stop stop = {.signal = SIGTERM, .group = true, .grace_ms = -1};
 	const json_t *signal = member(exchange->json, "signal");
 	const json_t *group = member(exchange->json, "kill_group");
 	const json_t *grace = member(exchange->json, "grace_ms");
@@ -168,7 +120,7 @@ void coop_runtime_signal(struct coop_http_exchange *exchange)
 		refuse(exchange, "signal", SIGNAL_RULE);
 	else if (group && !json_is_boolean(group))
 		refuse(exchange, "kill_group", GROUP_RULE);
-	else if (grace && (stop.grace_ms < 0 || stop.grace_ms > GRACE_MOST_MS))
+	else if (grace && (stop.grace_ms < 0 || stop.grace_ms > COOP_STOP_GRACE_MOST_MS))
 		refuse(exchange, "grace_ms", GRACE_RULE);
 	else
 		begin(exchange, &stop);

@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
-#include "doors/http/files/files_link.h"
-#include "doors/http/files/files_refusal.h"
-#include "doors/http/files/files_work.h"
+#include "doors/http/files/link.h"
+#include "doors/http/files/v1/refusal.h"
+#include "doors/http/files/v1/work.h"
 #include "doors/http/net/exchange.h"
 
 struct batch {
@@ -58,13 +58,14 @@ static int decode(struct batch *batch, const json_t *file)
 static void on_answer(void *context, const struct coop_files_answer *answer);
 
 /* The message names the file. */
-static void on_failed(void *context, const struct coop_http_refusal *refusal, const char *message)
+static void on_failed(void *context, const struct coop_error *error)
 {
 	const struct batch *batch = context;
-	char text[512];
+	struct coop_error told = *error;
 
-	(void)snprintf(text, sizeof text, "files[%zu]: %s", batch->index, message);
-	coop_files_refuse(batch->exchange, refusal, text);
+	(void)snprintf(told.message, sizeof told.message, "files[%zu]: %.480s", batch->index,
+		       error->message);
+	coop_files_refuse(batch->exchange, &told);
 }
 
 /* Begins with the next file, or answers. */
@@ -89,15 +90,12 @@ static void next(struct batch *batch)
 		no_memory(batch); /* what it holds has been looked at before */
 		return;
 	}
-	struct coop_files_talk *talk =
-		coop_files_open(batch->exchange,
-				json_pack("{s:s,s:O,s:b,s:I}", "op", "open_write", "path",
-					  json_object_get(file, "path"), "gzip",
-					  json_is_true(json_object_get(file, "gzip")), "limit",
-					  (json_int_t)COOP_FILES_UPLOAD_MAX),
-				&handler);
-	if (talk)
-		batch->talk = talk;
+	coop_files_begin(batch->exchange,
+			 json_pack("{s:s,s:O,s:b,s:I}", "op", "open_write", "path",
+				   json_object_get(file, "path"), "gzip",
+				   json_is_true(json_object_get(file, "gzip")), "limit",
+				   (json_int_t)COOP_FILES_UPLOAD_MAX),
+			 &handler, &batch->talk);
 }
 
 /* One piece at a time; an empty file is committed at once. */

@@ -1,60 +1,69 @@
-#include "doors/http/runtime/v1/inbox.h"
+#include "doors/http/runtime/inbox.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json/jsonw.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "coop.h"
 #include "doors/http/net/net.h"
-#include "doors/http/net/ws.h"
-#include "doors/http/runtime/v1/view.h"
 #include "doors/http/users/user.h"
 
-enum kind { STDIN, NO_STDIN, CLOSE_STDIN, RESIZE, SIGNAL, REFUSE, LOST };
-
 struct item {
-	struct item *next;
-	enum kind kind;
+	struct coop_link link;
+	enum coop_inbox_kind kind;
 	int cols, rows, signal;
-	size_t size, done; /* of stdin: what the process has got */
+	size_t size, done; /* of bytes: what the process has got */
 	uint8_t bytes[];
 };
 
 struct coop_inbox {
-	struct coop_user *user; /* held */
-	struct coop_ws *ws;     /* NULL: gone */
+	struct coop_user *user;                 /* held */
+	const struct coop_inbox_client *client; /* NULL: gone */
+	void *context;
 	struct coop_feed *feed; /* held; NULL: there is no process yet */
-	struct item *first, **last;
+	struct coop_link items;
 	size_t bytes, count;
 	bool paused, running;
 	bool noted;                  /* that input did not get through */
 	struct coop_user_call *call; /* of the first item */
 	struct coop_feed_turn turn;
-	uv_timer_t timer; /* runs once the WebSocket has gone */
+	uv_timer_t timer; /* runs once the client has gone */
 };
 
 static void go_on(struct coop_inbox *inbox);
 
 static void on_turn(struct coop_feed_turn *turn)
 {
-	go_on((struct coop_inbox *)(void *)((char *)turn - offsetof(struct coop_inbox, turn)));
+	go_on(COOP_LIST_ITEM(turn, struct coop_inbox, turn));
 }
 
-struct coop_inbox *coop_inbox_new(struct coop_user *user, struct coop_ws *ws)
+static struct item *item_of(struct coop_link *link)
+{
+	return COOP_LIST_ITEM(link, struct item, link);
+}
+
+/* The one that is carried out; NULL: none waits. */
+static struct item *first_of(struct coop_inbox *inbox)
+{
+	return coop_list_empty(&inbox->items) ? NULL : item_of(inbox->items.next);
+}
+
+struct coop_inbox *coop_inbox_new(struct coop_user *user, const struct coop_inbox_client *client,
+				  void *context)
 {
 	struct coop_inbox *inbox = coop_mem_zalloc(sizeof *inbox);
 
 	if (!inbox)
 		return NULL;
 	inbox->user = coop_user_ref(user);
-	inbox->ws = ws;
-	inbox->last = &inbox->first;
+	inbox->client = client;
+	inbox->context = context;
+	coop_list_init(&inbox->items);
 	inbox->turn.go = on_turn;
 	(void)uv_timer_init(coop_user_net(user)->loop, &inbox->timer);
 	inbox->timer.data = inbox;
@@ -82,11 +91,9 @@ static void took(struct coop_inbox *inbox, struct item *item, size_t bytes)
 
 static void pop(struct coop_inbox *inbox)
 {
-	struct item *item = inbox->first;
+	struct item *item = first_of(inbox);
 
-	inbox->first = item->next;
-	if (!inbox->first)
-		inbox->last = &inbox->first;
+	coop_list_remove(&item->link);
 	less(inbox, item->size - item->done);
 	inbox->count--;
 	free(item);
@@ -95,7 +102,7 @@ static void pop(struct coop_inbox *inbox)
 static void destroy(struct coop_inbox *inbox)
 {
 	coop_user_drop(COOP_TAKE_PTR(inbox->call));
-	while (inbox->first)
+	while (!coop_list_empty(&inbox->items))
 		pop(inbox);
 	if (inbox->feed)
 		coop_feed_turn_end(inbox->feed, &inbox->turn);
@@ -105,34 +112,19 @@ static void destroy(struct coop_inbox *inbox)
 	coop_user_unref(user);
 }
 
-static void send_json(struct coop_inbox *inbox, struct coop_buf *text, const struct coop_jsonw *w)
+/* The answer that a client waits for. */
+static void tell(const struct coop_inbox *inbox, const struct item *item, bool refused)
 {
-	if (!inbox->ws)
-		;
-	else if (w->failed) /* a client that waits for an answer must not wait for ever */
-		coop_ws_close(inbox->ws, COOP_WS_INTERNAL, "out of memory");
-	else
-		coop_ws_send_text(inbox->ws, (const char *)coop_buf_front(text),
-				  coop_buf_size(text));
-	coop_buf_clear(text);
-}
+	const struct coop_inbox_outcome outcome = {
+		.kind = item->kind,
+		.name = coop_feed_name(inbox->feed),
+		.refused = refused,
+		.partly = item->done < item->size,
+		.written = item->done,
+	};
 
-/* The answer that a client waits for. `written` is told where it is less than was sent. */
-static void acknowledge(struct coop_inbox *inbox, const char *type, const struct item *item,
-			const char *error)
-{
-	struct coop_buf text = {0};
-	struct coop_jsonw w = {.out = &text};
-
-	coop_jsonw_begin(&w, NULL);
-	coop_jsonw_string(&w, "type", type);
-	coop_jsonw_string(&w, "pid", coop_feed_name(inbox->feed));
-	if (error || item->done < item->size)
-		coop_jsonw_uint(&w, "written", item->done);
-	if (error)
-		coop_jsonw_string(&w, "error", error);
-	coop_jsonw_end(&w);
-	send_json(inbox, &text, &w);
+	if (inbox->client)
+		inbox->client->told(inbox->context, &outcome);
 }
 
 /* Says something among the output, where every client shows it: an `error` would end what they
@@ -155,8 +147,9 @@ static void on_left(uv_timer_t *timer)
 {
 	struct coop_inbox *inbox = timer->data;
 
-	for (const struct item *item = inbox->first; item; item = item->next) {
-		if (item->kind != STDIN)
+	COOP_LIST_EACH(&inbox->items, link)
+	{
+		if (item_of(link)->kind != COOP_INBOX_BYTES)
 			continue;
 		note(inbox, "input was not delivered: its client has gone, and the process does "
 			    "not read");
@@ -189,10 +182,10 @@ static void explain(struct coop_inbox *inbox, struct item *item, const struct co
 
 	if (written >= 0) {
 		took(inbox, item, (size_t)written);
-		acknowledge(inbox, "stdin_ack", item, NULL);
+		tell(inbox, item, false);
 		return;
 	}
-	acknowledge(inbox, "stdin_ack", item, "stdin_unavailable");
+	tell(inbox, item, true);
 	if (strcmp(error->code, "internal") != 0)
 		note(inbox, "input was not delivered: the process takes no input");
 	else
@@ -207,26 +200,14 @@ static bool is_over(const struct coop_error *error)
 
 static void finish(struct coop_inbox *inbox, int status, const struct coop_error *error)
 {
-	struct item *item = inbox->first;
+	struct item *item = first_of(inbox);
 
-	switch (item->kind) {
-	case STDIN:
-		if (status < 0)
-			explain(inbox, item, error);
-		else
-			acknowledge(inbox, "stdin_ack", item, NULL);
-		break;
-	case CLOSE_STDIN:
-		acknowledge(inbox, "close_stdin_ack", item,
-			    status == 0 || is_over(error) ? NULL : "stdin_unavailable");
-		break;
-	case RESIZE:
-	case SIGNAL:
-	case NO_STDIN:
-	case REFUSE:
-	case LOST:
-		break; /* nobody waits for an answer */
-	}
+	if (item->kind == COOP_INBOX_BYTES && status < 0)
+		explain(inbox, item, error);
+	else if (item->kind == COOP_INBOX_BYTES)
+		tell(inbox, item, false);
+	else if (item->kind == COOP_INBOX_CLOSE)
+		tell(inbox, item, status < 0 && !is_over(error));
 	pop(inbox);
 	coop_feed_turn_end(inbox->feed, &inbox->turn);
 }
@@ -235,18 +216,18 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 		    const struct coop_error *error)
 {
 	struct coop_inbox *inbox = user;
-	struct item *item = inbox->first;
+	struct item *item = first_of(inbox);
 
 	(void)request;
 	(void)json;
 	inbox->call = NULL;
-	if (!inbox->ws)
+	if (!inbox->client)
 		wait_for_progress(inbox);
-	if (status == 0 && item->kind == STDIN) {
+	if (status == 0 && item->kind == COOP_INBOX_BYTES) {
 		size_t left = item->size - item->done;
 		took(inbox, item, left < COOP_WRITE_STDIN_MAX ? left : COOP_WRITE_STDIN_MAX);
 	}
-	if (status < 0 || item->kind != STDIN || item->done == item->size) {
+	if (status < 0 || item->kind != COOP_INBOX_BYTES || item->done == item->size) {
 		inbox->running = true;
 		finish(inbox, status, error);
 		inbox->running = false;
@@ -260,14 +241,14 @@ static const char *prepare(const struct coop_inbox *inbox, const struct item *it
 	const char *id = coop_feed_id(inbox->feed);
 
 	switch (item->kind) {
-	case STDIN:
+	case COOP_INBOX_BYTES:
 		*ret_args = json_pack("{s:s,s:i}", "id", id, "timeout_ms", -1);
 		return "write_stdin";
-	case RESIZE:
+	case COOP_INBOX_RESIZE:
 		*ret_args = json_pack("{s:s,s:i,s:i}", "id", id, "cols", item->cols, "rows",
 				      item->rows);
 		return "resize";
-	case SIGNAL:
+	case COOP_INBOX_SIGNAL:
 		if (item->signal != SIGKILL) {
 			*ret_args = json_pack("{s:s,s:i,s:s}", "id", id, "signal", item->signal,
 					      "target", "tree");
@@ -275,21 +256,21 @@ static const char *prepare(const struct coop_inbox *inbox, const struct item *it
 		}
 		*ret_args = json_pack("{s:s}", "id", id);
 		return "kill";
-	case CLOSE_STDIN:
-	case NO_STDIN:
-	case REFUSE:
-	case LOST:
+	case COOP_INBOX_CLOSE:
+	case COOP_INBOX_GARBLED:
+	case COOP_INBOX_UNREAD:
+	case COOP_INBOX_LOST:
 		break;
 	}
 	*ret_args = json_pack("{s:s}", "id", id);
 	return "close_stdin";
 }
 
-static const char *what_is_wrong(enum kind kind)
+static const char *what_is_wrong(enum coop_inbox_kind kind)
 {
-	if (kind == NO_STDIN)
+	if (kind == COOP_INBOX_GARBLED)
 		return "input was not delivered: its data is not base64";
-	if (kind == LOST)
+	if (kind == COOP_INBOX_LOST)
 		return "input was not delivered: a message of the client was too large";
 	return "a message of the client could not be understood";
 }
@@ -299,19 +280,20 @@ static void carry_out(struct coop_inbox *inbox)
 {
 	static const struct coop_error failure = {.code = "internal", .message = "out of memory"};
 	struct coop_handler handler = {.done = on_done, .user = inbox};
-	struct item *item = inbox->first;
+	struct item *item = first_of(inbox);
 	size_t left = item->size - item->done;
 	json_t *args = NULL;
 
-	if (item->kind == REFUSE || item->kind == NO_STDIN || item->kind == LOST) {
-		if (item->kind == NO_STDIN)
-			acknowledge(inbox, "stdin_ack", item, "invalid_argument");
+	if (item->kind == COOP_INBOX_UNREAD || item->kind == COOP_INBOX_GARBLED ||
+	    item->kind == COOP_INBOX_LOST) {
+		if (item->kind == COOP_INBOX_GARBLED)
+			tell(inbox, item, true);
 		note(inbox, what_is_wrong(item->kind));
 		pop(inbox);
 		return;
 	}
 	/* Whoever is in the middle of a long message goes first. */
-	if ((item->kind == STDIN || item->kind == CLOSE_STDIN) &&
+	if ((item->kind == COOP_INBOX_BYTES || item->kind == COOP_INBOX_CLOSE) &&
 	    !coop_feed_turn_take(inbox->feed, &inbox->turn))
 		return;
 	const char *op = prepare(inbox, item, &args);
@@ -339,138 +321,105 @@ static void go_on(struct coop_inbox *inbox)
 	if (inbox->running)
 		return;
 	inbox->running = true;
-	for (const struct item *item = NULL;
-	     inbox->feed && !inbox->call && inbox->first && item != inbox->first;) {
-		item = inbox->first;
+	for (const struct item *item = NULL, *first;
+	     inbox->feed && !inbox->call && (first = first_of(inbox)) && item != first;) {
+		item = first;
 		carry_out(inbox);
 	}
 	inbox->running = false;
-	if (!inbox->ws && !inbox->first && inbox->feed) {
+	if (!inbox->client && coop_list_empty(&inbox->items) && inbox->feed) {
 		destroy(inbox);
 		return;
 	}
 	if (inbox->paused && !is_full(inbox, COOP_INBOX_BYTES_STEP, COOP_INBOX_COUNT_STEP)) {
 		inbox->paused = false;
-		if (inbox->ws)
-			coop_ws_resume(inbox->ws);
+		if (inbox->client)
+			inbox->client->listen(inbox->context, true);
 	}
 }
 
-static struct item *add(struct coop_inbox *inbox, enum kind kind, size_t size)
+static struct item *add(struct coop_inbox *inbox, enum coop_inbox_kind kind, size_t size)
 {
 	struct item *item = coop_mem_zalloc(sizeof *item + size);
 
 	if (!item) {
-		/* What cannot be carried out must not be passed over. */
-		if (inbox->ws)
-			coop_ws_close(inbox->ws, COOP_WS_INTERNAL, "out of memory");
+		if (inbox->client)
+			inbox->client->starved(inbox->context);
 		return NULL;
 	}
 	item->kind = kind;
 	item->size = size;
-	*inbox->last = item;
-	inbox->last = &item->next;
+	coop_list_add(&inbox->items, &item->link);
 	inbox->bytes += size;
 	coop_user_input_more(inbox->user, size);
 	inbox->count++;
 	return item;
 }
 
-static void add_stdin(struct coop_inbox *inbox, const char *text, size_t length)
-{
-	size_t size;
-	struct item *item = add(inbox, STDIN, coop_base64_room(length));
-
-	if (!item)
-		return;
-	if (!text || coop_base64_decode(text, length, item->bytes, &size) < 0) {
-		item->kind = NO_STDIN;
-		size = 0;
-	}
-	less(inbox, item->size - size);
-	item->size = size;
-}
-
-static void add_resize(struct coop_inbox *inbox, const json_t *message)
-{
-	const json_t *cols = json_object_get(message, "cols");
-	const json_t *rows = json_object_get(message, "rows");
-	json_int_t width = json_integer_value(cols), height = json_integer_value(rows);
-
-	/* There is no answer that a wrong size could be reported in. */
-	if (width < 1 || width > 65535 || height < 1 || height > 65535)
-		return;
-	struct item *item = add(inbox, RESIZE, 0);
-	if (!item)
-		return;
-	item->cols = (int)width;
-	item->rows = (int)height;
-}
-
-static void add_signal(struct coop_inbox *inbox, const json_t *message)
-{
-	int number = coop_process_signal(json_object_get(message, "signal"));
-	struct item *item = number > 0 ? add(inbox, SIGNAL, 0) : NULL;
-
-	if (item)
-		item->signal = number;
-}
-
 /* Listens no more while there is much to do, and begins. */
 static void added(struct coop_inbox *inbox)
 {
-	if (!inbox->paused && inbox->ws && is_full(inbox, 0, 0)) {
+	if (!inbox->paused && inbox->client && is_full(inbox, 0, 0)) {
 		inbox->paused = true;
-		coop_ws_pause(inbox->ws);
+		inbox->client->listen(inbox->context, false);
 	}
 	go_on(inbox);
 }
 
-void coop_inbox_stdin(struct coop_inbox *inbox, const char *text, size_t length)
+void coop_inbox_base64(struct coop_inbox *inbox, const char *text, size_t length)
 {
-	add_stdin(inbox, text, length);
+	size_t size;
+	struct item *item = add(inbox, COOP_INBOX_BYTES, coop_base64_room(length));
+
+	if (item && (!text || coop_base64_decode(text, length, item->bytes, &size) < 0)) {
+		item->kind = COOP_INBOX_GARBLED;
+		size = 0;
+	}
+	if (item) {
+		less(inbox, item->size - size);
+		item->size = size;
+	}
 	added(inbox);
 }
 
-void coop_inbox_refuse(struct coop_inbox *inbox)
+void coop_inbox_add(struct coop_inbox *inbox, enum coop_inbox_kind kind)
 {
-	(void)add(inbox, REFUSE, 0);
+	(void)add(inbox, kind, 0);
 	added(inbox);
 }
 
-void coop_inbox_lost(struct coop_inbox *inbox)
+void coop_inbox_resize(struct coop_inbox *inbox, unsigned cols, unsigned rows)
 {
-	(void)add(inbox, LOST, 0);
+	struct item *item = add(inbox, COOP_INBOX_RESIZE, 0);
+
+	if (item) {
+		item->cols = (int)cols;
+		item->rows = (int)rows;
+	}
 	added(inbox);
 }
 
-void coop_inbox_message(struct coop_inbox *inbox, const char *type, const json_t *message)
+void coop_inbox_signal(struct coop_inbox *inbox, int number)
 {
-	const json_t *data = json_object_get(message, "data");
+	struct item *item = add(inbox, COOP_INBOX_SIGNAL, 0);
 
-	if (!strcmp(type, "stdin"))
-		add_stdin(inbox, json_string_value(data), json_string_length(data));
-	else if (!strcmp(type, "close_stdin"))
-		(void)add(inbox, CLOSE_STDIN, 0);
-	else if (!strcmp(type, "resize"))
-		add_resize(inbox, message);
-	else if (!strcmp(type, "signal"))
-		add_signal(inbox, message);
+	if (item)
+		item->signal = number;
 	added(inbox);
 }
 
 void coop_inbox_open(struct coop_inbox *inbox, struct coop_feed *feed)
 {
 	inbox->feed = coop_feed_ref(feed);
-	if (!inbox->ws)
+	if (!inbox->client)
 		wait_for_progress(inbox);
 	go_on(inbox);
 }
 
 void coop_inbox_leave(struct coop_inbox *inbox)
 {
-	inbox->ws = NULL;
-	if (inbox->feed && !inbox->first)
+	inbox->client = NULL;
+	if (inbox->feed && coop_list_empty(&inbox->items))
 		destroy(inbox);
 	else if (inbox->feed)
 		wait_for_progress(inbox);

@@ -1,11 +1,13 @@
-#include "doors/http/files/files_refusal.h"
+#include "doors/http/files/v1/refusal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "doors/http/net/exchange.h"
+#include "doors/http/runtime/v1/refusal.h"
 
-struct coop_http_refusal coop_files_refusal_of(const char *error)
+/* By the name of an errno, or what the keeper says. */
+static struct coop_http_refusal refusal_of(const struct coop_error *error)
 {
 	static const struct {
 		const char *error;
@@ -31,20 +33,21 @@ struct coop_http_refusal coop_files_refusal_of(const char *error)
 		{"EMFILE", {503, "sandbox_overloaded"}},
 		{"ENFILE", {503, "sandbox_overloaded"}},
 		{"ENOMEM", {503, "sandbox_overloaded"}},
+		{"timeout", {504, "timeout"}}, /* of the helper */
 	};
 
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-		if (strcmp(table[i].error, error) == 0)
+		if (strcmp(table[i].error, error->code) == 0)
 			return table[i].refusal;
-	return (struct coop_http_refusal){500, "internal"};
+	return coop_refusal_of(error);
 }
 
-void coop_files_refuse(struct coop_http_exchange *exchange, const struct coop_http_refusal *refusal,
-		       const char *message)
+void coop_files_refuse(struct coop_http_exchange *exchange, const struct coop_error *error)
 {
-	char text[512];
+	struct coop_http_refusal refusal = refusal_of(error);
+	char text[sizeof error->message];
 
-	(void)snprintf(text, sizeof text, "%s", message);
+	(void)snprintf(text, sizeof text, "%s", error->message);
 	coop_refusal_text(text);
-	coop_http_refuse(exchange, refusal->status, refusal->code, "%s", text);
+	coop_http_refuse(exchange, refusal.status, refusal.code, "%s", text);
 }

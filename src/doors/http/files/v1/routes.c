@@ -1,16 +1,16 @@
-#include "doors/http/files/files_routes.h"
+#include "doors/http/files/v1/routes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "doors/http/files/files_link.h"
-#include "doors/http/files/files_refusal.h"
-#include "doors/http/files/files_work.h"
+#include "doors/http/files/link.h"
+#include "doors/http/files/v1/refusal.h"
+#include "doors/http/files/v1/work.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/runtime/v1/refusal.h"
 #include "doors/http/net/target.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 char *coop_files_path(struct coop_http_exchange *exchange)
 {
@@ -36,6 +36,17 @@ bool coop_files_flag(struct coop_http_exchange *exchange, const char *name, bool
 	return false;
 }
 
+void coop_files_begin(struct coop_http_exchange *exchange, json_t *request,
+		      const struct coop_files_handler *handler, struct coop_files_talk **ret_talk)
+{
+	int r = coop_files_open(exchange->user, request, handler, ret_talk);
+
+	if (r < 0)
+		coop_http_refuse(exchange, 503, "sandbox_overloaded",
+				 r == -EBUSY ? "too many requests for files at a time"
+					     : "out of memory");
+}
+
 /* A request with one answer, which is the client's. */
 struct ask {
 	struct coop_http_exchange *exchange;
@@ -57,11 +68,11 @@ static void on_answer(void *context, const struct coop_files_answer *answer)
 	coop_http_answer_json(ask->exchange, 200, answer->text, answer->text_size);
 }
 
-static void on_failed(void *context, const struct coop_http_refusal *refusal, const char *message)
+static void on_failed(void *context, const struct coop_error *error)
 {
 	const struct ask *ask = context;
 
-	coop_files_refuse(ask->exchange, refusal, message);
+	coop_files_refuse(ask->exchange, error);
 }
 
 /* Takes the request over. */
@@ -78,10 +89,7 @@ static void ask_for(struct coop_http_exchange *exchange, json_t *request)
 	}
 	ask->exchange = exchange;
 	coop_http_expect(exchange, &behaviour, ask);
-	/* A refusal ends the exchange, and frees this. */
-	struct coop_files_talk *talk = coop_files_open(exchange, request, &handler);
-	if (talk)
-		ask->talk = talk;
+	coop_files_begin(exchange, request, &handler, &ask->talk);
 }
 
 static void ask_about_path(struct coop_http_exchange *exchange, const char *op)

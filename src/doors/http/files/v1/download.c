@@ -5,9 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "doors/http/files/files_link.h"
-#include "doors/http/files/files_refusal.h"
-#include "doors/http/files/files_work.h"
+#include "doors/http/files/link.h"
+#include "doors/http/files/v1/refusal.h"
+#include "doors/http/files/v1/work.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/target.h"
 
@@ -97,11 +97,11 @@ static void on_answer(void *context, const struct coop_files_answer *answer)
 		free(download);
 }
 
-static void on_failed(void *context, const struct coop_http_refusal *refusal, const char *message)
+static void on_failed(void *context, const struct coop_error *error)
 {
 	const struct download *download = context;
 
-	coop_files_refuse(download->exchange, refusal, message);
+	coop_files_refuse(download->exchange, error);
 }
 
 static void on_writable(struct coop_http_exchange *exchange)
@@ -128,9 +128,7 @@ static void start(struct coop_http_exchange *exchange, json_t *request, const ch
 	download->exchange = exchange;
 	download->type = type;
 	coop_http_expect(exchange, &behaviour, download);
-	struct coop_files_talk *talk = coop_files_open(exchange, request, &handler);
-	if (talk)
-		download->talk = talk;
+	coop_files_begin(exchange, request, &handler, &download->talk);
 }
 
 void coop_files_download(struct coop_http_exchange *exchange)

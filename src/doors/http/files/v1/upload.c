@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "doors/http/files/files_link.h"
-#include "doors/http/files/files_refusal.h"
-#include "doors/http/files/files_work.h"
+#include "doors/http/files/link.h"
+#include "doors/http/files/v1/refusal.h"
+#include "doors/http/files/v1/work.h"
 #include "doors/http/net/exchange.h"
 
 /* Chunks of the body are put together to pieces of at least this size. */
@@ -98,11 +98,11 @@ static void on_answer(void *context, const struct coop_files_answer *answer)
 	}
 }
 
-static void on_failed(void *context, const struct coop_http_refusal *refusal, const char *message)
+static void on_failed(void *context, const struct coop_error *error)
 {
 	const struct upload *upload = context;
 
-	coop_files_refuse(upload->exchange, refusal, message);
+	coop_files_refuse(upload->exchange, error);
 }
 
 static void start(struct coop_http_exchange *exchange, const char *path, bool gzip)
@@ -118,13 +118,10 @@ static void start(struct coop_http_exchange *exchange, const char *path, bool gz
 	}
 	upload->exchange = exchange;
 	coop_http_expect(exchange, &behaviour, upload);
-	struct coop_files_talk *talk =
-		coop_files_open(exchange,
-				json_pack("{s:s,s:s,s:b,s:I}", "op", "open_write", "path", path,
-					  "gzip", gzip, "limit", (json_int_t)COOP_FILES_UPLOAD_MAX),
-				&handler);
-	if (talk)
-		upload->talk = talk;
+	coop_files_begin(exchange,
+			 json_pack("{s:s,s:s,s:b,s:I}", "op", "open_write", "path", path, "gzip",
+				   gzip, "limit", (json_int_t)COOP_FILES_UPLOAD_MAX),
+			 &handler, &upload->talk);
 }
 
 void coop_files_upload(struct coop_http_exchange *exchange)

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "coop.h"
 #include "doors/files/frame.h"
-#include "doors/http/net/exchange.h"
-#include "doors/http/runtime/v1/refusal.h"
+#include "doors/http/users/user.h"
 
 /* Bytes that may wait for the helper's stdin: beyond the first, coop_files_full() says so; beyond
  * the second, new requests are refused. */
@@ -32,15 +32,16 @@ struct coop_files_answer {
 
 struct coop_files_handler {
 	void (*answer)(void *context, const struct coop_files_answer *answer);
-	/* It has failed, and nothing more comes. The message is for people. */
-	void (*failed)(void *context, const struct coop_http_refusal *refusal, const char *message);
+	/* It has failed, and nothing more comes. The code is the name of an errno (the helper's
+	 * word), a code of the keeper's, "unavailable" or "timeout". */
+	void (*failed)(void *context, const struct coop_error *error);
 	void *context;
 };
 
-/* Opens a talk. `request` is taken over. The handler is called later, never from here. NULL: the
- * exchange has been refused. */
-struct coop_files_talk *coop_files_open(struct coop_http_exchange *exchange, json_t *request,
-					const struct coop_files_handler *handler);
+/* Opens a talk. `request` is taken over. The handler is called later, never from here. 0, -EBUSY
+ * (there are as many as there may be), or -ENOMEM. */
+int coop_files_open(struct coop_user *user, json_t *request,
+		    const struct coop_files_handler *handler, struct coop_files_talk **ret_talk);
 
 /* A further request. `request` is taken over. 0 or -ENOMEM; of a talk that has failed nothing is
  * sent. */

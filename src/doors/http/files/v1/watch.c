@@ -5,9 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "doors/http/files/files_link.h"
-#include "doors/http/files/files_refusal.h"
-#include "doors/http/files/files_work.h"
+#include "doors/http/files/link.h"
+#include "doors/http/files/v1/refusal.h"
+#include "doors/http/files/v1/work.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/ws.h"
 
@@ -118,12 +118,12 @@ static void on_answer(void *context, const struct coop_files_answer *answer)
 		pass_on(watch, answer);
 }
 
-static void on_failed(void *context, const struct coop_http_refusal *refusal, const char *message)
+static void on_failed(void *context, const struct coop_error *error)
 {
 	struct watch *watch = context;
 
 	if (watch->exchange)
-		coop_files_refuse(watch->exchange, refusal, message);
+		coop_files_refuse(watch->exchange, error);
 	else
 		coop_ws_close(watch->ws, COOP_WS_INTERNAL, "the file helper has ended");
 }
@@ -147,11 +147,8 @@ void coop_files_watch(struct coop_http_exchange *exchange)
 	}
 	watch->exchange = exchange;
 	coop_http_expect(exchange, &behaviour, watch);
-	struct coop_files_talk *talk =
-		coop_files_open(exchange,
-				json_pack("{s:s,s:s,s:b,s:b}", "op", "watch", "path", path,
-					  "recursive", recursive, "include_entry", include_entry),
-				&handler);
-	if (talk)
-		watch->talk = talk;
+	coop_files_begin(exchange,
+			 json_pack("{s:s,s:s,s:b,s:b}", "op", "watch", "path", path, "recursive",
+				   recursive, "include_entry", include_entry),
+			 &handler, &watch->talk);
 }

@@ -1,4 +1,4 @@
-#include "doors/http/files/files_link.h"
+#include "doors/http/files/link.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +12,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "doors/http/files/files_refusal.h"
 #include "doors/http/net/net.h"
-#include "doors/http/runtime/v1/refusal.h"
 #include "doors/http/users/user.h"
 
 /* Every so often the link is looked at: one without talks for so many times is given up, one that
@@ -54,8 +52,6 @@ struct files_link {
 	bool pulsed; /* a sign of life has been asked for */
 };
 
-static const struct coop_http_refusal overloaded = {503, "sandbox_overloaded"};
-
 static void flush(struct files_link *link);
 
 static struct coop_files_talk *talk_of(struct coop_link *link)
@@ -73,8 +69,7 @@ static void unlink_talk(struct coop_files_talk *talk)
 	talk->link = NULL;
 }
 
-static void fail_talks(struct files_link *link, const struct coop_http_refusal *refusal,
-		       const char *message)
+static void fail_talks(struct files_link *link, const struct coop_error *error)
 {
 	/* Who is refused may ask for the next thing at once: that is for the next helper. */
 	uint32_t last = link->last_id;
@@ -87,7 +82,7 @@ static void fail_talks(struct files_link *link, const struct coop_http_refusal *
 			continue;
 		}
 		unlink_talk(talk);
-		talk->handler.failed(talk->handler.context, refusal, message);
+		talk->handler.failed(talk->handler.context, error);
 		at = link->talks.next; /* others may have gone, too */
 	}
 }
@@ -113,11 +108,21 @@ static void abandon(struct files_link *link)
 	coop_later_cancel(&link->broken);
 }
 
-static void give_up(struct files_link *link, const struct coop_http_refusal *refusal,
-		    const char *message)
+static struct coop_error make_error(const char *code, const char *message)
 {
+	struct coop_error error = {0};
+
+	(void)strncat(error.code, code, sizeof error.code - 1);
+	(void)strncat(error.message, message, sizeof error.message - 1);
+	return error;
+}
+
+static void give_up(struct files_link *link, const char *code, const char *message)
+{
+	const struct coop_error error = make_error(code, message);
+
 	abandon(link);
-	fail_talks(link, refusal, message);
+	fail_talks(link, &error);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -143,14 +148,14 @@ static void release(struct coop_user_extra *extra)
 
 static void on_broken(struct coop_later *item)
 {
-	give_up(COOP_LATER_OWNER(item, struct files_link, broken), &overloaded, "out of memory");
+	give_up(COOP_LATER_OWNER(item, struct files_link, broken), "unavailable", "out of memory");
 }
 
 static const struct coop_user_kind kind = {.release = release};
 
-static struct files_link *link_of(struct coop_http_exchange *exchange)
+static struct files_link *link_of(struct coop_user *user)
 {
-	struct files_link *link = (struct files_link *)coop_user_extra(exchange->user, &kind);
+	struct files_link *link = (struct files_link *)coop_user_extra(user, &kind);
 
 	if (link)
 		return link;
@@ -158,12 +163,12 @@ static struct files_link *link_of(struct coop_http_exchange *exchange)
 	if (!link)
 		return NULL;
 	coop_list_init(&link->talks);
-	link->user = exchange->user;
+	link->user = user;
 	link->last_id = PULSE_ID;
 	link->broken.run = on_broken;
-	(void)uv_timer_init(exchange->net->loop, &link->timer);
+	(void)uv_timer_init(coop_user_net(user)->loop, &link->timer);
 	link->timer.data = link;
-	coop_user_hang(exchange->user, &kind, &link->extra);
+	coop_user_hang(user, &kind, &link->extra);
 	return link;
 }
 
@@ -208,8 +213,7 @@ static void on_tick(uv_timer_t *timer)
 	COOP_LIST_EACH(&link->talks, at)
 	owes = owes || talk_of(at)->unanswered;
 	if (owes && !link->heard && link->pulsed) {
-		give_up(link, &(struct coop_http_refusal){504, "timeout"},
-			"the file helper does not answer");
+		give_up(link, "timeout", "the file helper does not answer");
 		return;
 	}
 	link->pulsed = owes && !link->heard;
@@ -233,12 +237,13 @@ static void tell(struct files_link *link, const struct coop_files_frame *frame, 
 	if (talk->unanswered)
 		talk->unanswered--;
 	if (error) {
-		const struct coop_http_refusal refusal = coop_files_refusal_of(
-			json_is_string(error) ? json_string_value(error) : "");
+		const char *code = json_string_value(error);
+		const struct coop_error told =
+			make_error(code && *code == 'E' ? code : "internal",
+				   json_is_string(message) ? json_string_value(message)
+							   : "no reason was given");
 		unlink_talk(talk);
-		talk->handler.failed(talk->handler.context, &refusal,
-				     json_is_string(message) ? json_string_value(message)
-							     : "no reason was given");
+		talk->handler.failed(talk->handler.context, &told);
 		return;
 	}
 	talk->ended = (talk->last && !talk->unanswered) ||
@@ -275,7 +280,7 @@ static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk
 			coop_buf_consume(&link->in, used);
 	}
 	if (found < 0)
-		give_up(link, &overloaded, "the file helper speaks nonsense");
+		give_up(link, "unavailable", "the file helper speaks nonsense");
 }
 
 /* Bytes were lost: nothing that follows can be understood. */
@@ -288,7 +293,7 @@ static void on_event(void *user, uint64_t request, const char *json)
 	(void)request;
 	json_decref(event);
 	if (gap)
-		give_up(user, &overloaded, "the file helper's answers were lost");
+		give_up(user, "unavailable", "the file helper's answers were lost");
 }
 
 static void on_end(void *user, uint64_t request, int status, const char *json,
@@ -301,7 +306,7 @@ static void on_end(void *user, uint64_t request, int status, const char *json,
 	(void)json;
 	(void)error;
 	link->follow = NULL;
-	give_up(link, &overloaded, "the file helper has ended");
+	give_up(link, "unavailable", "the file helper has ended");
 }
 
 static void on_written(void *user, uint64_t request, int status, const char *json,
@@ -318,7 +323,7 @@ static void on_written(void *user, uint64_t request, int status, const char *jso
 	if (success)
 		flush(link);
 	else
-		give_up(link, &overloaded, "the file helper takes nothing");
+		give_up(link, "unavailable", "the file helper takes nothing");
 }
 
 /* One write at a time keeps their order. */
@@ -374,10 +379,10 @@ static void on_spawned(void *user, uint64_t request, int status, const char *jso
 	}
 	json_decref(result);
 	if (error) {
-		const struct coop_http_refusal refusal = coop_refusal_of(error);
-		give_up(link, &refusal, error->message);
+		abandon(link);
+		fail_talks(link, error);
 	} else {
-		give_up(link, &overloaded, "out of memory");
+		give_up(link, "unavailable", "out of memory");
 	}
 }
 
@@ -450,28 +455,25 @@ static struct coop_files_talk *add_talk(struct files_link *link,
 	return talk;
 }
 
-struct coop_files_talk *coop_files_open(struct coop_http_exchange *exchange, json_t *request,
-					const struct coop_files_handler *handler)
+int coop_files_open(struct coop_user *user, json_t *request,
+		    const struct coop_files_handler *handler, struct coop_files_talk **ret_talk)
 {
-	struct files_link *link = link_of(exchange);
+	struct files_link *link = link_of(user);
 	struct coop_files_talk *talk = NULL;
+	bool full = link && (link->talk_count >= TALKS_MAX ||
+			     coop_buf_size(&link->out) > COOP_FILES_QUEUE_MAX);
 
-	if (link &&
-	    (link->talk_count >= TALKS_MAX || coop_buf_size(&link->out) > COOP_FILES_QUEUE_MAX)) {
-		coop_http_refuse(exchange, 503, "sandbox_overloaded",
-				 "too many requests for files at a time");
-	} else {
-		if (link && request && (link->spawn || link->id[0] || start(link) == 0))
-			talk = add_talk(link, handler);
-		if (talk && coop_files_send(talk, json_incref(request), NULL, 0) < 0) {
-			coop_files_close(talk);
-			talk = NULL;
-		}
-		if (!talk)
-			coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
+	if (link && !full && request && (link->spawn || link->id[0] || start(link) == 0))
+		talk = add_talk(link, handler);
+	if (talk && coop_files_send(talk, json_incref(request), NULL, 0) < 0) {
+		coop_files_close(talk);
+		talk = NULL;
 	}
 	json_decref(request);
-	return talk;
+	if (!talk)
+		return full ? -EBUSY : -ENOMEM;
+	*ret_talk = talk;
+	return 0;
 }
 
 bool coop_files_full(const struct coop_files_talk *talk)
