@@ -7,15 +7,18 @@
 #include <string.h>
 #include <strings.h>
 
-#include "doors/http/main/gateway.h"
+#include "coop.h"
+#include "doors/http/net/place.h"
 #include "doors/http/users/access.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
 #define PORT 7717
 
-static const struct coop_gateway gateway = {
-	.options = {.names = {"coop.example"}, .ports = {PORT}, .port_count = 1},
+static const struct coop_http_place place = {
+	.names = {"coop.example"},
+	.ports = {PORT},
+	.port_count = 1,
 };
 
 /* A port as text: digits alone, in range. */
@@ -72,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	if (input[0] == 'A')
 		check_token(value);
 	else
-		assert(coop_access_here(&gateway, value, false) == is_here(value));
+		assert(coop_place_here(&place, value, false) == is_here(value));
 	free(value);
 	return 0;
 }

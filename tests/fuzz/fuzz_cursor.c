@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doors/http/runtime/cut.h"
 #include "doors/http/runtime/feed_window.h"
-#include "doors/http/runtime/runtime_cut.h"
+#include "doors/http/runtime/v1/feed_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
 #define STEPS_MAX 400
 #define BYTES_MAX (STEPS_MAX * 300)
-#define MIDDLE ",\"pid\":\"x\",\"data\":\""
+#define COMMON ",\"pid\":\"x\",\"data\":\""
 
 /* All events there ever were. */
 struct model {
@@ -89,10 +90,11 @@ static void try_cut(const uint8_t *input, size_t size)
 }
 
 /* The frame at `offset` is that of the event. */
-static void check_frame(const struct coop_feed_block *block, uint64_t cursor)
+static void check_frame(const struct coop_feed_window *window, const struct coop_feed_block *block,
+			uint64_t cursor)
 {
 	char head[64];
-	size_t offset = coop_feed_block_offset(block, cursor);
+	size_t offset = coop_feed_window_offset(window, block, cursor);
 	int length = snprintf(head, sizeof head, "{\"type\":\"%s\",\"cursor\":%llu,",
 			      cursor % 3 ? "stdout" : "stderr", (unsigned long long)cursor);
 
@@ -111,7 +113,7 @@ static void check_window(const struct coop_feed_window *window, bool dropped)
 		switch (coop_feed_window_find(window, n, &block, &to)) {
 		case COOP_FEED_READY:
 			assert(!model.lost[n]);
-			check_frame(block, n);
+			check_frame(window, block, n);
 			within = true;
 			break;
 		case COOP_FEED_LOST:
@@ -138,7 +140,7 @@ static void try_window(const uint8_t *input, size_t size)
 	bool dropped = false;
 
 	clear_model();
-	coop_feed_window_init(&window, MIDDLE, 0, 0);
+	coop_feed_window_init(&window, &coop_v1_feed_frames, COMMON, 0, 0);
 	for (size_t i = 0; i + 1 < size && model.count < STEPS_MAX; i += 2) {
 		struct coop_chunk chunk;
 		switch (input[i] % 8) {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doors/http/runtime/process_view.h"
-#include "doors/http/runtime/runtime_start.h"
+#include "doors/http/runtime/v1/start_message.h"
+#include "doors/http/runtime/v1/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -11,12 +11,15 @@
 
 #include <cmocka.h>
 
+#include "base/later.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/ws.h"
-#include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_state.h"
+#include "doors/http/runtime/v1/feed_frames.h"
+#include "doors/http/users/user.h"
 
 /* Not reached: only texts of refusals are needed. */
 void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, const char *code,
@@ -55,11 +58,10 @@ static struct coop_user_call calls[CALLS_MAX];
 
 struct coop_user {
 	int refs;
-	void *feeds;
-	void (*free_feeds)(void *value);
+	struct coop_user_extra *feeds;
 };
 static struct coop_user the_user;
-static struct coop_gateway gateway;
+static struct coop_http_net net;
 static unsigned seed;
 
 static unsigned chance(unsigned limit)
@@ -77,6 +79,12 @@ static bool lost(uint64_t n)
 	uint64_t end = model.end[model.stream[n]];
 
 	return n < model.first || model.offset[n] + RING < end;
+}
+
+static void run_turn(void)
+{
+	(void)coop_laters_run(&net.laters);
+	(void)uv_run(net.loop, UV_RUN_NOWAIT);
 }
 
 static void produce(unsigned count)
@@ -106,18 +114,25 @@ void coop_user_unref(struct coop_user *user)
 		user->refs--;
 }
 
-void *coop_user_get(const struct coop_user *user, enum coop_user_slot slot)
+struct coop_http_net *coop_user_net(const struct coop_user *user)
 {
-	assert_int_equal(slot, COOP_USER_FEEDS);
+	assert_ptr_equal(user, &the_user);
+	return &net;
+}
+
+struct coop_user_extra *coop_user_extra(const struct coop_user *user,
+					const struct coop_user_kind *kind)
+{
+	assert_true(!user->feeds || user->feeds->kind == kind);
 	return user->feeds;
 }
 
-void coop_user_set(struct coop_user *user, enum coop_user_slot slot, void *value,
-		   void (*free_value)(void *value))
+void coop_user_hang(struct coop_user *user, const struct coop_user_kind *kind,
+		    struct coop_user_extra *extra)
 {
-	assert_int_equal(slot, COOP_USER_FEEDS);
-	user->feeds = value;
-	user->free_feeds = free_value;
+	assert_null(user->feeds);
+	extra->kind = kind;
+	user->feeds = extra;
 }
 
 struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, json_t *args,
@@ -438,21 +453,17 @@ static void drain(struct coop_ws *ws, size_t most)
 
 static void attach(struct coop_ws *ws)
 {
-	json_t *record = json_pack("{s:s,s:s,s:{s:n}}", "id", "psh-1-1", "state", "running",
-				   "events", "exit");
-	struct coop_process_view view;
+	struct coop_feed *feed =
+		coop_feed_get(&the_user, &coop_v1_feed_frames, "psh-1-1", "psh-1-1");
 
-	assert_true(coop_process_view_read(&view, record));
-	struct coop_feed *feed = coop_feed_get(&gateway, &the_user, &view);
 	assert_non_null(feed);
 	*ws = (struct coop_ws){.open = true};
 	if (chance(3))
 		ws->since = chance(2) ? chance((unsigned)model.next + 50) : model.next;
 	ws->next = ws->since;
-	ws->reader = coop_feed_read(feed, ws, ws->since);
+	ws->reader = coop_feed_read(feed, coop_v1_sink(ws), ws->since);
 	assert_non_null(ws->reader);
 	coop_feed_unref(feed);
-	json_decref(record);
 }
 
 static void clients_turn(unsigned most)
@@ -493,7 +504,7 @@ static void play(unsigned number, unsigned events, bool failing)
 		model.ended = model.ended || model.next >= events;
 		clients_turn(model.ended ? 0 : CLIENTS_MAX);
 		keeper_turn(failing);
-		(void)uv_run(gateway.loop, UV_RUN_NOWAIT);
+		run_turn();
 		struct coop_feed *feed = NULL;
 		for (size_t i = 0; i < CLIENTS_MAX && !feed; i++)
 			feed = clients[i].reader ? clients[i].reader->feed : NULL;
@@ -516,12 +527,12 @@ static void play(unsigned number, unsigned events, bool failing)
 	}
 	for (unsigned i = 0; i < 10; i++) {
 		keeper_turn(false);
-		(void)uv_run(gateway.loop, UV_RUN_NOWAIT);
+		run_turn();
 	}
-	assert_int_equal(gateway.counts.subscribers, 0);
-	assert_int_equal(gateway.counts.feeds, 0);
+	assert_int_equal(net.counts.subscribers, 0);
+	assert_int_equal(net.counts.feeds, 0);
 	assert_int_equal(the_user.refs, 0);
-	assert_true(gateway.counts.gaps >= gaps);
+	assert_true(net.counts.gaps >= gaps);
 }
 
 static void every_event_once(void **state)
@@ -541,9 +552,9 @@ static void lost_links_lose_nothing(void **state)
 static void slow_readers_are_told_of_gaps(void **state)
 {
 	(void)state;
-	gateway.counts.gaps = 0;
+	net.counts.gaps = 0;
 	play(1000, 6000, false);
-	assert_true(gateway.counts.gaps > 0);
+	assert_true(net.counts.gaps > 0);
 }
 
 /* A keeper that was killed leaves a record without a count of events. */
@@ -557,13 +568,13 @@ static void exit_is_the_last_event(void **state)
 	produce(10);
 	while (clients[0].next < 10) {
 		keeper_turn(false);
-		(void)uv_run(gateway.loop, UV_RUN_NOWAIT);
+		run_turn();
 		drain(&clients[0], SIZE_MAX);
 	}
 	finish(&calls[0], NULL,
 	       json_pack("{s:i,s:{s:s,s:s,s:{s:i}}}", "cursor", 0, "process", "id", "psh-1-1",
 			 "state", "exited", "events", "exit", 0));
-	(void)uv_run(gateway.loop, UV_RUN_NOWAIT);
+	run_turn();
 	drain(&clients[0], SIZE_MAX);
 	assert_true(clients[0].exited);
 	leave(&clients[0]);
@@ -573,7 +584,8 @@ static void exit_is_the_last_event(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	gateway.loop = uv_default_loop();
+	net.loop = uv_default_loop();
+	coop_laters_init(&net.laters);
 	return 0;
 }
 
@@ -581,9 +593,9 @@ static int tear_down(void **state)
 {
 	(void)state;
 	if (the_user.feeds)
-		the_user.free_feeds(the_user.feeds);
-	(void)uv_run(gateway.loop, UV_RUN_DEFAULT);
-	return uv_loop_close(gateway.loop);
+		the_user.feeds->kind->release(the_user.feeds);
+	(void)uv_run(net.loop, UV_RUN_DEFAULT);
+	return uv_loop_close(net.loop);
 }
 
 int main(void)

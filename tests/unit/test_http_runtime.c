@@ -11,10 +11,10 @@
 
 #include "base/mem.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/runtime/process_view.h"
-#include "doors/http/runtime/runtime_cut.h"
-#include "doors/http/runtime/runtime_frame.h"
-#include "doors/http/runtime/runtime_start.h"
+#include "doors/http/runtime/cut.h"
+#include "doors/http/runtime/v1/input_frame.h"
+#include "doors/http/runtime/v1/start_message.h"
+#include "doors/http/runtime/v1/view.h"
 
 /* Not reached: only texts of refusals are needed. */
 void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, const char *code,

@@ -10,7 +10,7 @@
 #include "doors/http/control/sandboxes_view.h"
 #include "doors/http/control/sandboxes_work.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 #define SESSION_LABEL "session"
 #define GRACE_MS 500

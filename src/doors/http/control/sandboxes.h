@@ -4,7 +4,7 @@
 #ifndef COOP_HTTP_SANDBOXES_H
 #define COOP_HTTP_SANDBOXES_H
 
-#include "doors/http/main/route.h"
+#include "doors/http/net/route.h"
 
 /* Seconds. Of a sandbox for which nothing is said, and the most that may be asked for. */
 #define COOP_SANDBOX_TIMEOUT 3600

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #include "doors/http/control/sandboxes.h"
-#include "doors/http/runtime/envs.h"
+#include "doors/http/runtime/v1/envs.h"
 
 #define PREFIX "sbx-"
 #define RANDOM_BYTES 8

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 /* What a value may be. */
 enum {

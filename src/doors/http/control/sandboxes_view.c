@@ -1,14 +1,9 @@
 #include "doors/http/control/sandboxes_view.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "doors/http/main/gateway.h"
-#include "doors/http/net/conn.h"
-#include "doors/http/users/access.h"
-
-#define URL_MAX 600
+#include "doors/http/net/place.h"
 
 json_t *coop_sandbox_view(const json_t *agent)
 {
@@ -34,38 +29,16 @@ void coop_sandbox_answer_value(struct coop_http_exchange *exchange, unsigned sta
 	json_decref(value);
 }
 
-/* Where processes and files of the sandbox are reached: here, by the name that the operator has
- * told, that a trusted proxy was called by, or else by our own. */
-static void write_url(const struct coop_http_exchange *exchange, char ret[URL_MAX])
-{
-	const struct coop_gateway_options *options = &exchange->gateway->options;
-	const char *host = coop_http_header(exchange, "host"), *wrong;
-	struct coop_forwarded forwarded;
-
-	if (*options->public_url) {
-		(void)snprintf(ret, URL_MAX, "%s", options->public_url);
-		return;
-	}
-	(void)coop_access_forwarded(exchange, &forwarded, &wrong);
-	if (*forwarded.host)
-		host = forwarded.host;
-	bool tls = forwarded.scheme ? forwarded.scheme == COOP_SCHEME_HTTPS
-				    : exchange->conn->tls != NULL;
-	if ((forwarded.scheme || *forwarded.host) && host)
-		(void)snprintf(ret, URL_MAX, "%s://%s", tls ? "https" : "http", host);
-	else
-		(void)snprintf(ret, URL_MAX, "%s", options->url);
-}
-
 void coop_sandbox_answer(struct coop_http_exchange *exchange, unsigned status, const json_t *agent,
 			 const char *token, json_t *warnings)
 {
 	json_t *value = json_pack("{s:o}", "sandbox", coop_sandbox_view(agent));
-	char url[URL_MAX];
+	char url[COOP_PLACE_URL_MAX];
 	int r = value ? 0 : -1;
 
 	if (r == 0 && token) {
-		write_url(exchange, url);
+		/* Processes and files of the sandbox are reached here as well. */
+		coop_place_url(exchange, url);
 		r = json_object_set_new(
 			value, "session",
 			json_pack("{s:s, s:s}", "token", token, "data_plane_url", url));

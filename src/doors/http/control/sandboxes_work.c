@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 void coop_sandbox_work_free(struct coop_sandbox_work *work)
 {

@@ -5,7 +5,7 @@
 
 #include "doors/http/control/sandboxes_query.h"
 #include "doors/http/control/sandboxes_view.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 
 /* What every sandbox is made of. */
 #define BASE "base"

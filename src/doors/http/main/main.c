@@ -16,24 +16,15 @@
 #include "base/text/netname.h"
 #include "doors/http/main/confine.h"
 #include "doors/http/main/gateway.h"
-#include "doors/http/main/route.h"
-#include "doors/http/net/failures.h"
-#include "doors/http/net/listener.h"
-#include "doors/http/net/tls.h"
-#include "doors/http/users/broker.h"
-#include "doors/http/users/user_private.h"
+#include "doors/http/main/routes.h"
 #include "doors/mcp/fixtures.h"
 
 #define CONNECTIONS_MAX 65536u
 #define KEPT_BYTES (4 << 20)
 
 struct arguments {
-	int broker, certificate, key;
-	struct {
-		int fd;
-		bool tls;
-	} listen[COOP_GATEWAY_LISTENERS_MAX];
-	unsigned listen_count, name_count, origin_count;
+	struct coop_gateway_options options;
+	unsigned name_count, origin_count;
 	char public_host[COOP_AUTHORITY_SIZE];
 };
 
@@ -41,7 +32,7 @@ static int print_routes(void)
 {
 	const struct coop_http_route *row;
 
-	for (size_t i = 0; (row = coop_route_at(i)); i++)
+	for (size_t i = 0; (row = coop_routes_at(i)); i++)
 		(void)printf("%s %s%s%s\n", row->method, row->pattern,
 			     row->flags & COOP_ROUTE_BELOW ? "*" : "",
 			     row->flags & COOP_ROUTE_UPGRADE ? " (upgrade)" : "");
@@ -65,36 +56,37 @@ static bool to_fd(const char *text, int *ret)
 	return true;
 }
 
-static bool add_listen(struct arguments *arguments, const char *text)
+static bool add_listen(struct coop_gateway_options *options, const char *text)
 {
 	const char *comma = strchr(text, ',');
 
-	if (arguments->listen_count == COOP_GATEWAY_LISTENERS_MAX ||
+	if (options->listen_count == COOP_GATEWAY_LISTENERS_MAX ||
 	    (comma && strcmp(comma, ",tls") != 0))
 		return false;
-	arguments->listen[arguments->listen_count].tls = comma != NULL;
-	return to_fd(text, &arguments->listen[arguments->listen_count++].fd);
+	options->listen[options->listen_count].tls = comma != NULL;
+	return to_fd(text, &options->listen[options->listen_count++].fd);
 }
 
 static bool add_name(const char **names, unsigned *count, const char *name)
 {
-	if (*count == COOP_GATEWAY_NAMES_MAX - 1)
+	if (*count == COOP_PLACE_NAMES_MAX - 1)
 		return false;
 	names[(*count)++] = name;
 	return true;
 }
 
 /* The name in it is one of ours. */
-static bool take_public_url(const char *url, struct arguments *arguments,
-			    struct coop_gateway_options *options)
+static bool take_public_url(const char *url, struct arguments *arguments)
 {
-	if (coop_origin_parse(url, options->public_url) < 0)
+	struct coop_http_place *place = &arguments->options.place;
+
+	if (coop_origin_parse(url, place->public_url) < 0)
 		return false;
-	const char *host = strstr(options->public_url, "://") + 3;
+	const char *host = strstr(place->public_url, "://") + 3;
 	const char *port = strchr(*host == '[' ? strchr(host, ']') : host, ':');
 	(void)snprintf(arguments->public_host, sizeof arguments->public_host, "%.*s",
 		       (int)(port ? (size_t)(port - host) : strlen(host)), host);
-	return add_name(options->names, &arguments->name_count, arguments->public_host);
+	return add_name(place->names, &arguments->name_count, arguments->public_host);
 }
 
 static bool add_proxy(struct coop_proxies *proxies, const char *text)
@@ -118,41 +110,43 @@ static bool to_number(const char *text, unsigned *ret)
 	return true;
 }
 
-static bool take_option(int option, const char *value, struct arguments *arguments,
-			struct coop_gateway_options *options)
+static bool take_option(int option, const char *value, struct arguments *arguments)
 {
+	struct coop_gateway_options *options = &arguments->options;
+	struct coop_door_ceiling *ceiling = &options->users.ceiling;
+
 	switch (option) {
 	case 'b':
-		return to_fd(value, &arguments->broker);
+		return to_fd(value, &options->broker);
 	case 'l':
-		return add_listen(arguments, value);
+		return add_listen(options, value);
 	case 'c':
-		return to_fd(value, &arguments->certificate);
+		return to_fd(value, &options->certificate);
 	case 'k':
-		return to_fd(value, &arguments->key);
+		return to_fd(value, &options->key);
 	case 'n':
-		return add_name(options->names, &arguments->name_count, value);
+		return add_name(options->place.names, &arguments->name_count, value);
 	case 'o':
-		return add_name(options->origins, &arguments->origin_count, value);
+		return add_name(options->place.origins, &arguments->origin_count, value);
 	case 'p':
-		options->profile = value;
+		ceiling->profile = value;
 		return true;
 	case 'w':
-		options->workspace = value;
+		ceiling->workspace = value;
 		return true;
 	case 'u':
-		options->url = value;
+		options->place.url = value;
 		return true;
 	case 'N':
-		options->no_workspace = true;
+		ceiling->no_workspace = true;
 		return true;
 	case 'B':
-		options->bound = true;
+		options->users.bound = true;
 		return true;
 	case 'U':
-		return take_public_url(value, arguments, options);
+		return take_public_url(value, arguments);
 	case 'T':
-		return add_proxy(&options->proxies, value);
+		return add_proxy(&options->place.proxies, value);
 	case 'P':
 		return to_number(value, &options->ping_ms);
 	case 'R':
@@ -168,8 +162,7 @@ static bool take_option(int option, const char *value, struct arguments *argumen
 	}
 }
 
-static bool parse(int argc, char **argv, struct arguments *arguments,
-		  struct coop_gateway_options *options)
+static bool parse(int argc, char **argv, struct arguments *arguments)
 {
 	static const struct option names[] = {
 		{"broker", required_argument, NULL, 'b'},
@@ -194,10 +187,11 @@ static bool parse(int argc, char **argv, struct arguments *arguments,
 
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (!take_option(option, optarg, arguments, options))
+		if (!take_option(option, optarg, arguments))
 			return false;
 	}
-	return optind == argc && arguments->broker > 0 && arguments->listen_count > 0;
+	return optind == argc && arguments->options.broker > 0 &&
+	       arguments->options.listen_count > 0;
 }
 
 /* A tenth of the descriptors stays for links to the keeper, a quarter of the connections for
@@ -214,8 +208,8 @@ static void set_limits(struct coop_gateway_options *options)
 	}
 	rlim_t most = limit.rlim_cur / 10 * 9;
 	options->max_connections = most < CONNECTIONS_MAX ? (unsigned)most : CONNECTIONS_MAX;
-	options->max_per_agent = options->max_connections / 4 * 3;
-	options->max_of_agents = options->max_connections / 8 * 7;
+	options->users.max_per_agent = options->max_connections / 4 * 3;
+	options->users.max_of_agents = options->max_connections / 8 * 7;
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -224,78 +218,38 @@ static void on_signal(uv_signal_t *handle, int number)
 	coop_gateway_stop(handle->data);
 }
 
-static bool load_tls(struct coop_gateway *gateway, const struct arguments *arguments)
-{
-	char why[256];
-
-	if (arguments->certificate <= 0)
-		return true;
-	gateway->tls = coop_tls_load(arguments->certificate, arguments->key, why, sizeof why);
-	(void)close(arguments->certificate);
-	(void)close(arguments->key);
-	if (!gateway->tls)
-		coop_log(COOP_LOG_ERROR, "TLS: %s", why);
-	return gateway->tls != NULL;
-}
-
-/* Everything that needs memory or descriptors from outside, before it confines itself. */
-static bool set_up(struct coop_gateway *gateway, const struct arguments *arguments)
-{
-	gateway->users = coop_users_new(gateway);
-	gateway->failures = coop_mem_zalloc(sizeof *gateway->failures);
-	gateway->broker = coop_broker_new(gateway, arguments->broker, coop_gateway_stop);
-	if (!gateway->users || !gateway->failures || !gateway->broker ||
-	    !load_tls(gateway, arguments))
-		return false;
-	for (unsigned i = 0; i < arguments->listen_count; i++) {
-		struct coop_http_listener *listener = coop_http_listener_new(
-			gateway, arguments->listen[i].fd, arguments->listen[i].tls);
-		if (!listener || (arguments->listen[i].tls && !gateway->tls)) {
-			coop_log(COOP_LOG_ERROR, "descriptor %d cannot be listened to",
-				 arguments->listen[i].fd);
-			return false;
-		}
-		gateway->listeners[gateway->listener_count++] = listener;
-	}
-	return true;
-}
-
-static void serve(struct coop_gateway *gateway, const struct arguments *arguments)
+static void serve(uv_loop_t *loop, struct coop_gateway_options *options)
 {
 	char held[256];
 	uv_signal_t term;
+	struct coop_gateway *gateway = coop_gateway_new(loop, options);
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)uv_signal_init(gateway->loop, &term);
+	(void)uv_signal_init(loop, &term);
 	term.data = gateway;
-	if (!set_up(gateway, arguments) || uv_signal_start(&term, on_signal, SIGTERM) < 0)
+	if (!gateway || uv_signal_start(&term, on_signal, SIGTERM) < 0)
 		_exit(1); /* nobody has been served: there is nothing to put in order */
 	/* The loop's own descriptors are made now, while that is allowed. */
-	(void)uv_run(gateway->loop, UV_RUN_NOWAIT);
+	(void)uv_run(loop, UV_RUN_NOWAIT);
 	/* Told to go, or its parent has left, before anybody was served. */
-	if (gateway->stopping)
+	if (coop_gateway_stopping(gateway))
 		_exit(0);
 	int r = coop_confine(held, sizeof held);
 	if (r < 0) {
 		coop_log(COOP_LOG_ERROR, "cannot be confined: %s", strerror(-r));
 		_exit(1);
 	}
-	for (unsigned i = 0; i < gateway->listener_count; i++)
-		coop_http_listener_start(gateway->listeners[i]);
-	coop_broker_ready(gateway->broker, held);
-	(void)uv_run(gateway->loop, UV_RUN_DEFAULT);
+	coop_gateway_serve(gateway, held);
 	uv_close((uv_handle_t *)&term, NULL);
 	for (int i = 0; i < 8; i++) /* closes what was told to close */
-		(void)uv_run(gateway->loop, UV_RUN_NOWAIT);
-	coop_users_free(gateway->users);
-	coop_tls_unload(gateway->tls);
-	free(gateway->failures);
+		(void)uv_run(loop, UV_RUN_NOWAIT);
+	coop_gateway_free(gateway);
 }
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments = {.broker = -1, .certificate = -1, .key = -1};
-	struct coop_gateway gateway = {0};
+	struct arguments arguments = {
+		.options = {.broker = -1, .certificate = -1, .key = -1, .place.url = ""}};
 
 	coop_mem_init();
 	/* Blocks of output come and go all the time: giving their memory back at once would cost a
@@ -304,15 +258,13 @@ int main(int argc, char **argv)
 	(void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 	if (argc == 2 && strcmp(argv[1], "--routes") == 0)
 		return print_routes();
-	if (!parse(argc, argv, &arguments, &gateway.options))
+	if (!parse(argc, argv, &arguments))
 		return usage();
-	if (!gateway.options.url)
-		gateway.options.url = "";
-	set_limits(&gateway.options);
-	gateway.loop = uv_default_loop();
-	if (!gateway.loop)
+	set_limits(&arguments.options);
+	uv_loop_t *loop = uv_default_loop();
+	if (!loop)
 		return 1;
-	serve(&gateway, &arguments);
-	(void)uv_loop_close(gateway.loop);
+	serve(loop, &arguments.options);
+	(void)uv_loop_close(loop);
 	return 0;
 }

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/later.h"
+#include "base/list.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/users/user.h"
-#include "doors/http/users/user_private.h"
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/subscription.h"
 
@@ -20,9 +21,8 @@ static void on_closed(uv_handle_t *handle)
 /* Without a word to anybody. */
 static void discard(struct coop_mcp_exchange *work)
 {
-	*work->link = work->next;
-	if (work->next)
-		work->next->link = work->link;
+	coop_list_remove(&work->link);
+	coop_later_cancel(&work->gone);
 	coop_buf_clear(&work->body);
 	coop_buf_clear(&work->said);
 	uv_close((uv_handle_t *)&work->timer, on_closed);
@@ -48,9 +48,9 @@ static struct coop_mcp_request *find_request(const struct coop_mcp_exchange *wor
 	return request;
 }
 
-static void on_gone(uv_timer_t *timer)
+static void on_gone(struct coop_later *item)
 {
-	struct coop_mcp_exchange *work = timer->data;
+	struct coop_mcp_exchange *work = COOP_LATER_OWNER(item, struct coop_mcp_exchange, gone);
 	struct coop_mcp_request *request;
 
 	work->busy++;
@@ -69,7 +69,7 @@ static void let_go(struct coop_mcp_exchange *work)
 		free_work(work);
 	else if (work->modern)
 		/* Later: the server may be about to send, and must find its request afterwards. */
-		(void)uv_timer_start(&work->timer, on_gone, 0, 0);
+		coop_later(&work->owner->net->laters, &work->gone);
 }
 
 static void over(struct coop_http_exchange *exchange)
@@ -326,7 +326,7 @@ static void on_body(struct coop_http_exchange *exchange, const void *data, size_
 				 COOP_MCP_BODY_MAX);
 	else if (coop_buf_append(&work->body, data, size) < 0)
 		no_memory(work);
-	else if (!coop_user_hold(exchange->conn, coop_buf_size(&work->body)))
+	else if (!coop_http_hold(exchange, coop_buf_size(&work->body)))
 		coop_http_refuse(exchange, 429, "quota_exceeded",
 				 "this token's agent sends too much at a time");
 }
@@ -367,12 +367,9 @@ struct coop_mcp_exchange *coop_mcp_exchange_new(struct coop_http_exchange *excha
 	work->owner = owner;
 	work->exchange = exchange;
 	work->whole = whole;
-	work->next = owner->exchanges;
-	work->link = &owner->exchanges;
-	if (work->next)
-		work->next->link = &work->next;
-	owner->exchanges = work;
-	(void)uv_timer_init(owner->gateway->loop, &work->timer);
+	coop_list_push(&owner->exchanges, &work->link);
+	(void)uv_timer_init(owner->net->loop, &work->timer);
+	work->gone.run = on_gone;
 	work->timer.data = work;
 	(void)coop_user_ref(owner->user);
 	coop_http_expect(exchange, &behaviour, work);
@@ -387,7 +384,10 @@ void coop_mcp_exchange_end(struct coop_mcp_exchange *work)
 
 void coop_mcp_exchanges_disown(struct coop_mcp_user *owner, const struct coop_mcp_client *client)
 {
-	for (struct coop_mcp_exchange *work = owner->exchanges; work; work = work->next) {
+	COOP_LIST_EACH(&owner->exchanges, link)
+	{
+		struct coop_mcp_exchange *work =
+			COOP_LIST_ITEM(link, struct coop_mcp_exchange, link);
 		if (work->client == client)
 			work->client = NULL;
 	}
@@ -395,6 +395,6 @@ void coop_mcp_exchanges_disown(struct coop_mcp_user *owner, const struct coop_mc
 
 void coop_mcp_exchanges_clear(struct coop_mcp_user *owner)
 {
-	while (owner->exchanges)
-		discard(owner->exchanges);
+	while (!coop_list_empty(&owner->exchanges))
+		discard(COOP_LIST_ITEM(owner->exchanges.next, struct coop_mcp_exchange, link));
 }

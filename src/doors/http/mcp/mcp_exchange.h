@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/later.h"
 #include "doors/http/mcp/mcp_session.h"
 #include "doors/http/mcp/mcp_user.h"
 
@@ -26,7 +27,7 @@ struct coop_mcp_exchange {
 	struct coop_mcp_user *owner;         /* held, by its user */
 	struct coop_http_exchange *exchange; /* NULL: the client has gone */
 	struct coop_mcp_client *client;      /* legacy: whose session it is */
-	struct coop_mcp_exchange *next, **link;
+	struct coop_link link;               /* among all of the owner */
 	/* The body is whole: what to do with it. */
 	void (*whole)(struct coop_mcp_exchange *work);
 	struct coop_buf body;
@@ -39,9 +40,10 @@ struct coop_mcp_exchange {
 	bool streaming;   /* the answer has begun, as events */
 	bool opens;       /* the answer brings the client its session's id */
 	bool wants_stream;
-	bool loose;       /* there was more than the answer */
-	bool starved;     /* something was said for which there was no memory */
-	uv_timer_t timer; /* says that it lives; then, that it has gone */
+	bool loose;             /* there was more than the answer */
+	bool starved;           /* something was said for which there was no memory */
+	uv_timer_t timer;       /* says that it lives */
+	struct coop_later gone; /* nobody wants to hear more */
 };
 
 /* One for a request, whose body is collected if `whole` is given. NULL: the exchange has been

@@ -7,9 +7,10 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/mcp/mcp_exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/users/user.h"
 #include "doors/mcp/mcp.h"
 
@@ -24,6 +25,11 @@ static bool make_id(char ret[COOP_MCP_CLIENT_ID])
 	return true;
 }
 
+static struct coop_mcp_client *client_of(struct coop_link *link)
+{
+	return COOP_LIST_ITEM(link, struct coop_mcp_client, link);
+}
+
 static bool is_idle(const struct coop_mcp_client *client)
 {
 	return !client->busy && !client->stream;
@@ -33,7 +39,9 @@ static struct coop_mcp_client *longest_idle(const struct coop_mcp_user *owner)
 {
 	struct coop_mcp_client *found = NULL;
 
-	for (struct coop_mcp_client *client = owner->clients; client; client = client->next) {
+	COOP_LIST_EACH(&owner->clients, link)
+	{
+		struct coop_mcp_client *client = client_of(link);
 		if (is_idle(client) && (!found || client->used_at < found->used_at))
 			found = client;
 	}
@@ -56,12 +64,8 @@ struct coop_mcp_client *coop_mcp_client_new(struct coop_mcp_user *owner)
 	}
 	client->session.version = COOP_MCP_NONE;
 	client->owner = owner;
-	client->used_at = uv_now(owner->gateway->loop);
-	client->next = owner->clients;
-	client->link = &owner->clients;
-	if (client->next)
-		client->next->link = &client->next;
-	owner->clients = client;
+	client->used_at = uv_now(owner->net->loop);
+	coop_list_push(&owner->clients, &client->link);
 	owner->client_count++;
 	(void)coop_user_ref(owner->user);
 	return client;
@@ -71,7 +75,9 @@ struct coop_mcp_client *coop_mcp_client_find(const struct coop_mcp_user *owner, 
 {
 	if (strlen(id) != COOP_MCP_CLIENT_ID - 1)
 		return NULL;
-	for (struct coop_mcp_client *client = owner->clients; client; client = client->next) {
+	COOP_LIST_EACH(&owner->clients, link)
+	{
+		struct coop_mcp_client *client = client_of(link);
 		if (CRYPTO_memcmp(client->id, id, COOP_MCP_CLIENT_ID - 1) == 0)
 			return client;
 	}
@@ -81,13 +87,13 @@ struct coop_mcp_client *coop_mcp_client_find(const struct coop_mcp_user *owner, 
 void coop_mcp_client_enter(struct coop_mcp_client *client)
 {
 	client->busy++;
-	client->used_at = uv_now(client->owner->gateway->loop);
+	client->used_at = uv_now(client->owner->net->loop);
 }
 
 void coop_mcp_client_leave(struct coop_mcp_client *client)
 {
 	client->busy--;
-	client->used_at = uv_now(client->owner->gateway->loop);
+	client->used_at = uv_now(client->owner->net->loop);
 	if (is_idle(client) && client->session.version == COOP_MCP_NONE)
 		coop_mcp_client_end(client);
 }
@@ -98,9 +104,7 @@ static void discard(struct coop_mcp_client *client)
 	struct coop_mcp_user *owner = client->owner;
 	struct coop_mcp_exchange *stream = COOP_TAKE_PTR(client->stream);
 
-	*client->link = client->next;
-	if (client->next)
-		client->next->link = client->link;
+	coop_list_remove(&client->link);
 	owner->client_count--;
 	coop_mcp_exchanges_disown(owner, client);
 	client->session.channel = NULL;
@@ -120,10 +124,9 @@ void coop_mcp_client_end(struct coop_mcp_client *client)
 
 void coop_mcp_clients_expire(struct coop_mcp_user *owner, uint64_t now)
 {
-	struct coop_mcp_client *next;
-
-	for (struct coop_mcp_client *client = owner->clients; client; client = next) {
-		next = client->next;
+	COOP_LIST_EACH(&owner->clients, link)
+	{
+		struct coop_mcp_client *client = client_of(link);
 		if (is_idle(client) && now - client->used_at >= COOP_MCP_IDLE_MS)
 			coop_mcp_client_end(client);
 	}
@@ -131,6 +134,6 @@ void coop_mcp_clients_expire(struct coop_mcp_user *owner, uint64_t now)
 
 void coop_mcp_clients_clear(struct coop_mcp_user *owner)
 {
-	while (owner->clients)
-		discard(owner->clients);
+	while (!coop_list_empty(&owner->clients))
+		discard(client_of(owner->clients.next));
 }

@@ -12,10 +12,12 @@
 /* 128 random bits as hexadecimal digits. */
 #define COOP_MCP_CLIENT_ID 33
 
+struct coop_mcp_exchange;
+
 struct coop_mcp_client {
 	struct coop_mcp_session session;
 	struct coop_mcp_user *owner;
-	struct coop_mcp_client *next, **link;
+	struct coop_link link; /* among all of the owner */
 	char id[COOP_MCP_CLIENT_ID];
 	unsigned busy;                    /* exchanges that belong to it */
 	struct coop_mcp_exchange *stream; /* of its GET; NULL: none */

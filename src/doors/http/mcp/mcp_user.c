@@ -3,10 +3,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/mcp/mcp_exchange.h"
 #include "doors/http/mcp/mcp_session.h"
-#include "doors/http/net/conn.h"
+#include "doors/http/net/net.h"
 #include "doors/tools/core/tool.h"
 
 #define SWEEP_MS 60000u
@@ -28,9 +27,9 @@ static void on_closed(uv_handle_t *handle)
 }
 
 /* The user is gone: whoever still has something open is not told any more. */
-static void free_owner(void *value)
+static void release(struct coop_user_extra *extra)
 {
-	struct coop_mcp_user *owner = value;
+	struct coop_mcp_user *owner = (struct coop_mcp_user *)extra;
 
 	coop_mcp_clients_clear(owner);
 	coop_mcp_clear(&owner->mcp);
@@ -38,10 +37,19 @@ static void free_owner(void *value)
 	uv_close((uv_handle_t *)&owner->sweep, on_closed);
 }
 
+/* The gateway leaves: subscribers are told. */
+static void stop(struct coop_user_extra *extra)
+{
+	coop_mcp_stop(&((struct coop_mcp_user *)extra)->mcp);
+}
+
+static const struct coop_user_kind kind = {.release = release, .stop = stop};
+
 struct coop_mcp_user *coop_mcp_user_get(struct coop_http_exchange *exchange)
 {
-	struct coop_mcp_user *owner = coop_user_get(exchange->user, COOP_USER_MCP);
-	const struct coop_gateway_options *options = &exchange->gateway->options;
+	struct coop_mcp_user *owner =
+		(struct coop_mcp_user *)coop_user_extra(exchange->user, &kind);
+	const struct coop_door_ceiling ceiling = coop_user_ceiling(exchange->user);
 
 	if (owner)
 		return owner;
@@ -51,35 +59,36 @@ struct coop_mcp_user *coop_mcp_user_get(struct coop_http_exchange *exchange)
 		return NULL;
 	}
 	owner->user = exchange->user;
-	owner->gateway = exchange->gateway;
+	owner->net = exchange->net;
+	coop_list_init(&owner->exchanges);
+	coop_list_init(&owner->clients);
 	owner->host = (struct coop_tool_host){
-		.loop = exchange->gateway->loop,
+		.loop = owner->net->loop,
 		.context = owner->user,
 		.call = call_keeper,
 		.drop = drop_call,
 	};
-	owner->setup.profile = options->profile;
-	/* The workspace is for the user's own processes: other agents have theirs. */
-	owner->setup.workspace = coop_user_is_own(owner->user) ? options->workspace : NULL;
+	owner->setup.profile = ceiling.profile;
+	owner->setup.workspace = ceiling.workspace;
 	owner->setup.max_wait_ms = COOP_MCP_WAIT_MS;
 	coop_mcp_init(&owner->mcp, &owner->host, &owner->setup, COOP_TOOLS_DEFAULT);
-	owner->mcp.fixtures = options->mcp_fixtures;
-	(void)uv_timer_init(owner->gateway->loop, &owner->sweep);
+	owner->mcp.fixtures = exchange->net->mcp_fixtures;
+	(void)uv_timer_init(owner->net->loop, &owner->sweep);
 	owner->sweep.data = owner;
-	coop_user_set(owner->user, COOP_USER_MCP, owner, free_owner);
+	coop_user_hang(owner->user, &kind, &owner->extra);
 	return owner;
 }
 
 static void on_sweep(uv_timer_t *timer)
 {
 	struct coop_mcp_user *owner = timer->data;
-	uint64_t now = uv_now(owner->gateway->loop);
+	uint64_t now = uv_now(owner->net->loop);
 
 	coop_mcp_clients_expire(owner, now);
 	bool release = owner->holds_user && now - owner->used_at >= COOP_MCP_IDLE_MS;
 	if (release)
 		owner->holds_user = false;
-	if (!owner->holds_user && !owner->clients)
+	if (!owner->holds_user && coop_list_empty(&owner->clients))
 		(void)uv_timer_stop(&owner->sweep);
 	if (release)
 		coop_user_unref(owner->user);
@@ -87,36 +96,12 @@ static void on_sweep(uv_timer_t *timer)
 
 void coop_mcp_user_used(struct coop_mcp_user *owner)
 {
-	owner->used_at = uv_now(owner->gateway->loop);
+	owner->used_at = uv_now(owner->net->loop);
 	if (owner->mcp.tasks && !owner->holds_user) {
 		owner->holds_user = true;
 		(void)coop_user_ref(owner->user);
 	}
-	if ((owner->holds_user || owner->clients) && !uv_is_active((uv_handle_t *)&owner->sweep))
+	if ((owner->holds_user || !coop_list_empty(&owner->clients)) &&
+	    !uv_is_active((uv_handle_t *)&owner->sweep))
 		(void)uv_timer_start(&owner->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
-}
-
-/* One that has subscribers and has not been told; they have connections. */
-static struct coop_mcp_user *find_served(const struct coop_gateway *gateway)
-{
-	for (const struct coop_http_conn *conn = gateway->conns; conn; conn = conn->next) {
-		const struct coop_http_exchange *exchange = conn->exchange;
-		struct coop_mcp_user *owner = exchange && exchange->user
-						      ? coop_user_get(exchange->user, COOP_USER_MCP)
-						      : NULL;
-		if (owner && !owner->stopped)
-			return owner;
-	}
-	return NULL;
-}
-
-void coop_mcp_users_stop(struct coop_gateway *gateway)
-{
-	struct coop_mcp_user *owner;
-
-	/* Each makes connections go: the list is looked at anew. */
-	while ((owner = find_served(gateway))) {
-		owner->stopped = true;
-		coop_mcp_stop(&owner->mcp);
-	}
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "base/list.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/users/user.h"
 #include "doors/mcp/mcp.h"
@@ -18,20 +19,17 @@
  * for. */
 #define COOP_MCP_IDLE_MS 3600000u
 
-struct coop_mcp_client;
-struct coop_mcp_exchange;
-
 struct coop_mcp_user {
-	struct coop_user *user; /* it goes with it */
-	struct coop_gateway *gateway;
+	struct coop_user_extra extra; /* first */
+	struct coop_user *user;       /* it goes with it */
+	struct coop_http_net *net;
 	struct coop_tool_host host;
 	struct coop_tool_setup setup;
 	struct coop_mcp mcp;
-	struct coop_mcp_exchange *exchanges; /* all that are open, newest first */
-	struct coop_mcp_client *clients;     /* of the legacy era, newest first */
+	struct coop_link exchanges; /* all that are open, newest first */
+	struct coop_link clients;   /* of the legacy era, newest first */
 	unsigned client_count;
 	unsigned tools;   /* calls of /v1/tools that are open */
-	bool stopped;     /* subscribers have been told that the gateway leaves */
 	bool holds_user;  /* its tasks must not go with a user that is idle */
 	uint64_t used_at; /* by the loop's clock */
 	uv_timer_t sweep; /* runs while something may expire */
@@ -41,7 +39,5 @@ struct coop_mcp_user {
 struct coop_mcp_user *coop_mcp_user_get(struct coop_http_exchange *exchange);
 /* A message has been taken: minds what came of it. */
 void coop_mcp_user_used(struct coop_mcp_user *owner);
-/* The gateway stops: subscribers are told. */
-void coop_mcp_users_stop(struct coop_gateway *gateway);
 
 #endif

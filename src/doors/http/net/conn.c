@@ -6,16 +6,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/list.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/head.h"
 #include "doors/http/net/intake.h"
-#include "doors/http/net/strangers.h"
+#include "doors/http/net/net.h"
+#include "doors/http/net/share.h"
 #include "doors/http/net/tls.h"
 #include "doors/http/net/ws_private.h"
-#include "doors/http/users/access.h"
-#include "doors/http/users/user.h"
-#include "doors/http/users/user_private.h"
 
 /* Sends of one turn: a fast reader must leave the others theirs. */
 #define SENDS_MAX 16
@@ -25,35 +24,31 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 static void on_readable(struct coop_http_conn *conn);
 static void on_deadline(uv_timer_t *timer);
 
-void coop_http_conn_open(struct coop_gateway *gateway, int fd, bool tls,
+void coop_http_conn_open(struct coop_http_net *net, int fd, bool tls,
 			 const struct coop_address *peer)
 {
 	struct coop_http_conn *conn = coop_mem_zalloc(sizeof *conn);
 
-	if (!conn || uv_poll_init(gateway->loop, &conn->poll, fd) < 0) {
+	if (!conn || uv_poll_init(net->loop, &conn->poll, fd) < 0) {
 		(void)close(fd);
 		free(conn);
 		return;
 	}
-	(void)uv_timer_init(gateway->loop, &conn->timer);
+	(void)uv_timer_init(net->loop, &conn->timer);
 	conn->poll.data = conn->timer.data = conn;
 	conn->open_handles = 2;
-	conn->gateway = gateway;
+	conn->net = net;
 	conn->fd = fd;
 	conn->local = !peer;
 	conn->has_peer = peer;
 	if (peer)
 		conn->peer = *peer;
-	conn->next = gateway->conns;
-	conn->link = &gateway->conns;
-	if (conn->next)
-		conn->next->link = &conn->next;
-	gateway->conns = conn;
-	gateway->counts.connections++;
-	coop_strangers_add(conn);
+	coop_list_push(&net->conns, &conn->link);
+	coop_list_add(&net->strangers, &conn->stranger);
+	net->counts.connections++;
 	conn->phase = tls ? COOP_CONN_HANDSHAKE : COOP_CONN_HEAD;
 	if (tls) {
-		conn->tls = coop_tls_accept(gateway->tls, fd);
+		conn->tls = coop_tls_accept(net->tls, fd);
 		if (!conn->tls) {
 			coop_http_conn_drop(conn);
 			return;
@@ -79,32 +74,102 @@ static void on_handle_closed(uv_handle_t *handle)
 	coop_buf_clear(&conn->rest);
 	coop_buf_clear(&conn->body);
 	coop_head_free(conn->head);
-	struct coop_gateway *gateway = conn->gateway;
+	struct coop_http_net *net = conn->net;
 	free(conn);
-	coop_gateway_settle(gateway);
+	net->calls->gone(net);
+}
+
+static void leave_user(struct coop_http_conn *conn)
+{
+	coop_share_leave(&conn->part);
+	if (conn->user)
+		conn->net->calls->left(COOP_TAKE_PTR(conn->user));
 }
 
 void coop_http_conn_drop(struct coop_http_conn *conn)
 {
-	struct coop_gateway *gateway = conn->gateway;
-
 	if (conn->phase == COOP_CONN_GONE)
 		return;
 	conn->phase = COOP_CONN_GONE;
-	*conn->link = conn->next;
-	if (conn->next)
-		conn->next->link = conn->link;
-	gateway->counts.connections--;
-	coop_strangers_remove(conn);
+	coop_list_remove(&conn->link);
+	coop_list_remove(&conn->stranger);
+	conn->net->counts.connections--;
 	uv_close((uv_handle_t *)&conn->poll, on_handle_closed);
 	uv_close((uv_handle_t *)&conn->timer, on_handle_closed);
 	(void)close(conn->fd);
 	conn->fd = -1;
-	coop_user_wait_stop(conn->waiter);
-	conn->waiter = NULL;
 	coop_exchange_over(conn);
 	coop_ws_over(conn);
-	coop_user_leave(conn);
+	leave_user(conn);
+}
+
+/* Whether somebody is finding out whose request it is. */
+static bool is_being_checked(const struct coop_http_conn *conn)
+{
+	return conn->phase == COOP_CONN_CHECK && conn->exchange;
+}
+
+bool coop_http_conn_crowd_out(struct coop_http_net *net)
+{
+	COOP_LIST_EACH(&net->strangers, link)
+	{
+		struct coop_http_conn *conn = COOP_LIST_ITEM(link, struct coop_http_conn, stranger);
+		/* A token that the keeper is being asked about may be a right one. */
+		if (is_being_checked(conn))
+			continue;
+		net->counts.crowded_out++;
+		coop_http_conn_drop(conn);
+		return true;
+	}
+	return false;
+}
+
+static void ask_to_go(struct coop_http_conn *conn)
+{
+	if (conn->ws)
+		coop_ws_stop(conn->ws);
+	else if (conn->exchange && conn->exchange->begun && conn->exchange->chunked)
+		coop_http_end(conn->exchange);
+	else if (!conn->exchange && !conn->head && !conn->out.bytes)
+		coop_http_conn_drop(conn);
+}
+
+void coop_http_conns_stop(struct coop_http_net *net)
+{
+	for (struct coop_link *link = net->conns.next, *next; link != &net->conns; link = next) {
+		next = link->next;
+		ask_to_go(COOP_LIST_ITEM(link, struct coop_http_conn, link));
+		if (!next->next) /* one took another with it; asking twice does no harm */
+			next = net->conns.next;
+	}
+}
+
+void coop_http_conns_drop(struct coop_http_net *net)
+{
+	while (!coop_list_empty(&net->conns))
+		coop_http_conn_drop(COOP_LIST_ITEM(net->conns.next, struct coop_http_conn, link));
+}
+
+int coop_http_conn_enter(struct coop_http_conn *conn, struct coop_user *user,
+			 struct coop_agent_share *share)
+{
+	if (conn->user == user)
+		return 0;
+	if (!coop_share_enter(&conn->part, share))
+		return -EMFILE;
+	if (conn->user)
+		conn->net->calls->left(conn->user);
+	conn->user = user;
+	coop_http_conn_count_unread(conn);
+	coop_list_remove(&conn->stranger);
+	return 0;
+}
+
+void coop_http_conn_count_unread(struct coop_http_conn *conn)
+{
+	/* What WebSockets send is bounded by their windows, and many of them share one copy of
+	 * it. */
+	coop_share_count_unread(&conn->part, conn->ws ? 0 : conn->out.bytes);
 }
 
 void coop_http_conn_deadline(struct coop_http_conn *conn, unsigned ms)
@@ -115,14 +180,6 @@ void coop_http_conn_deadline(struct coop_http_conn *conn, unsigned ms)
 		(void)uv_timer_start(&conn->timer, on_deadline, ms, 0);
 	else
 		(void)uv_timer_stop(&conn->timer);
-}
-
-/* The keeper does not say whether the token is good. */
-static void give_up_check(struct coop_http_conn *conn)
-{
-	coop_user_wait_stop(conn->waiter);
-	conn->waiter = NULL;
-	coop_http_refuse(conn->exchange, 504, "timeout", "the keeper does not answer");
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -137,8 +194,8 @@ static void on_deadline(uv_timer_t *timer)
 		 !conn->out.bytes)
 		coop_http_refuse(conn->exchange, 408, "timeout",
 				 "the body of the request took too long");
-	else if (conn->phase == COOP_CONN_CHECK && conn->waiter)
-		give_up_check(conn);
+	else if (is_being_checked(conn))
+		coop_http_refuse(conn->exchange, 504, "timeout", "the keeper does not answer");
 	else if (conn->phase == COOP_CONN_WS && coop_ws_expired(conn))
 		return;
 	else
@@ -173,7 +230,7 @@ static unsigned usual_deadline(const struct coop_http_conn *conn)
 	if (conn->phase == COOP_CONN_HEAD)
 		return COOP_IDLE_MS;
 	if (conn->phase == COOP_CONN_WS)
-		return conn->gateway->options.ping_ms;
+		return conn->net->ping_ms;
 	return conn->phase == COOP_CONN_BODY && !conn->paused ? COOP_BODY_MS : 0;
 }
 
@@ -206,7 +263,7 @@ static int send_some(struct coop_http_conn *conn)
 			break;
 		if (n < 0)
 			return (int)n;
-		conn->gateway->counts.bytes_sent += (uint64_t)n;
+		conn->net->counts.bytes_sent += (uint64_t)n;
 		coop_out_consume(&conn->out, (size_t)n);
 	}
 	conn->blocked = conn->out.bytes > 0;
@@ -224,7 +281,7 @@ static void linger(struct coop_http_conn *conn)
 	(void)shutdown(conn->fd, SHUT_WR);
 	if (!conn->running)
 		coop_buf_clear(&conn->rest); /* else who works on it throws it away */
-	conn->linger_end = uv_now(conn->gateway->loop) + COOP_LINGER_MAX_MS;
+	conn->linger_end = uv_now(conn->net->loop) + COOP_LINGER_MAX_MS;
 	coop_http_conn_deadline(conn, COOP_LINGER_MS);
 	if (conn->eof)
 		coop_http_conn_drop(conn);
@@ -247,7 +304,7 @@ void coop_http_conn_flush(struct coop_http_conn *conn)
 		coop_out_clear(&conn->out);
 		conn->blocked = false;
 	}
-	coop_user_count_unread(conn);
+	coop_http_conn_count_unread(conn);
 	if (!conn->out.bytes && conn->close_after_send && conn->phase != COOP_CONN_LINGER)
 		linger(conn);
 	coop_http_conn_watch(conn);
@@ -285,8 +342,8 @@ void coop_http_conn_next(struct coop_http_conn *conn)
 	conn->route = NULL;
 	conn->paused = false;
 	coop_buf_clear(&conn->body);
-	coop_user_hold(conn, 0);
-	if (!whole || !conn->keep_alive || conn->gateway->stopping) {
+	(void)coop_share_hold(&conn->part, 0);
+	if (!whole || !conn->keep_alive || conn->net->stopping) {
 		coop_http_conn_finish(conn);
 		return;
 	}
@@ -361,7 +418,7 @@ static size_t give(struct coop_http_conn *conn, const char *data, size_t size)
 	case COOP_CONN_LINGER:
 		/* A client in the middle of a large upload would not see the answer if it were cut
 		 * off now. */
-		if (uv_now(conn->gateway->loop) < conn->linger_end)
+		if (uv_now(conn->net->loop) < conn->linger_end)
 			coop_http_conn_deadline(conn, COOP_LINGER_MS);
 		return size;
 	case COOP_CONN_HANDSHAKE:

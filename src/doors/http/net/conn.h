@@ -9,9 +9,12 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/text/netname.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/out.h"
+#include "doors/http/net/share.h"
 
 /* How long clients may take, in milliseconds. Streams and WebSockets have no limit but that of a
  * peer that takes nothing. */
@@ -29,18 +32,16 @@
 /* No further bytes are read while so many of the answers to what was read wait. */
 #define COOP_ANSWERS_MAX (64u << 10)
 
-struct coop_gateway;
 struct coop_head;
 struct coop_http_route;
 struct coop_tls_conn;
 struct coop_user;
-struct coop_user_waiter;
 struct coop_ws;
 
 enum coop_http_conn_phase {
 	COOP_CONN_HANDSHAKE, /* of TLS */
 	COOP_CONN_HEAD,      /* between requests, or reading a head */
-	COOP_CONN_CHECK,     /* the token is with the keeper */
+	COOP_CONN_CHECK,     /* whose request it is, and for what, is being found out */
 	COOP_CONN_BODY,
 	COOP_CONN_ANSWER, /* the request is whole, the answer is not */
 	COOP_CONN_WS,
@@ -49,10 +50,9 @@ enum coop_http_conn_phase {
 };
 
 struct coop_http_conn {
-	struct coop_gateway *gateway;
-	struct coop_http_conn *next, **link;    /* in the gateway's list */
-	bool stranger;                          /* it has shown no token yet */
-	struct coop_http_conn *earlier, *later; /* of the strangers */
+	struct coop_http_net *net;
+	struct coop_link link;     /* among all */
+	struct coop_link stranger; /* among those that have shown no token yet */
 	int fd;
 	struct coop_tls_conn *tls; /* NULL: plain */
 	uv_poll_t poll;
@@ -80,22 +80,37 @@ struct coop_http_conn {
 	const struct coop_http_route *route;
 	struct coop_buf body; /* collected, for routes that take it whole */
 	struct coop_http_exchange *exchange;
-	struct coop_user *user; /* of the latest request; counts as one of its connections */
-	struct coop_user_waiter *waiter;
+	struct coop_user *user;      /* of the latest request; it is held */
+	struct coop_share_part part; /* of what that user's agent may have */
 	struct coop_ws *ws;
 	uint64_t linger_end; /* by the loop's clock */
-	size_t held;         /* bytes that count against its user */
-	size_t unread;       /* of `out`, bytes that count against its user */
 	uint64_t serial;     /* of its latest request */
 };
 
 /* Takes over an accepted, non-blocking socket; `peer` is whose, NULL: it is a Unix one. Without
  * memory it is closed. */
-void coop_http_conn_open(struct coop_gateway *gateway, int fd, bool tls,
+void coop_http_conn_open(struct coop_http_net *net, int fd, bool tls,
 			 const struct coop_address *peer);
 
 /* Goes at once, telling whoever has a part in it. */
 void coop_http_conn_drop(struct coop_http_conn *conn);
+
+/* Connections that have shown no token have what room the others leave: the one of them that came
+ * first goes, so that another may come, as whoever means to show a token does it at once. False:
+ * all that are there have shown a token, or are just doing it. */
+bool coop_http_conn_crowd_out(struct coop_http_net *net);
+
+/* The gateway stops: what is idle goes, what streams is ended in order, the rest may finish. */
+void coop_http_conns_stop(struct coop_http_net *net);
+void coop_http_conns_drop(struct coop_http_net *net);
+
+/* Makes the connection the user's, with a part in the share, instead of whose it was before. What
+ * is held of the user goes with it, by the call `left`. -EMFILE: the share has as many as it may,
+ * and nothing has changed. */
+int coop_http_conn_enter(struct coop_http_conn *conn, struct coop_user *user,
+			 struct coop_agent_share *share);
+/* What waits for its client has changed. */
+void coop_http_conn_count_unread(struct coop_http_conn *conn);
 
 /* Queues bytes and sends what the kernel takes. Failing ends the connection, so look at the phase
  * where that matters. */

@@ -8,15 +8,13 @@
 
 #include "base/buf.h"
 #include "base/json/jsonw.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
 #include "doors/http/net/head.h"
 #include "doors/http/net/intake.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/out.h"
 #include "doors/http/net/share.h"
 #include "doors/http/net/ws_private.h"
-#include "doors/http/users/user.h"
-#include "doors/http/users/user_private.h"
 
 #define HEAD_TEXT 1024
 
@@ -89,10 +87,10 @@ void coop_exchange_over(struct coop_http_conn *conn)
 	conn->exchange = NULL;
 	if (exchange->behaviour && exchange->behaviour->over)
 		exchange->behaviour->over(exchange);
+	conn->net->calls->over(exchange);
 	for (int i = 0; i < COOP_HTTP_PARAMS_MAX; i++)
 		free(exchange->params[i]);
 	json_decref(exchange->json);
-	coop_user_unref(exchange->user);
 	free(exchange);
 }
 
@@ -128,7 +126,7 @@ static void put_head(struct coop_http_exchange *exchange, unsigned status, const
 	exchange->remaining = length;
 	exchange->chunked = length < 0 && !old;
 	/* The request's body has not come in full: the next request could not be told from it. */
-	if (!conn->head->finished || conn->gateway->stopping || (length < 0 && old))
+	if (!conn->head->finished || conn->net->stopping || (length < 0 && old))
 		conn->keep_alive = false;
 	if (length >= 0 && has_body(status))
 		(void)snprintf(framing, sizeof framing, "Content-Length: %" PRId64 "\r\n", length);
@@ -140,7 +138,7 @@ static void put_head(struct coop_http_exchange *exchange, unsigned status, const
 			    status, coop_http_reason(status), type, framing, exchange->extra,
 			    conn->keep_alive ? "" : "Connection: close\r\n");
 	if (status >= 400)
-		conn->gateway->counts.refused++;
+		conn->net->counts.refused++;
 	if (coop_out_copy(&conn->out, text, (size_t)size, false) < 0)
 		coop_http_conn_drop(conn);
 }
@@ -159,7 +157,7 @@ void coop_http_answer(struct coop_http_exchange *exchange, unsigned status, cons
 	struct coop_http_conn *conn = exchange->conn;
 
 	/* What is small is told: whoever is over the bound can still look, kill and release. */
-	if (size > COOP_HTTP_LOW && !coop_user_may_wait(conn, size)) {
+	if (size > COOP_HTTP_LOW && !coop_share_may_wait(&conn->part, size)) {
 		refuse_unread(exchange);
 		return;
 	}
@@ -220,7 +218,7 @@ void coop_http_write(struct coop_http_exchange *exchange, const void *data, size
 
 	if (!size || is_head(exchange))
 		return;
-	if (size > COOP_HTTP_PIECE && !coop_user_may_wait(conn, size)) {
+	if (size > COOP_HTTP_PIECE && !coop_share_may_wait(&conn->part, size)) {
 		coop_http_abort(
 			exchange); /* it has begun: all that can be told is that it is cut */
 		return;
@@ -243,7 +241,7 @@ void coop_http_write(struct coop_http_exchange *exchange, const void *data, size
 	else if (!conn->blocked)
 		coop_http_conn_flush(conn);
 	else
-		coop_user_count_unread(conn);
+		coop_http_conn_count_unread(conn);
 }
 
 size_t coop_http_pending(const struct coop_http_exchange *exchange)
@@ -269,6 +267,11 @@ void coop_http_end(struct coop_http_exchange *exchange)
 void coop_http_abort(struct coop_http_exchange *exchange)
 {
 	coop_http_conn_drop(exchange->conn);
+}
+
+bool coop_http_hold(struct coop_http_exchange *exchange, size_t bytes)
+{
+	return coop_share_hold(&exchange->conn->part, bytes);
 }
 
 void coop_http_pause(struct coop_http_exchange *exchange)

@@ -16,10 +16,11 @@
 #define COOP_HTTP_PARAMS_MAX 2
 
 struct coop_http_conn;
-struct coop_gateway;
 struct coop_http_exchange;
+struct coop_http_net;
 struct coop_http_shared;
 struct coop_user;
+struct coop_user_waiter;
 struct coop_ws;
 struct coop_ws_behaviour;
 
@@ -41,9 +42,10 @@ struct coop_http_behaviour {
 #define COOP_HTTP_PIECE (256u << 10)
 
 struct coop_http_exchange {
-	struct coop_gateway *gateway;
+	struct coop_http_net *net;
 	struct coop_http_conn *conn;
-	struct coop_user *user; /* whose token it came with; NULL on open routes */
+	struct coop_user *user;          /* whose token it came with; NULL on open routes */
+	struct coop_user_waiter *waiter; /* while the keeper is asked whether the token is good */
 	const char *method;
 	/* Raw, as sent: nothing is decoded. The query has no question mark, "" if there is none. */
 	char *path, *query;
@@ -93,6 +95,10 @@ void coop_http_write(struct coop_http_exchange *exchange, const void *data, size
 size_t coop_http_pending(const struct coop_http_exchange *exchange);
 void coop_http_end(struct coop_http_exchange *exchange);
 void coop_http_abort(struct coop_http_exchange *exchange);
+
+/* Counts the bytes of the body that its route keeps until it is whole. False: with those of all
+ * connections of the user's agent that is too much. */
+bool coop_http_hold(struct coop_http_exchange *exchange, size_t bytes);
 
 /* Stops and goes on with the body (the client is slowed down by its window). */
 void coop_http_pause(struct coop_http_exchange *exchange);

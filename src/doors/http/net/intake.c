@@ -8,15 +8,13 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
-#include "doors/http/main/route.h"
 #include "doors/http/net/conn.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/head.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/out.h"
-#include "doors/http/users/access.h"
-#include "doors/http/users/user.h"
-#include "doors/http/users/user_private.h"
+#include "doors/http/net/route.h"
+#include "doors/http/net/share.h"
 
 #define JSON_MAX (1u << 20)
 
@@ -31,7 +29,7 @@ void coop_intake_refuse(struct coop_http_conn *conn, unsigned status, const char
 				 "Content-Length: %d\r\nConnection: close\r\n\r\n",
 				 status, coop_http_reason(status), size);
 
-	conn->gateway->counts.refused++;
+	conn->net->counts.refused++;
 	conn->close_after_send = true;
 	coop_http_conn_deadline(conn, COOP_LINGER_MS);
 	if (coop_out_copy(&conn->out, head, (size_t)head_size, false) < 0 ||
@@ -50,7 +48,7 @@ static struct coop_http_exchange *make_exchange(struct coop_http_conn *conn)
 
 	if (!exchange)
 		return NULL;
-	exchange->gateway = conn->gateway;
+	exchange->net = conn->net;
 	exchange->conn = conn;
 	exchange->method = llhttp_method_name((llhttp_method_t)head->parser.method);
 	if (query)
@@ -105,8 +103,8 @@ static void send_continue(struct coop_http_conn *conn)
 		coop_http_conn_send(conn, text, sizeof text - 1, false);
 }
 
-/* Access is granted and the route known: on to it, or to its body first. */
-static void admit(struct coop_http_conn *conn)
+/* On to the route, or to the body that it takes first. */
+static void enter_route(struct coop_http_conn *conn)
 {
 	const struct coop_http_route *route = conn->route;
 	struct coop_http_exchange *exchange = conn->exchange;
@@ -136,25 +134,13 @@ static void admit(struct coop_http_conn *conn)
 		call_route(conn);
 }
 
-/* What the keeper thinks of the token is known: 0, or why not. */
-static void on_checked(struct coop_http_conn *conn, struct coop_user *user, int status)
+void coop_intake_admit(struct coop_http_exchange *exchange, const struct coop_http_route *route)
 {
-	struct coop_http_exchange *exchange = conn->exchange;
+	struct coop_http_conn *conn = exchange->conn;
 
-	conn->waiter = NULL;
-	if (status < 0) {
-		coop_access_refuse(exchange, status);
-		return;
-	}
-	if (coop_user_enter(user, conn) < 0) {
-		coop_http_refuse(exchange, 429, "quota_exceeded",
-				 "this token's agent has as many connections as it may");
-		return;
-	}
-	exchange->user = coop_user_ref(user);
-	conn->route = coop_route_find(exchange);
-	if (conn->route)
-		admit(conn);
+	conn->route = route;
+	enter_route(conn);
+	/* What waits may go on, unless it is the parser that has come here. */
 	if (!conn->running)
 		coop_http_conn_run(conn);
 }
@@ -173,15 +159,9 @@ static void on_head(struct coop_http_conn *conn)
 	conn->keep_alive = conn->head->parser.http_minor == 1 &&
 			   !coop_head_lists(conn->head, "connection", "close") &&
 			   !exchange->upgrade;
-	conn->gateway->counts.requests++;
+	conn->net->counts.requests++;
 	coop_http_conn_deadline(conn, COOP_BODY_MS);
-	if (!coop_access_place(exchange)) /* it has been refused */
-		return;
-	conn->route = coop_route_open(exchange);
-	if (conn->route)
-		admit(conn);
-	else
-		coop_access_check(exchange, on_checked, &conn->waiter);
+	conn->net->calls->begun(exchange);
 }
 
 size_t coop_intake_head(struct coop_http_conn *conn, const char *data, size_t size)
@@ -224,7 +204,7 @@ static void on_body(void *context, const char *data, size_t size)
 					 json_max(conn->route));
 		else if (coop_buf_append(&conn->body, data, size) < 0)
 			coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
-		else if (!coop_user_hold(conn, coop_buf_size(&conn->body)))
+		else if (!coop_share_hold(&conn->part, coop_buf_size(&conn->body)))
 			coop_http_refuse(exchange, 429, "quota_exceeded",
 					 "this token's agent sends too much at a time");
 	}

@@ -7,10 +7,15 @@
 
 struct coop_http_conn;
 struct coop_http_exchange;
+struct coop_http_route;
 
 /* Take bytes of a head, of a body; return how many. */
 size_t coop_intake_head(struct coop_http_conn *conn, const char *data, size_t size);
 size_t coop_intake_body(struct coop_http_conn *conn, const char *data, size_t size);
+
+/* The answer to the call `begun`: the exchange is the route's from now on, after its body where it
+ * takes that whole. It may be over when this returns. */
+void coop_intake_admit(struct coop_http_exchange *exchange, const struct coop_http_route *route);
 
 /* Refuses what is no request (yet) and ends the connection. */
 void coop_intake_refuse(struct coop_http_conn *conn, unsigned status, const char *code,

@@ -12,16 +12,16 @@
 
 #include "base/io/log.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
-#include "doors/http/net/strangers.h"
+#include "doors/http/net/net.h"
+#include "doors/http/net/place.h"
 
 /* Connections of one turn: a flood of new ones must leave the old ones theirs. */
 #define ACCEPTS_MAX 64
 #define STARVED_MS 100
 
 struct coop_http_listener {
-	struct coop_gateway *gateway;
+	struct coop_http_net *net;
 	int fd;
 	bool tls, tcp;
 	unsigned handles;
@@ -72,7 +72,7 @@ static void turn_away(int fd, bool tls)
 /* False: no more now. */
 static bool accept_one(struct coop_http_listener *listener)
 {
-	struct coop_gateway *gateway = listener->gateway;
+	struct coop_http_net *net = listener->net;
 	struct sockaddr_storage address = {0};
 	socklen_t size = sizeof address;
 	int fd = accept4(listener->fd, (struct sockaddr *)&address, &size,
@@ -89,14 +89,13 @@ static bool accept_one(struct coop_http_listener *listener)
 	}
 	if (fd < 0)
 		return false;
-	if (gateway->counts.connections >= gateway->options.max_connections &&
-	    !coop_strangers_make_room(gateway)) {
+	if (net->counts.connections >= net->max_connections && !coop_http_conn_crowd_out(net)) {
 		turn_away(fd, listener->tls);
 		return true;
 	}
 	struct coop_address peer;
 	bool has_peer = listener->tcp && address_of(&address, &peer);
-	coop_http_conn_open(gateway, fd, listener->tls, has_peer ? &peer : NULL);
+	coop_http_conn_open(net, fd, listener->tls, has_peer ? &peer : NULL);
 	return true;
 }
 
@@ -110,20 +109,19 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		;
 }
 
-static void note_port(struct coop_gateway *gateway, const struct sockaddr_storage *address)
+static void note_port(struct coop_http_place *place, const struct sockaddr_storage *address)
 {
-	struct coop_gateway_options *options = &gateway->options;
 	int port = 0;
 
 	if (address->ss_family == AF_INET)
 		port = ntohs(((const struct sockaddr_in *)address)->sin_port);
 	else if (address->ss_family == AF_INET6)
 		port = ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
-	if (port && options->port_count < COOP_GATEWAY_LISTENERS_MAX)
-		options->ports[options->port_count++] = port;
+	if (port && place->port_count < COOP_PLACE_PORTS_MAX)
+		place->ports[place->port_count++] = port;
 }
 
-struct coop_http_listener *coop_http_listener_new(struct coop_gateway *gateway, int fd, bool tls)
+struct coop_http_listener *coop_http_listener_new(struct coop_http_net *net, int fd, bool tls)
 {
 	struct sockaddr_storage address = {0};
 	socklen_t size = sizeof address;
@@ -132,21 +130,21 @@ struct coop_http_listener *coop_http_listener_new(struct coop_gateway *gateway, 
 
 	if (!listener || getsockname(fd, (struct sockaddr *)&address, &size) < 0 ||
 	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||
-	    uv_poll_init(gateway->loop, &listener->poll, fd) < 0) {
+	    uv_poll_init(net->loop, &listener->poll, fd) < 0) {
 		free(listener);
 		return NULL;
 	}
-	(void)uv_timer_init(gateway->loop, &listener->again);
+	(void)uv_timer_init(net->loop, &listener->again);
 	listener->poll.data = listener->again.data = listener;
 	listener->handles = 2;
-	listener->gateway = gateway;
+	listener->net = net;
 	listener->fd = fd;
 	listener->tls = tls;
 	listener->tcp = address.ss_family != AF_UNIX;
 	/* What is accepted has it from here. */
 	if (listener->tcp)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	note_port(gateway, &address);
+	note_port(net->place, &address);
 	return listener;
 }
 

@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-struct coop_gateway;
 struct coop_http_listener;
+struct coop_http_net;
 
 /* Notes its port for Host. NULL: without memory, or no listening socket. */
-struct coop_http_listener *coop_http_listener_new(struct coop_gateway *gateway, int fd, bool tls);
+struct coop_http_listener *coop_http_listener_new(struct coop_http_net *net, int fd, bool tls);
 /* Begins to accept. */
 void coop_http_listener_start(struct coop_http_listener *listener);
 /* Accepts no more; freed in a later turn of the loop. The socket itself stays open elsewhere. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 
 #define NAME_MAX_SIZE 1024u
 
@@ -28,7 +27,10 @@ struct coop_agent_share *coop_share_of(struct coop_agent_shares *shares, const c
 	char name[NAME_MAX_SIZE];
 
 	write_name(name, principal, agent);
-	for (struct coop_agent_share *share = shares->first; share; share = share->next) {
+	COOP_LIST_EACH(&shares->all, link)
+	{
+		struct coop_agent_share *share =
+			COOP_LIST_ITEM(link, struct coop_agent_share, link);
 		if (strcmp(share->name, name) == 0) {
 			share->refs++;
 			return share;
@@ -40,11 +42,8 @@ struct coop_agent_share *coop_share_of(struct coop_agent_shares *shares, const c
 	memcpy(share->name, name, strlen(name) + 1);
 	share->own = strncmp(principal, "uid:", 4) == 0 && strcmp(agent, "main") == 0;
 	share->refs = 1;
-	share->next = shares->first;
-	share->link = &shares->first;
-	if (share->next)
-		share->next->link = &share->next;
-	shares->first = share;
+	share->shares = shares;
+	coop_list_push(&shares->all, &share->link);
 	return share;
 }
 
@@ -52,25 +51,58 @@ void coop_share_unref(struct coop_agent_share *share)
 {
 	if (!share || --share->refs)
 		return;
-	*share->link = share->next;
-	if (share->next)
-		share->next->link = share->link;
+	coop_list_remove(&share->link);
 	free(share);
 }
 
-bool coop_share_enter(struct coop_agent_shares *shares, struct coop_agent_share *share,
-		      const struct coop_gateway_options *options)
+bool coop_share_enter(struct coop_share_part *part, struct coop_agent_share *share)
 {
-	if (share->connections >= options->max_per_agent ||
-	    (!share->own && shares->others >= options->max_of_agents))
+	struct coop_agent_shares *shares = share->shares;
+
+	if (share->connections >= shares->max_per_agent ||
+	    (!share->own && shares->others >= shares->max_of_agents))
 		return false;
 	share->connections++;
 	shares->others += !share->own;
+	coop_share_leave(part);
+	part->share = share;
 	return true;
 }
 
-void coop_share_leave(struct coop_agent_shares *shares, struct coop_agent_share *share)
+void coop_share_leave(struct coop_share_part *part)
 {
+	struct coop_agent_share *share = part->share;
+
+	if (!share)
+		return;
 	share->connections--;
-	shares->others -= !share->own;
+	share->shares->others -= !share->own;
+	share->held -= part->held;
+	share->unread -= part->unread;
+	*part = (struct coop_share_part){0};
+}
+
+bool coop_share_hold(struct coop_share_part *part, size_t bytes)
+{
+	struct coop_agent_share *share = part->share;
+
+	if (!share)
+		return true;
+	share->held = share->held - part->held + bytes;
+	part->held = bytes;
+	return share->held <= COOP_SHARE_HELD_MAX &&
+	       (!bytes || share->held + share->input <= COOP_SHARE_TAKEN_MAX);
+}
+
+void coop_share_count_unread(struct coop_share_part *part, size_t bytes)
+{
+	if (!part->share)
+		return;
+	part->share->unread += bytes - part->unread;
+	part->unread = bytes;
+}
+
+bool coop_share_may_wait(const struct coop_share_part *part, size_t more)
+{
+	return !part->share || part->share->unread + more <= COOP_SHARE_UNREAD_MAX;
 }

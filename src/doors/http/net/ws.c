@@ -10,14 +10,15 @@
 #include <wslay/wslay.h>
 
 #include "base/buf.h"
+#include "base/later.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/out.h"
+#include "doors/http/net/share.h"
 #include "doors/http/net/ws_private.h"
 #include "doors/http/net/ws_sizes.h"
-#include "doors/http/users/user_private.h"
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #define CLOSE_MS 2000u
@@ -41,7 +42,7 @@ struct coop_ws {
 	unsigned after_ms, after_code;
 	const char *after_reason; /* a constant */
 	bool timer;               /* the connection's deadline is about closing */
-	bool kick;                /* or about bytes that came with the upgrade */
+	struct coop_later kick;   /* bytes came with the upgrade */
 };
 
 void *coop_ws_context(const struct coop_ws *ws)
@@ -109,6 +110,11 @@ static void on_message(wslay_event_context_ptr context,
 	free(text);
 }
 
+static void on_kick(struct coop_later *item)
+{
+	coop_http_conn_run(COOP_LATER_OWNER(item, struct coop_ws, kick)->conn);
+}
+
 struct coop_ws *coop_ws_new(struct coop_http_conn *conn, const struct coop_ws_behaviour *behaviour,
 			    void *context)
 {
@@ -124,6 +130,7 @@ struct coop_ws *coop_ws_new(struct coop_http_conn *conn, const struct coop_ws_be
 	ws->conn = conn;
 	ws->behaviour = behaviour;
 	ws->user = context;
+	ws->kick.run = on_kick;
 	if (wslay_event_context_server_init(&ws->context, &callbacks, ws) < 0) {
 		free(ws);
 		return NULL;
@@ -136,6 +143,7 @@ void coop_ws_free(struct coop_ws *ws)
 {
 	if (!ws)
 		return;
+	coop_later_cancel(&ws->kick);
 	wslay_event_context_free(ws->context);
 	free(ws);
 }
@@ -164,17 +172,17 @@ void coop_ws_begin(struct coop_ws *ws)
 
 	conn->ws = ws;
 	conn->paused = false;
-	conn->gateway->counts.upgrades++;
-	conn->gateway->counts.websockets++;
+	conn->net->counts.upgrades++;
+	conn->net->counts.websockets++;
 	coop_http_conn_flush(conn);
+	if (conn->phase != COOP_CONN_WS)
+		return;
 	/* An upgrade that was decided on later: what came right behind it has no other event to be
 	 * looked at. Not now, as the owner does not know its socket yet. */
-	if (conn->phase == COOP_CONN_WS && !conn->running && coop_buf_size(&conn->rest)) {
-		ws->kick = true;
-		coop_http_conn_deadline(conn, 1);
-	} else if (conn->phase == COOP_CONN_WS && !conn->blocked) {
-		coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
-	}
+	if (!conn->running && coop_buf_size(&conn->rest))
+		coop_later(&conn->net->laters, &ws->kick);
+	if (!conn->blocked)
+		coop_http_conn_deadline(conn, conn->net->ping_ms);
 }
 
 void coop_ws_over(struct coop_http_conn *conn)
@@ -184,7 +192,7 @@ void coop_ws_over(struct coop_http_conn *conn)
 	if (!ws || ws->over)
 		return;
 	ws->over = true;
-	conn->gateway->counts.websockets--;
+	conn->net->counts.websockets--;
 	if (ws->behaviour->over)
 		ws->behaviour->over(ws);
 }
@@ -219,7 +227,7 @@ size_t coop_ws_feed(struct coop_http_conn *conn, const char *data, size_t size)
 	ws->in_size = 0;
 	unsigned code =
 		coop_ws_sizes_look(&ws->sizes, (const uint8_t *)data, used, COOP_WS_MESSAGE_MAX);
-	if (!code && !coop_user_hold(conn, (size_t)ws->sizes.message))
+	if (!code && !coop_share_hold(&conn->part, (size_t)ws->sizes.message))
 		code = COOP_WS_TRY_LATER;
 	if (code && !ws->over)
 		break_off(ws, code);
@@ -237,7 +245,7 @@ static bool done(const struct coop_ws *ws)
 
 static void start_timer(struct coop_ws *ws)
 {
-	if (ws->timer || ws->kick || ws->over || ws->conn->out.bytes)
+	if (ws->timer || ws->over || ws->conn->out.bytes)
 		return;
 	if (ws->closing || ws->after_code) {
 		ws->timer = true;
@@ -283,7 +291,7 @@ void coop_ws_writable(struct coop_http_conn *conn)
 
 bool coop_ws_closing(const struct coop_http_conn *conn)
 {
-	return conn->ws && (conn->ws->timer || conn->ws->kick);
+	return conn->ws && conn->ws->timer;
 }
 
 /* Proxies cut a connection over which nothing comes for a while. Whether it is answered is of no
@@ -292,7 +300,7 @@ static void send_ping(struct coop_http_conn *conn)
 {
 	static const uint8_t ping[] = {0x89, 0};
 
-	coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
+	coop_http_conn_deadline(conn, conn->net->ping_ms);
 	coop_http_conn_send(conn, ping, sizeof ping, false);
 }
 
@@ -300,13 +308,6 @@ bool coop_ws_expired(struct coop_http_conn *conn)
 {
 	struct coop_ws *ws = conn->ws;
 
-	if (ws->kick) {
-		ws->kick = false;
-		if (!conn->blocked)
-			coop_http_conn_deadline(conn, conn->gateway->options.ping_ms);
-		coop_http_conn_run(conn);
-		return true;
-	}
 	if (!ws->timer && !ws->closing && !ws->over && !conn->blocked && !conn->hung) {
 		send_ping(conn);
 		return true;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "doors/http/net/shared.h"
+#include "doors/http/net/ws_sizes.h"
 
 /* 64 MiB of input in one message, and some more: clients send what they are given as it is. What
  * the messages of an agent may take together is bounded by its share (share.h). */
@@ -15,16 +16,6 @@
 #define COOP_WS_HEADER_MAX 10u
 /* `writable` is called when less than this waits to be sent. */
 #define COOP_WS_LOW (64u << 10)
-
-enum {
-	COOP_WS_NORMAL = 1000,
-	COOP_WS_PROTOCOL = 1002,
-	COOP_WS_POLICY = 1008,
-	COOP_WS_TOO_LARGE = 1009,
-	COOP_WS_INTERNAL = 1011,
-	COOP_WS_RESTART = 1012,
-	COOP_WS_TRY_LATER = 1013,
-};
 
 struct coop_ws;
 

@@ -1,7 +1,5 @@
 #include "doors/http/net/ws_sizes.h"
 
-#include "doors/http/net/ws.h"
-
 #define MASKED 0x80u
 #define LENGTH 0x7fu
 #define FINAL 0x80u

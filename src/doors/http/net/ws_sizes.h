@@ -7,6 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Why a connection is closed, as close frames say it. */
+enum {
+	COOP_WS_NORMAL = 1000,
+	COOP_WS_PROTOCOL = 1002,
+	COOP_WS_POLICY = 1008,
+	COOP_WS_TOO_LARGE = 1009,
+	COOP_WS_INTERNAL = 1011,
+	COOP_WS_RESTART = 1012,
+	COOP_WS_TRY_LATER = 1013,
+};
+
 /* Zero-initialise it. */
 struct coop_ws_sizes {
 	uint8_t head[14]; /* of the frame that begins */

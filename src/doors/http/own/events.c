@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/target.h"
 #include "doors/http/own/ops.h"
 #include "doors/http/users/user.h"
@@ -40,7 +40,7 @@ static void over(struct coop_http_exchange *exchange)
 
 	coop_user_drop(events->call);
 	if (events->begun)
-		exchange->gateway->counts.subscribers--;
+		exchange->net->counts.subscribers--;
 	events->exchange = NULL;
 	uv_close((uv_handle_t *)&events->alive, on_alive_gone);
 }
@@ -69,7 +69,7 @@ static void tell_gap(struct events *events)
 	if (lost == 0 || !events->exchange)
 		return;
 	events->lost = 0;
-	events->exchange->gateway->counts.gaps++;
+	events->exchange->net->counts.gaps++;
 	(void)snprintf(json, sizeof json, "{\"event\":\"gap\",\"lost\":%" PRIu64 "}", lost);
 	send_event(events, "gap", json);
 }
@@ -97,7 +97,7 @@ static void begin(struct events *events)
 	struct coop_http_exchange *exchange = events->exchange;
 
 	events->begun = true;
-	exchange->gateway->counts.subscribers++;
+	exchange->net->counts.subscribers++;
 	coop_http_add_header(exchange, "X-Accel-Buffering: no");
 	coop_http_begin(exchange, 200, "text/event-stream", -1);
 	if (!events->exchange)
@@ -225,7 +225,7 @@ static void follow(struct coop_http_exchange *exchange)
 	}
 	events->exchange = exchange;
 	events->alive.data = events;
-	(void)uv_timer_init(exchange->gateway->loop, &events->alive);
+	(void)uv_timer_init(exchange->net->loop, &events->alive);
 	coop_http_expect(exchange, &behaviour, events);
 	const struct coop_handler handler = {.event = on_event, .done = on_done, .user = events};
 	events->call = coop_user_call(exchange->user, "follow_events", args, NULL, 0, &handler);

@@ -7,7 +7,7 @@
 #ifndef COOP_HTTP_EVENTS_H
 #define COOP_HTTP_EVENTS_H
 
-#include "doors/http/main/route.h"
+#include "doors/http/net/route.h"
 
 /* Bytes that may wait for one client; what comes then is dropped and counted. */
 #define COOP_EVENTS_PENDING_MAX (256u << 10)

@@ -2,20 +2,19 @@
 
 #include <stdio.h>
 
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/net.h"
+#include "doors/http/users/users.h"
 
 static void tell(struct coop_http_exchange *exchange)
 {
-	const struct coop_gateway *gateway = exchange->gateway;
-	const char *status = gateway->stopping      ? "stopping"
-			     : gateway->keeper_gone ? "keeper_unreachable"
-						    : "ok";
+	const bool stopping = exchange->net->stopping;
+	const bool keeper_gone = coop_users_keeper_gone(exchange->net->users);
+	const char *status = stopping ? "stopping" : keeper_gone ? "keeper_unreachable" : "ok";
 	char json[64];
 
 	int size = snprintf(json, sizeof json, "{\"status\":\"%s\"}", status);
-	coop_http_answer_json(exchange, gateway->stopping || gateway->keeper_gone ? 503 : 200, json,
-			      (size_t)size);
+	coop_http_answer_json(exchange, stopping || keeper_gone ? 503 : 200, json, (size_t)size);
 }
 
 const struct coop_http_route coop_routes_health[] = {

@@ -8,11 +8,11 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "doors/http/main/gateway.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/net.h"
 #include "doors/http/own/metrics_text.h"
 #include "doors/http/own/ops.h"
-#include "doors/http/runtime/runtime_ask.h"
+#include "doors/http/runtime/ask.h"
 #include "doors/http/users/user.h"
 
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -115,7 +115,7 @@ static void write_keeper(struct coop_metrics_text *x, const json_t *m)
 			     number_at(m, "connections_cut", NULL));
 }
 
-static void write_counts(struct coop_metrics_text *x, const struct coop_gateway_counts *counts)
+static void write_counts(struct coop_metrics_text *x, const struct coop_http_counts *counts)
 {
 	const struct {
 		const char *name, *help;
@@ -204,11 +204,11 @@ static void answer(struct coop_http_exchange *exchange, const json_t *metrics)
 	coop_metrics_gauge(&x, "coop_keeper_up", "Whether the keeper answers.", metrics != NULL);
 	if (metrics)
 		write_keeper(&x, metrics);
-	write_counts(&x, &exchange->gateway->counts);
+	write_counts(&x, &exchange->net->counts);
 	coop_metrics_counter(
 		&x, "coop_gateway_restarts_total",
 		"Gateways in this one's place that ended, or stood still and were ended.",
-		exchange->gateway->options.restarts);
+		exchange->net->counts.restarts);
 	write_resources(&x);
 	if (x.failed)
 		coop_http_refuse(exchange, 500, "internal", "no memory is left for this");

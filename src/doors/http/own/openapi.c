@@ -6,7 +6,7 @@
 
 #include "doors/http/net/exchange.h"
 #include "doors/http/own/ops.h"
-#include "doors/http/runtime/runtime_ask.h"
+#include "doors/http/runtime/ask.h"
 #include "doors/http/users/user.h"
 
 static void no_memory(struct coop_http_exchange *exchange)

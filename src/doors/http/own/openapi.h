@@ -4,7 +4,7 @@
 #ifndef COOP_HTTP_OPENAPI_H
 #define COOP_HTTP_OPENAPI_H
 
-#include "doors/http/main/route.h"
+#include "doors/http/net/route.h"
 
 extern const struct coop_http_route coop_routes_openapi[];
 

@@ -7,7 +7,7 @@
 #include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 #include "doors/http/users/user.h"
 
 #define NAME_MAX_BYTES 64u

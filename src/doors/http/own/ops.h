@@ -11,8 +11,8 @@
 #define COOP_HTTP_OPS_H
 
 #include "coop.h"
-#include "doors/http/main/route.h"
 #include "doors/http/net/exchange.h"
+#include "doors/http/net/route.h"
 
 /* The bytes of a spawn as base64, and a frame of arguments. */
 #define COOP_OPS_BODY_MAX ((size_t)COOP_SPAWN_DATA_MAX / 3 * 4 + (9u << 20))

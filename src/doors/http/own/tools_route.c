@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "doors/http/mcp/mcp_user.h"
 #include "doors/http/net/exchange.h"
-#include "doors/http/net/refusal.h"
+#include "doors/http/runtime/v1/refusal.h"
 #include "doors/tools/core/describe.h"
 #include "doors/tools/core/run.h"
 #include "doors/tools/core/table.h"

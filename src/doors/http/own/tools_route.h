@@ -7,7 +7,7 @@
 #ifndef COOP_HTTP_TOOLS_ROUTE_H
 #define COOP_HTTP_TOOLS_ROUTE_H
 
-#include "doors/http/main/route.h"
+#include "doors/http/net/route.h"
 
 /* As of a message of MCP. */
 #define COOP_TOOLS_BODY_MAX (16u << 20)

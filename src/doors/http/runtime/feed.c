@@ -6,12 +6,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json/jsonw.h"
+#include "base/later.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
-#include "doors/http/net/ws.h"
-#include "doors/http/runtime/feed_private.h"
+#include "doors/http/net/net.h"
+#include "doors/http/runtime/feed_state.h"
 #include "doors/http/runtime/feed_window.h"
 #include "doors/http/users/user.h"
 
@@ -20,6 +20,8 @@
 #define RETRY_FIRST_MS 100u
 #define RETRY_MOST_MS 2000u
 #define RETRY_TOTAL_MS 15000u
+
+static void on_due(struct coop_later *item);
 
 static uint64_t hash_of(const char *id)
 {
@@ -30,48 +32,29 @@ static uint64_t hash_of(const char *id)
 	return hash ? hash : 1;
 }
 
-static void on_feeds_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 /* The user is gone, and with it all that could have had a feed. */
-static void free_feeds(void *value)
+static void release_feeds(struct coop_user_extra *extra)
 {
-	struct coop_feeds *feeds = value;
+	struct coop_feeds *feeds = (struct coop_feeds *)extra;
 
 	coop_map_clear(&feeds->by_id);
-	uv_close((uv_handle_t *)&feeds->timer, on_feeds_closed);
+	free(feeds);
 }
 
-static struct coop_feeds *feeds_of(struct coop_gateway *gateway, struct coop_user *user)
+static const struct coop_user_kind feeds_kind = {.release = release_feeds};
+
+static struct coop_feeds *feeds_of(struct coop_user *user)
 {
-	struct coop_feeds *feeds = coop_user_get(user, COOP_USER_FEEDS);
+	struct coop_feeds *feeds = (struct coop_feeds *)coop_user_extra(user, &feeds_kind);
 
 	if (feeds)
 		return feeds;
 	feeds = coop_mem_zalloc(sizeof *feeds);
 	if (!feeds)
 		return NULL;
-	feeds->gateway = gateway;
-	(void)uv_timer_init(gateway->loop, &feeds->timer);
-	feeds->timer.data = feeds;
-	coop_user_set(user, COOP_USER_FEEDS, feeds, free_feeds);
+	feeds->net = coop_user_net(user);
+	coop_user_hang(user, &feeds_kind, &feeds->extra);
 	return feeds;
-}
-
-/* `,"pid":"…","data":"` with the name as JSON has it. */
-static char *make_middle(const char *name)
-{
-	struct coop_buf text = {0};
-	struct coop_jsonw w = {.out = &text, .comma = true};
-
-	coop_jsonw_string(&w, "pid", name);
-	if (w.failed || coop_buf_append(&text, ",\"data\":\"", sizeof ",\"data\":\"") < 0) {
-		coop_buf_clear(&text);
-		return NULL;
-	}
-	return (char *)text.data;
 }
 
 static int put_in_map(struct coop_feed *feed)
@@ -106,45 +89,50 @@ static void free_feed(struct coop_feed *feed)
 	coop_buf_clear(&feed->exit);
 	free(feed->id);
 	free(feed->name);
-	free(feed->middle);
+	free(feed->common);
 	free(feed);
 }
 
 static struct coop_feed *make_feed(struct coop_feeds *feeds, struct coop_user *user,
-				   const struct coop_process_view *view)
+				   const struct coop_feed_dialect *dialect, const char *id,
+				   const char *name)
 {
 	struct coop_feed *feed = coop_mem_zalloc(sizeof *feed);
 
 	if (!feed)
 		return NULL;
 	feed->feeds = feeds;
-	feed->id = coop_mem_strdup(view->id);
-	feed->name = coop_mem_strdup(view->name);
-	feed->middle = make_middle(view->name);
-	if (!feed->id || !feed->name || !feed->middle || put_in_map(feed) < 0) {
+	coop_list_init(&feed->readers);
+	coop_list_init(&feed->turns);
+	feed->dialect = dialect;
+	feed->id = coop_mem_strdup(id);
+	feed->name = coop_mem_strdup(name);
+	feed->common = dialect->common(name);
+	if (!feed->id || !feed->name || !feed->common || put_in_map(feed) < 0) {
 		free_feed(feed);
 		return NULL;
 	}
-	coop_feed_window_init(&feed->window, feed->middle, 0, 0);
+	coop_feed_window_init(&feed->window, dialect, feed->common, 0, 0);
 	feed->user = coop_user_ref(user);
-	(void)uv_timer_init(feeds->gateway->loop, &feed->retry);
+	(void)uv_timer_init(feeds->net->loop, &feed->retry);
 	feed->retry.data = feed;
-	feeds->gateway->counts.feeds++;
+	feed->due.run = on_due;
+	feeds->net->counts.feeds++;
 	return feed;
 }
 
-struct coop_feed *coop_feed_get(struct coop_gateway *gateway, struct coop_user *user,
-				const struct coop_process_view *view)
+struct coop_feed *coop_feed_get(struct coop_user *user, const struct coop_feed_dialect *dialect,
+				const char *id, const char *name)
 {
-	struct coop_feeds *feeds = feeds_of(gateway, user);
+	struct coop_feeds *feeds = feeds_of(user);
 
 	if (!feeds)
 		return NULL;
-	struct coop_feed *feed = coop_map_get(&feeds->by_id, hash_of(view->id));
-	while (feed && strcmp(feed->id, view->id) != 0)
+	struct coop_feed *feed = coop_map_get(&feeds->by_id, hash_of(id));
+	while (feed && (feed->dialect != dialect || strcmp(feed->id, id) != 0))
 		feed = feed->same_hash;
 	if (!feed)
-		feed = make_feed(feeds, user, view);
+		feed = make_feed(feeds, user, dialect, id, name);
 	return feed ? coop_feed_ref(feed) : NULL;
 }
 
@@ -159,25 +147,14 @@ static void on_feed_closed(uv_handle_t *handle)
 	free_feed(handle->data);
 }
 
-static void forget_dirty(struct coop_feed *feed)
-{
-	struct coop_feed **at = &feed->feeds->dirty;
-
-	while (*at && *at != feed)
-		at = &(*at)->next_dirty;
-	if (*at)
-		*at = feed->next_dirty;
-	feed->dirty = false;
-}
-
 void coop_feed_unref(struct coop_feed *feed)
 {
 	if (!feed || --feed->refs)
 		return;
 	coop_user_drop(COOP_TAKE_PTR(feed->follow));
-	forget_dirty(feed);
+	coop_later_cancel(&feed->due);
 	take_out_of_map(feed);
-	feed->feeds->gateway->counts.feeds--;
+	feed->feeds->net->counts.feeds--;
 	struct coop_user *user = COOP_TAKE_PTR(feed->user);
 	uv_close((uv_handle_t *)&feed->retry, on_feed_closed);
 	coop_user_unref(user); /* may take the feeds with it */
@@ -203,7 +180,9 @@ void coop_feed_tidy(struct coop_feed *feed)
 {
 	uint64_t least = feed->window.next;
 
-	for (const struct coop_feed_reader *reader = feed->readers; reader; reader = reader->next) {
+	COOP_LIST_EACH(&feed->readers, link)
+	{
+		const struct coop_feed_reader *reader = coop_feed_reader_of(link);
 		if (!reader->behind && !reader->over && reader->cursor < least)
 			least = reader->cursor;
 	}
@@ -211,62 +190,48 @@ void coop_feed_tidy(struct coop_feed *feed)
 	coop_feed_window_passed(&feed->window, least);
 }
 
+static void free_gone(struct coop_feed *feed)
+{
+	COOP_LIST_EACH(&feed->readers, link)
+	{
+		if (coop_feed_reader_of(link)->gone)
+			coop_feed_reader_free(coop_feed_reader_of(link));
+	}
+}
+
 static void pump(struct coop_feed *feed)
 {
-	struct coop_feed_reader *next;
-
 	(void)coop_feed_ref(feed);
 	feed->busy++;
-	for (struct coop_feed_reader *reader = feed->readers; reader; reader = reader->next)
-		coop_feed_reader_pump(reader);
+	COOP_LIST_EACH(&feed->readers, link)
+	coop_feed_reader_pump(coop_feed_reader_of(link));
 	feed->busy--;
 	coop_feed_tidy(feed);
-	for (struct coop_feed_reader *reader = feed->busy ? NULL : feed->readers; reader;
-	     reader = next) {
-		next = reader->next;
-		if (reader->gone)
-			coop_feed_reader_free(reader);
-	}
+	if (!feed->busy)
+		free_gone(feed);
 	coop_feed_unref(feed);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_due(struct coop_later *item)
 {
-	struct coop_feeds *feeds = timer->data;
-	struct coop_feed *feed;
-
-	while ((feed = feeds->dirty)) {
-		struct coop_user *user = coop_user_ref(feed->user); /* keeps the feeds */
-		feeds->dirty = feed->next_dirty;
-		feed->dirty = false;
-		pump(feed);
-		bool more = feeds->dirty != NULL;
-		coop_user_unref(user);
-		if (!more)
-			return;
-	}
+	pump(COOP_LATER_OWNER(item, struct coop_feed, due));
 }
 
 void coop_feed_touch(struct coop_feed *feed)
 {
-	struct coop_feeds *feeds = feed->feeds;
-
-	if (feed->dirty)
-		return;
-	feed->dirty = true;
-	feed->next_dirty = feeds->dirty;
-	feeds->dirty = feed;
 	/* Many small events come in one piece from the keeper: they leave together. */
-	(void)uv_timer_start(&feeds->timer, on_timer, 0, 0);
+	coop_later(&feed->feeds->net->laters, &feed->due);
 }
 
-void coop_feed_dismiss(struct coop_feed *feed, unsigned code, const char *reason)
+void coop_feed_dismiss(struct coop_feed *feed, enum coop_feed_close why, const char *reason)
 {
 	feed->busy++;
-	for (struct coop_feed_reader *reader = feed->readers; reader; reader = reader->next) {
+	COOP_LIST_EACH(&feed->readers, link)
+	{
+		struct coop_feed_reader *reader = coop_feed_reader_of(link);
 		if (!reader->gone && !reader->over) {
 			reader->over = true;
-			coop_ws_close(reader->ws, code, reason);
+			feed->dialect->close(reader->sink, why, reason);
 		}
 	}
 	feed->busy--;
@@ -275,28 +240,20 @@ void coop_feed_dismiss(struct coop_feed *feed, unsigned code, const char *reason
 
 bool coop_feed_turn_take(struct coop_feed *feed, struct coop_feed_turn *turn)
 {
-	struct coop_feed_turn **at = &feed->turns;
-
-	for (; *at; at = &(*at)->next) {
-		if (*at == turn)
-			return *at == feed->turns;
-	}
-	turn->next = NULL;
-	*at = turn;
-	return *at == feed->turns;
+	if (!turn->link.next)
+		coop_list_add(&feed->turns, &turn->link);
+	return feed->turns.next == &turn->link;
 }
 
 void coop_feed_turn_end(struct coop_feed *feed, struct coop_feed_turn *turn)
 {
-	struct coop_feed_turn **at = &feed->turns;
-	bool first = feed->turns == turn;
+	bool first = feed->turns.next == &turn->link;
 
-	while (*at && *at != turn)
-		at = &(*at)->next;
-	if (*at)
-		*at = turn->next;
-	if (first && feed->turns)
-		feed->turns->go(feed->turns);
+	coop_list_remove(&turn->link);
+	if (!first || coop_list_empty(&feed->turns))
+		return;
+	turn = COOP_LIST_ITEM(feed->turns.next, struct coop_feed_turn, link);
+	turn->go(turn);
 }
 
 static void on_retry(uv_timer_t *timer)
@@ -320,10 +277,10 @@ void coop_feed_resume(struct coop_feed *feed)
 
 void coop_feed_retry(struct coop_feed *feed)
 {
-	if (!feed->readers || uv_is_active((uv_handle_t *)&feed->retry))
+	if (coop_list_empty(&feed->readers) || uv_is_active((uv_handle_t *)&feed->retry))
 		return;
 	if (feed->waited_ms >= RETRY_TOTAL_MS) {
-		coop_feed_dismiss(feed, COOP_WS_RESTART, "the keeper does not answer");
+		coop_feed_dismiss(feed, COOP_FEED_UNREACHABLE, "the keeper does not answer");
 		return;
 	}
 	feed->retry_ms = feed->retry_ms ? feed->retry_ms * 2 : RETRY_FIRST_MS;

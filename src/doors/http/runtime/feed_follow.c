@@ -1,15 +1,12 @@
 /* The one request to the keeper that all readers of a process live from. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json/jsonw.h"
-#include "doors/http/net/ws.h"
-#include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_state.h"
 #include "doors/http/runtime/feed_window.h"
-#include "doors/http/runtime/process_view.h"
+#include "doors/http/users/reason.h"
 #include "doors/http/users/user.h"
 
 static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
@@ -45,48 +42,28 @@ static void on_event(void *user, uint64_t request, const char *json)
 
 	(void)request;
 	feed->retry_ms = feed->waited_ms = 0;
-	/* The other event has the whole record with it, which is not worth a look: a quote inside
-	 * of it would be escaped. */
-	if (!strstr(json, "\"event\":\"gap\""))
-		return;
 	json_t *event = json_loads(json, 0, NULL);
+	const char *name = json_string_value(json_object_get(event, "event"));
 	json_int_t to = json_integer_value(json_object_get(event, "to_cursor"));
-	if (to > 0)
+	if (name && !strcmp(name, "gap") && to > 0)
 		coop_feed_window_lose(&feed->window, (uint64_t)to,
 				      known(json_object_get(event, "bytes_before")));
 	json_decref(event);
 	coop_feed_touch(feed);
 }
 
-/* The exit as all readers get it. Without memory it is tried again. */
-static int write_exit(struct coop_feed *feed, const struct coop_process_view *view, uint64_t cursor)
-{
-	struct coop_jsonw w = {.out = &feed->exit};
-
-	coop_jsonw_begin(&w, NULL);
-	coop_jsonw_string(&w, "type", "exit");
-	coop_jsonw_string(&w, "pid", feed->name);
-	coop_jsonw_uint(&w, "cursor", cursor);
-	coop_process_view_write_end(view, &w);
-	coop_jsonw_end(&w);
-	if (!w.failed)
-		return 0;
-	coop_buf_clear(&feed->exit);
-	return -1;
-}
-
 static void end(struct coop_feed *feed, const char *json)
 {
 	json_t *result = json_loads(json, 0, NULL);
-	struct coop_process_view view;
 	uint64_t cursor = known(json_object_get(result, "cursor"));
 
 	/* A keeper that was killed took the count with it: the next one begins anew, but for
 	 * readers the exit is the last. */
 	if (cursor < feed->window.next)
 		cursor = feed->window.next;
-	if (!coop_process_view_read(&view, json_object_get(result, "process")) || !view.ended ||
-	    write_exit(feed, &view, cursor) < 0) {
+	/* Without memory it is tried again. */
+	if (feed->dialect->exit(&feed->exit, feed->name, COOP_FEED_TOLD,
+				json_object_get(result, "process"), cursor) < 0) {
 		coop_feed_retry(feed);
 	} else {
 		coop_feed_window_lose(&feed->window, cursor, COOP_FEED_UNKNOWN);
@@ -99,14 +76,8 @@ static void end(struct coop_feed *feed, const char *json)
  * socket that ends without would be opened again and again. */
 static void end_unknown(struct coop_feed *feed)
 {
-	struct coop_process_view view = {
-		.ended = true,
-		.status = "failed",
-		.exit_code = COOP_VIEW_LOST_CODE,
-		.error = "how it ended is not known: its record is gone",
-	};
-
-	if (write_exit(feed, &view, feed->window.next) < 0)
+	if (feed->dialect->exit(&feed->exit, feed->name, COOP_FEED_UNTOLD, NULL,
+				feed->window.next) < 0)
 		coop_feed_retry(feed);
 	else
 		coop_feed_touch(feed);
@@ -116,15 +87,9 @@ static void end_unknown(struct coop_feed *feed)
  * either, but that much is certain. */
 static void end_removed(struct coop_feed *feed)
 {
-	struct coop_process_view view = {
-		.ended = true,
-		.status = "killed",
-		.exit_code = -SIGKILL,
-		.error = "killed: its sandbox was removed",
-	};
-
-	if (write_exit(feed, &view, feed->window.next) < 0)
-		coop_feed_dismiss(feed, COOP_WS_POLICY, "its sandbox was removed");
+	if (feed->dialect->exit(&feed->exit, feed->name, COOP_FEED_REMOVED, NULL,
+				feed->window.next) < 0)
+		coop_feed_dismiss(feed, COOP_FEED_DENIED, "its sandbox was removed");
 	else
 		coop_feed_touch(feed);
 }
@@ -138,10 +103,10 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	feed->follow = NULL;
 	if (status == 0)
 		end(feed, json);
-	else if (strstr(error->details, "\"agent_removed\""))
+	else if (coop_reason_is(error, "agent_removed"))
 		end_removed(feed);
 	else if (!strcmp(error->code, "permission_denied"))
-		coop_feed_dismiss(feed, COOP_WS_POLICY, "the token is not valid any more");
+		coop_feed_dismiss(feed, COOP_FEED_DENIED, "the token is not valid any more");
 	else if (!strcmp(error->code, "no_such_process"))
 		end_unknown(feed);
 	else
@@ -156,7 +121,7 @@ void coop_feed_follow(struct coop_feed *feed, uint64_t next, uint64_t bytes)
 
 	if (!feed->following || feed->window.next != next) {
 		coop_feed_window_clear(&feed->window);
-		coop_feed_window_init(&feed->window, feed->middle, next, bytes);
+		coop_feed_window_init(&feed->window, feed->dialect, feed->common, next, bytes);
 		coop_buf_clear(&feed->exit);
 	}
 	feed->following = true;

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "doors/http/main/gateway.h"
-#include "doors/http/net/ws.h"
+#include "doors/http/net/net.h"
 #include "doors/http/runtime/feed.h"
-#include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_state.h"
 #include "doors/http/users/user.h"
 
 /* Signs of life while nothing moves, in each time that a holder may stand still. */
@@ -71,7 +70,7 @@ static void tell(struct coop_feed_reader *reader)
 
 	hold->cursor = reader->cursor;
 	hold->passed = reader->passed;
-	hold->told_ms = uv_now(reader->feed->feeds->gateway->loop);
+	hold->told_ms = uv_now(reader->feed->feeds->net->loop);
 	/* Without memory it is told with the next step. */
 	hold->call = coop_user_call(reader->feed->user, "hold",
 				    json_pack("{s:s,s:I,s:I}", "id", reader->feed->id, "hold",
@@ -94,7 +93,7 @@ void coop_feed_hold_moved(struct coop_feed_reader *reader)
 void coop_feed_reader_taking(struct coop_feed_reader *reader)
 {
 	const struct coop_feed_hold *hold = &reader->hold;
-	uint64_t now = uv_now(reader->feed->feeds->gateway->loop);
+	uint64_t now = uv_now(reader->feed->feeds->net->loop);
 
 	if (hold->number && !hold->call && !reader->gone && !reader->over &&
 	    now - hold->told_ms >= hold->idle_ms / SIGNS)
@@ -109,8 +108,8 @@ void coop_feed_reader_hold(struct coop_feed_reader *reader, const json_t *hold)
 		.step_bytes = member(hold, "step_bytes"),
 		.step_events = member(hold, "step_events"),
 		.idle_ms = member(hold, "idle_ms"),
-		.told_ms = uv_now(reader->feed->feeds->gateway->loop),
+		.told_ms = uv_now(reader->feed->feeds->net->loop),
 	};
 	if (reader->hold.number)
-		coop_ws_expect_little(reader->ws);
+		reader->feed->dialect->expect_little(reader->sink);
 }

@@ -1,25 +1,22 @@
 /* A reader of a feed: what it is sent next, and from where. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/net/shared.h"
-#include "doors/http/net/ws.h"
 #include "doors/http/runtime/feed.h"
-#include "doors/http/runtime/feed_private.h"
+#include "doors/http/runtime/feed_state.h"
 #include "doors/http/runtime/feed_window.h"
 #include "doors/http/users/user.h"
 
-/* What may wait in a reader's socket before it is given more. */
+/* What may wait in a reader's sink before it is given more. */
 #define PENDING_MAX (256u << 10)
 /* Of one read that catches up. */
 #define READ_MAX (128u << 10)
-/* A client that has its exit may close by itself for that long. */
-#define CLOSE_AFTER_MS 2000u
 
 /* An event as a read brings it; its bytes follow. */
 struct held {
@@ -28,9 +25,9 @@ struct held {
 	enum coop_stream stream;
 };
 
-static struct coop_gateway_counts *counts_of(const struct coop_feed_reader *reader)
+static struct coop_http_counts *counts_of(const struct coop_feed_reader *reader)
 {
-	return &reader->feed->feeds->gateway->counts;
+	return &reader->feed->feeds->net->counts;
 }
 
 static uint64_t plus(uint64_t count, uint64_t more)
@@ -41,32 +38,32 @@ static uint64_t plus(uint64_t count, uint64_t more)
 /* Says that all events up to `to` are lost. `bytes` are those of all events before `to`. */
 static void send_gap(struct coop_feed_reader *reader, uint64_t to, uint64_t bytes)
 {
-	char text[160], lost[24] = "null";
+	const struct coop_feed_dialect *dialect = reader->feed->dialect;
+	char text[COOP_FEED_GAP_MAX];
+	uint64_t lost = COOP_FEED_UNKNOWN;
 
 	if (bytes != COOP_FEED_UNKNOWN && reader->bytes != COOP_FEED_UNKNOWN &&
 	    bytes >= reader->bytes) {
-		reader->lost += bytes - reader->bytes;
-		(void)snprintf(lost, sizeof lost, "%llu",
-			       (unsigned long long)(bytes - reader->bytes));
+		lost = bytes - reader->bytes;
+		reader->lost += lost;
 	} else {
 		reader->lost_more = true;
 	}
-	int size =
-		snprintf(text, sizeof text,
-			 "{\"type\":\"gap\",\"from_cursor\":%llu,\"to_cursor\":%llu,\"bytes\":%s}",
-			 (unsigned long long)reader->cursor, (unsigned long long)to, lost);
+	size_t size = dialect->gap(text, reader->cursor, to, lost);
 	reader->cursor = to;
 	reader->bytes = bytes;
 	counts_of(reader)->gaps++;
-	coop_ws_send_text(reader->ws, text, (size_t)size);
+	dialect->say(reader->sink, text, size);
 }
 
 static void send_block(struct coop_feed_reader *reader, const struct coop_feed_block *block)
 {
 	uint64_t bytes = plus(block->bytes_before, block->bytes);
 	size_t size = block->data->size;
-	size_t from = reader->block == block->first ? (size_t)reader->offset
-						    : coop_feed_block_offset(block, reader->cursor);
+	size_t from =
+		reader->block == block->first
+			? (size_t)reader->offset
+			: coop_feed_window_offset(&reader->feed->window, block, reader->cursor);
 
 	if (bytes != COOP_FEED_UNKNOWN && reader->bytes != COOP_FEED_UNKNOWN)
 		counts_of(reader)->output_bytes += bytes - reader->bytes;
@@ -75,43 +72,24 @@ static void send_block(struct coop_feed_reader *reader, const struct coop_feed_b
 	reader->offset = size;
 	reader->cursor = block->next;
 	reader->bytes = bytes;
-	coop_ws_send_shared(reader->ws, block->data, from, size);
-}
-
-/* The exit of a reader that lost something. Clients that know nothing of gaps show its `error`.
- * NULL without memory. */
-static char *exit_with_loss(const struct coop_feed_reader *reader)
-{
-	const struct coop_buf *text = &reader->feed->exit;
-	json_t *exit = json_loadb((const char *)coop_buf_front(text), coop_buf_size(text), 0, NULL);
-	const char *error = json_string_value(json_object_get(exit, "error"));
-	char lost[64] = "an unknown number of";
-
-	if (reader->lost)
-		(void)snprintf(lost, sizeof lost, "%s%llu", reader->lost_more ? "more than " : "",
-			       (unsigned long long)reader->lost);
-	int r = json_object_set_new(exit, "error",
-				    json_sprintf("%s%s%s bytes of output were lost",
-						 error ? error : "", error ? "; " : "", lost));
-	char *dumped = r == 0 ? json_dumps(exit, JSON_COMPACT) : NULL;
-	json_decref(exit);
-	return dumped;
+	reader->feed->dialect->send(reader->sink, block->data, from, size);
 }
 
 static void send_exit(struct coop_feed_reader *reader)
 {
+	const struct coop_feed_dialect *dialect = reader->feed->dialect;
 	const struct coop_buf *text = &reader->feed->exit;
-	bool lost = reader->lost || reader->lost_more;
-	COOP_AUTO_FREE char *told = lost ? exit_with_loss(reader) : NULL;
+	bool lossy = reader->lost || reader->lost_more;
+	COOP_AUTO_FREE char *told =
+		lossy ? dialect->lossy_exit(text, reader->lost, reader->lost_more) : NULL;
 
 	reader->over = true;
 	if (told)
-		coop_ws_send_text(reader->ws, told, strlen(told));
+		dialect->say(reader->sink, told, strlen(told));
 	else
-		coop_ws_send_text(reader->ws, (const char *)coop_buf_front(text),
-				  coop_buf_size(text));
+		dialect->say(reader->sink, (const char *)coop_buf_front(text), coop_buf_size(text));
 	if (!reader->gone)
-		coop_ws_close_after(reader->ws, CLOSE_AFTER_MS, COOP_WS_NORMAL, "");
+		dialect->close(reader->sink, COOP_FEED_EXITED, "");
 	coop_feed_hold_end(reader);
 }
 
@@ -152,24 +130,25 @@ static bool take_chunk(struct coop_buf *chunks, size_t *at, struct coop_chunk *r
 /* Sends a run of events without holes, as one block. */
 static int send_run(struct coop_feed_reader *reader, size_t from, size_t to)
 {
-	const struct coop_feed_window *window = &reader->feed->window;
+	const struct coop_feed_dialect *dialect = reader->feed->dialect;
+	const char *common = reader->feed->common;
 	struct coop_chunk chunk;
 	size_t size = 0;
 
 	for (size_t at = from; at < to && take_chunk(&reader->chunks, &at, &chunk);)
-		size += coop_feed_frame_size(window, &chunk);
+		size += dialect->event_size(common, &chunk);
 	struct coop_http_shared *block = size ? coop_shared_new(size) : NULL;
 	if (!block)
 		return size ? -1 : 0;
 	for (size_t at = from; at < to && take_chunk(&reader->chunks, &at, &chunk);) {
 		uint8_t *place = block->data + block->size;
-		block->size += (size_t)(coop_feed_frame_write(window, &chunk, place) - place);
+		block->size += (size_t)(dialect->event_write(common, &chunk, place) - place);
 		reader->cursor = chunk.cursor + 1;
 		reader->bytes = plus(reader->bytes, coop_feed_chunk_bytes(&chunk));
 		reader->passed += chunk.size;
 		counts_of(reader)->output_bytes += coop_feed_chunk_bytes(&chunk);
 	}
-	coop_ws_send_shared(reader->ws, block, 0, block->size);
+	dialect->send(reader->sink, block, 0, block->size);
 	coop_shared_unref(block);
 	return 0;
 }
@@ -314,7 +293,8 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	if (status == 0)
 		answered(reader, json);
 	else if (!strcmp(error->code, "permission_denied"))
-		coop_feed_dismiss(reader->feed, COOP_WS_POLICY, "the token is not valid any more");
+		coop_feed_dismiss(reader->feed, COOP_FEED_DENIED,
+				  "the token is not valid any more");
 	else if (!strcmp(error->code, "no_such_process"))
 		skip(reader);
 	else
@@ -382,12 +362,13 @@ void coop_feed_reader_pump(struct coop_feed_reader *reader)
 	}
 	if (!feed->following)
 		coop_feed_follow(feed, 0, 0);
-	while (!reader->gone && coop_ws_pending(reader->ws) < PENDING_MAX && step(reader))
+	while (!reader->gone && feed->dialect->pending(reader->sink) < PENDING_MAX && step(reader))
 		;
 	coop_feed_hold_moved(reader);
 }
 
-struct coop_feed_reader *coop_feed_read(struct coop_feed *feed, struct coop_ws *ws, uint64_t since)
+struct coop_feed_reader *coop_feed_read(struct coop_feed *feed, struct coop_feed_sink *sink,
+					uint64_t since)
 {
 	struct coop_feed_reader *reader = coop_mem_zalloc(sizeof *reader);
 
@@ -395,15 +376,12 @@ struct coop_feed_reader *coop_feed_read(struct coop_feed *feed, struct coop_ws *
 		return NULL;
 	*reader = (struct coop_feed_reader){
 		.feed = coop_feed_ref(feed),
-		.ws = ws,
-		.next = feed->readers,
+		.sink = sink,
 		.cursor = since,
 		.bytes = since ? COOP_FEED_UNKNOWN : 0,
 		.block = UINT64_MAX,
 	};
-	if (feed->readers)
-		feed->readers->prev = reader;
-	feed->readers = reader;
+	coop_list_push(&feed->readers, &reader->link);
 	counts_of(reader)->subscribers++;
 	/* The keeper is asked at once; nothing is sent before the caller knows its reader. */
 	if (!feed->following && since)
@@ -435,14 +413,9 @@ void coop_feed_reader_free(struct coop_feed_reader *reader)
 	coop_user_drop(reader->read);
 	coop_feed_hold_end(reader);
 	coop_buf_clear(&reader->chunks);
-	if (reader->prev)
-		reader->prev->next = reader->next;
-	else
-		feed->readers = reader->next;
-	if (reader->next)
-		reader->next->prev = reader->prev;
+	coop_list_remove(&reader->link);
 	free(reader);
-	if (!feed->readers) {
+	if (coop_list_empty(&feed->readers)) {
 		/* Nobody listens: the keeper need not tell. */
 		coop_user_drop(COOP_TAKE_PTR(feed->follow));
 		(void)uv_timer_stop(&feed->retry);

@@ -1,6 +1,6 @@
-/* The last output of a process, encoded: what its readers are sent from. Each event is one text
- * frame of a WebSocket, written once into a block that all readers share. Readers keep their place
- * as an event number; nothing here knows them.
+/* The last output of a process, as its readers are sent it: each event is written once, as the
+ * dialect says it, into a block that all readers share. Readers keep their place as an event
+ * number; nothing here knows them.
  *
  * Bytes of a process are counted from its first event on, lost ones included, so that a reader that
  * misses some can say how many. */
@@ -13,11 +13,10 @@
 
 #include "coop.h"
 #include "doors/http/net/shared.h"
+#include "doors/http/runtime/feed.h"
 
 #define COOP_FEED_BLOCK_MIN (4u << 10)
 #define COOP_FEED_BLOCK_MAX (256u << 10)
-/* A count that nobody knows. */
-#define COOP_FEED_UNKNOWN UINT64_MAX
 
 struct coop_feed_block {
 	struct coop_feed_block *newer;
@@ -35,14 +34,13 @@ struct coop_feed_window {
 	uint64_t next;  /* number of the next event */
 	uint64_t bytes; /* of all events before `next` */
 	size_t grow;    /* what the next block can hold */
-	/* `,"pid":"…","data":"`: what stands between number and bytes in each frame. Not owned. */
-	const char *middle;
-	size_t middle_size;
+	const struct coop_feed_dialect *dialect;
+	const char *common; /* what the dialect made of the name */
 };
 
-/* An empty one that begins at event `next`; `middle` must outlive it. */
-void coop_feed_window_init(struct coop_feed_window *window, const char *middle, uint64_t next,
-			   uint64_t bytes);
+/* An empty one that begins at event `next`; `common` must outlive it. */
+void coop_feed_window_init(struct coop_feed_window *window, const struct coop_feed_dialect *dialect,
+			   const char *common, uint64_t next, uint64_t bytes);
 void coop_feed_window_clear(struct coop_feed_window *window);
 
 /* Adds the event `next`. -ENOMEM: nothing has changed. */
@@ -69,18 +67,14 @@ enum coop_feed_where coop_feed_window_find(const struct coop_feed_window *window
 /* Bytes of all events before `cursor`, which is where lost ones end (*ret_to of LOST and
  * BEHIND). */
 uint64_t coop_feed_window_bytes_at(const struct coop_feed_window *window, uint64_t cursor);
-/* Where in a block the frame of an event in it begins. */
-size_t coop_feed_block_offset(const struct coop_feed_block *block, uint64_t cursor);
+/* Where in a block an event in it begins. */
+size_t coop_feed_window_offset(const struct coop_feed_window *window,
+			       const struct coop_feed_block *block, uint64_t cursor);
 
 /* How many bytes of output an event is: a note is none, although clients see it as stderr. */
 static inline uint64_t coop_feed_chunk_bytes(const struct coop_chunk *chunk)
 {
 	return chunk->stream == COOP_NOTE ? 0 : chunk->size;
 }
-
-/* One event as a frame, header included: its size, and the frame itself (returns where it ends). */
-size_t coop_feed_frame_size(const struct coop_feed_window *window, const struct coop_chunk *chunk);
-uint8_t *coop_feed_frame_write(const struct coop_feed_window *window,
-			       const struct coop_chunk *chunk, uint8_t *at);
 
 #endif

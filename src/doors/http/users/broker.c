@@ -9,7 +9,6 @@
 #include <uv.h>
 
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
 
 struct ask {
 	struct ask *next;
@@ -19,8 +18,8 @@ struct ask {
 };
 
 struct coop_broker {
-	struct coop_gateway *gateway;
-	void (*gone)(struct coop_gateway *gateway);
+	void (*gone)(void *context);
+	void *context;
 	uv_poll_t poll;
 	int fd; /* -1: the parent has left */
 	struct ask *first, **last;
@@ -62,7 +61,7 @@ static void leave(struct coop_broker *broker)
 	broker->fd = -1;
 	while (broker->first)
 		answer(broker, -EPIPE);
-	broker->gone(broker->gateway);
+	broker->gone(broker->context);
 }
 
 /* One answer: a byte that is 0 or an errno, and with 0 a descriptor. */
@@ -111,18 +110,18 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		send_asks(broker);
 }
 
-struct coop_broker *coop_broker_new(struct coop_gateway *gateway, int fd,
-				    void (*gone)(struct coop_gateway *gateway))
+struct coop_broker *coop_broker_new(uv_loop_t *loop, int fd, void (*gone)(void *context),
+				    void *context)
 {
 	struct coop_broker *broker = coop_mem_zalloc(sizeof *broker);
 
 	if (!broker)
 		return NULL;
-	broker->gateway = gateway;
 	broker->gone = gone;
+	broker->context = context;
 	broker->fd = fd;
 	broker->last = &broker->first;
-	if (uv_poll_init(gateway->loop, &broker->poll, fd) < 0) {
+	if (uv_poll_init(loop, &broker->poll, fd) < 0) {
 		free(broker);
 		return NULL;
 	}

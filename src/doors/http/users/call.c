@@ -1,38 +1,40 @@
-#include "doors/http/users/call.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/later.h"
+#include "base/list.h"
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/users/link.h"
 #include "doors/http/users/user.h"
+#include "doors/http/users/user_state.h"
 
 struct coop_user_call {
 	struct coop_user *user;
-	struct coop_user_call *after, **before; /* among all of the user */
+	struct coop_link link; /* among all of the user */
 	struct coop_handler handler;
 	bool dropped;
 	/* On its way. */
-	struct coop_user_link *link;
+	struct coop_user_link *carrier;
 	uint64_t request;
 	/* Until it is. */
-	struct coop_user_call *next;
+	struct coop_link queue; /* of those that wait for a link */
 	char op[32];
 	char *args;
 	void *data;
 	size_t size;
-	struct coop_error *error; /* why it failed, for those that are to be told */
+	struct coop_later failing; /* tells that it failed, never from within a call */
+	struct coop_error *error;  /* why */
 };
 
 static void destroy(struct coop_user_call *call)
 {
 	struct coop_user *user = call->user;
 
-	*call->before = call->after;
-	if (call->after)
-		call->after->before = call->before;
+	coop_list_remove(&call->link);
+	coop_list_remove(&call->queue);
+	coop_later_cancel(&call->failing);
 	free(call->args);
 	free(call->data);
 	free(call->error);
@@ -66,7 +68,7 @@ static void on_done(void *context, uint64_t request, int status, const char *jso
 
 	(void)request;
 	call->dropped = true; /* it is over, whatever is done to it from there */
-	call->link = NULL;
+	call->carrier = NULL;
 	if (!dropped && call->handler.done)
 		call->handler.done(call->handler.user, 0, status, json, error);
 	destroy(call);
@@ -74,20 +76,18 @@ static void on_done(void *context, uint64_t request, int status, const char *jso
 
 static const struct coop_error no_memory = {.code = "internal", .message = "out of memory"};
 
-static void on_failing(uv_timer_t *timer)
+static struct coop_user_call *queued(struct coop_link *link)
 {
-	struct coop_callers *users = timer->data;
-
-	while (users->failed) {
-		struct coop_user_call *call = users->failed;
-		users->failed = call->next;
-		if (!users->failed)
-			users->failed_last = &users->failed;
-		on_done(call, 0, -EREMOTEIO, NULL, call->error ? call->error : &no_memory);
-	}
+	return COOP_LIST_ITEM(link, struct coop_user_call, queue);
 }
 
-/* To be told in the loop's next turn, never from within a call. */
+static void on_failing(struct coop_later *item)
+{
+	struct coop_user_call *call = COOP_LATER_OWNER(item, struct coop_user_call, failing);
+
+	on_done(call, 0, -EREMOTEIO, NULL, call->error ? call->error : &no_memory);
+}
+
 static void fail_later(struct coop_user_call *call, const struct coop_error *error)
 {
 	struct coop_callers *users = call->user->users;
@@ -99,11 +99,8 @@ static void fail_later(struct coop_user_call *call, const struct coop_error *err
 	call->error = coop_mem_alloc(sizeof *call->error);
 	if (call->error)
 		*call->error = error && error->code[0] ? *error : no_memory;
-	call->link = NULL;
-	call->next = NULL;
-	*users->failed_last = call;
-	users->failed_last = &call->next;
-	(void)uv_timer_start(&users->failing, on_failing, 0, 0);
+	call->carrier = NULL;
+	coop_later(&users->net->laters, &call->failing);
 }
 
 static void submit(struct coop_user_call *call, struct coop_user_link *link)
@@ -122,7 +119,7 @@ static void submit(struct coop_user_call *call, struct coop_user_link *link)
 	free(call->data);
 	call->args = NULL;
 	call->data = NULL;
-	call->link = link;
+	call->carrier = link;
 	if (r < 0)
 		fail_later(call, &error);
 }
@@ -138,13 +135,10 @@ static struct coop_user_link *link_with_room(const struct coop_user *user)
 
 static struct coop_user_call *take_waiting(struct coop_user *user)
 {
-	struct coop_user_call *call = user->waiting;
+	struct coop_user_call *call = queued(user->waiting.next);
 
-	user->waiting = call->next;
-	if (!user->waiting)
-		user->waiting_last = &user->waiting;
+	coop_list_remove(&call->queue);
 	user->waiting_count--;
-	call->next = NULL;
 	return call;
 }
 
@@ -152,15 +146,15 @@ void coop_user_pump(struct coop_user *user)
 {
 	struct coop_user_link *link;
 
-	while (user->waiting && (link = link_with_room(user)))
+	while (!coop_list_empty(&user->waiting) && (link = link_with_room(user)))
 		submit(take_waiting(user), link);
-	if (user->waiting)
+	if (!coop_list_empty(&user->waiting))
 		(void)coop_user_want_link(user);
 }
 
 void coop_user_fail_waiting(struct coop_user *user, const struct coop_error *error)
 {
-	while (user->waiting)
+	while (!coop_list_empty(&user->waiting))
 		fail_later(take_waiting(user), error);
 }
 
@@ -170,8 +164,9 @@ void coop_user_fail_calls(struct coop_user *user)
 						   .message = "the gateway stops"};
 
 	user->refs++;
-	while (user->calls)
-		on_done(user->calls, 0, -EPIPE, NULL, &stopping);
+	while (!coop_list_empty(&user->calls))
+		on_done(COOP_LIST_ITEM(user->calls.next, struct coop_user_call, link), 0, -EPIPE,
+			NULL, &stopping);
 	user->refs--;
 }
 
@@ -185,11 +180,8 @@ static struct coop_user_call *make(struct coop_user *user, const char *op, json_
 	if (!call)
 		return NULL;
 	call->user = coop_user_ref(user);
-	call->after = user->calls;
-	call->before = &user->calls;
-	if (call->after)
-		call->after->before = &call->after;
-	user->calls = call;
+	coop_list_push(&user->calls, &call->link);
+	call->failing.run = on_failing;
 	call->handler = *handler;
 	(void)strncat(call->op, op, sizeof call->op - 1);
 	call->args = args ? json_dumps(args, JSON_COMPACT) : NULL;
@@ -215,7 +207,7 @@ struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, js
 	json_decref(args);
 	if (!call)
 		return NULL;
-	if (link && !user->waiting) {
+	if (link && coop_list_empty(&user->waiting)) {
 		submit(call, link);
 		return call;
 	}
@@ -223,9 +215,7 @@ struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, js
 		fail_later(call, &gone);
 		return call;
 	}
-	call->next = NULL;
-	*user->waiting_last = call;
-	user->waiting_last = &call->next;
+	coop_list_add(&user->waiting, &call->queue);
 	user->waiting_count++;
 	return call;
 }
@@ -235,6 +225,6 @@ void coop_user_drop(struct coop_user_call *call)
 	if (!call)
 		return;
 	call->dropped = true;
-	if (call->link)
-		coop_link_cancel(call->link, call->request);
+	if (call->carrier)
+		coop_link_cancel(call->carrier, call->request);
 }

@@ -9,10 +9,10 @@
 #include <uv.h>
 
 #include "base/mem.h"
-#include "doors/http/main/gateway.h"
+#include "doors/http/net/net.h"
 #include "doors/http/users/broker.h"
 #include "doors/http/users/user.h"
-#include "doors/http/users/user_private.h"
+#include "doors/http/users/user_state.h"
 #include "doors/tools/core/ceiling.h"
 
 struct coop_user_link {
@@ -123,27 +123,21 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		return;
 	if (link->up && link->user) {
 		if (!was_up)
-			coop_user_link_up(link->user, link);
+			coop_user_link_up(link->user);
 		coop_user_pump(link->user);
 	}
 	watch(link);
 }
 
-/* Nothing is asked for on a link before the keeper knows what the gateway was configured with. The
- * workspace is for the user's own processes: other agents have theirs. */
+/* Nothing is asked for on a link before the keeper knows what the gateway was configured with. */
 static int bound(struct coop_user_link *link, struct coop_error *error)
 {
-	const struct coop_gateway_options *options = &coop_user_gateway(link->user)->options;
 	const struct coop_handler handler = {.done = on_bound, .user = link};
-	const bool own = coop_user_is_own(link->user);
-	const struct coop_door_ceiling ceiling = {
-		.profile = options->profile,
-		.workspace = own ? options->workspace : NULL,
-		.no_workspace = own && options->no_workspace,
-	};
+	const struct coop_door_ceiling ceiling = coop_user_ceiling(link->user);
 	uint64_t request;
 
-	link->up = !options->bound || (!own && !options->profile);
+	link->up = !link->user->users->options.bound ||
+		   (!coop_user_is_own(link->user) && !ceiling.profile);
 	if (link->up)
 		return 0;
 	json_t *args = coop_door_ceiling_args(&ceiling);
@@ -159,7 +153,7 @@ static int bound(struct coop_user_link *link, struct coop_error *error)
 static int login(struct coop_user_link *link, struct coop_error *error)
 {
 	struct coop_handler handler = {.done = on_login, .user = link};
-	json_t *args = json_pack("{s:s}", "token", coop_user_token(link->user));
+	json_t *args = json_pack("{s:s}", "token", link->user->token);
 	char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
 	uint64_t request;
 	int r = text ? coop_submit(link->coop, "login", text, NULL, 0, &handler, &request, error)
@@ -180,7 +174,7 @@ static void on_connection(void *context, int fd)
 				   .message = "the keeper cannot be reached"};
 
 	if (link->user)
-		coop_user_gateway(link->user)->keeper_gone = fd < 0;
+		link->user->users->keeper_gone = fd < 0;
 	if (!link->user || fd < 0 || coop_open_fd(fd, &link->coop, NULL) < 0) {
 		if (fd >= 0)
 			(void)close(fd);
@@ -189,7 +183,7 @@ static void on_connection(void *context, int fd)
 		free(link);
 		return;
 	}
-	if (uv_poll_init(coop_user_loop(link->user), &link->poll, coop_fd(link->coop)) < 0) {
+	if (uv_poll_init(coop_user_net(link->user)->loop, &link->poll, coop_fd(link->coop)) < 0) {
 		coop_user_link_down(link->user, link, &error);
 		coop_close(link->coop);
 		free(link);
@@ -209,7 +203,7 @@ struct coop_user_link *coop_link_open(struct coop_user *user)
 	if (!link)
 		return NULL;
 	link->user = user;
-	if (coop_broker_ask(coop_user_gateway(user)->broker, on_connection, link) < 0) {
+	if (coop_broker_ask(user->users->broker, on_connection, link) < 0) {
 		free(link);
 		return NULL;
 	}

@@ -9,9 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "coop.h"
+#include "doors/tools/core/ceiling.h"
 
-struct coop_gateway;
+struct coop_http_net;
 struct coop_user;
 
 struct coop_user *coop_user_ref(struct coop_user *user);
@@ -21,6 +23,10 @@ void coop_user_unref(struct coop_user *user); /* NULL is fine */
 const char *coop_user_agent(const struct coop_user *user);
 /* Whether it is main of the user whose keeper this is; other principals have a main as well. */
 bool coop_user_is_own(const struct coop_user *user);
+/* What the gateway was told of how processes are confined. The workspace is for the user's own
+ * processes: other agents have theirs. */
+struct coop_door_ceiling coop_user_ceiling(const struct coop_user *user);
+struct coop_http_net *coop_user_net(const struct coop_user *user);
 
 /* One operation asked of the keeper. */
 struct coop_user_call;
@@ -44,11 +50,24 @@ size_t coop_user_input(const struct coop_user *user);
 void coop_user_input_more(struct coop_user *user, size_t bytes);
 void coop_user_input_less(struct coop_user *user, size_t bytes);
 
-/* What modules of routes keep for a user (its file helper); freed with the user by the function
- * given. One value a slot. */
-enum coop_user_slot { COOP_USER_FILES, COOP_USER_FEEDS, COOP_USER_MCP, COOP_USER_SLOT_COUNT };
-void *coop_user_get(const struct coop_user *user, enum coop_user_slot slot);
-void coop_user_set(struct coop_user *user, enum coop_user_slot slot, void *value,
-		   void (*free_value)(void *value));
+/* What a room above keeps for a user (its file helper, its feeds), at the front of a struct of its
+ * own, which knows the user. There is one of a kind. */
+struct coop_user_extra {
+	const struct coop_user_kind *kind;
+	struct coop_link link;
+};
+
+struct coop_user_kind {
+	/* The user goes, and this with it. */
+	void (*release)(struct coop_user_extra *extra);
+	/* The gateway stops. May be NULL. */
+	void (*stop)(struct coop_user_extra *extra);
+};
+
+/* NULL: there is none. */
+struct coop_user_extra *coop_user_extra(const struct coop_user *user,
+					const struct coop_user_kind *kind);
+void coop_user_hang(struct coop_user *user, const struct coop_user_kind *kind,
+		    struct coop_user_extra *extra);
 
 #endif

@@ -1,9 +1,0 @@
-/* Everything of /runtime/v1 about processes, and what of it coop does not provide. */
-#ifndef COOP_HTTP_RUNTIME_ROUTES_H
-#define COOP_HTTP_RUNTIME_ROUTES_H
-
-#include "doors/http/main/route.h"
-
-extern const struct coop_http_route coop_routes_runtime[];
-
-#endif
