@@ -126,6 +126,10 @@ static inline bool coop_mcp_is_modern(const struct coop_mcp_request *request)
 	return request->version == COOP_MCP_MODERN;
 }
 
+#define COOP_MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
+/* Whether this request says that its client knows the extension. */
+bool coop_mcp_declares_tasks(const struct coop_mcp_request *request);
+
 /* A method. Answers now, or sets `cancel` and answers later. */
 struct coop_mcp_method {
 	const char *name;

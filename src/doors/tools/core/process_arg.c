@@ -18,6 +18,19 @@ bool coop_tool_is_over(const json_t *record)
 	return json_is_string(json_object_get(record, "end_cause"));
 }
 
+uint64_t coop_tool_record_bytes(const json_t *record)
+{
+	uint64_t total = 0;
+	const char *name;
+	json_t *stream;
+
+	json_object_foreach(json_object_get(record, "streams"), name, stream)
+	{
+		total += (uint64_t)json_integer_value(json_object_get(stream, "end"));
+	}
+	return total;
+}
+
 static int ask_record(struct coop_tool_call *call, json_t *id, json_t **ret)
 {
 	struct coop_tool_answer answer;

@@ -30,5 +30,7 @@ void coop_tool_set_end(struct coop_tool_call *call, const json_t *record, int no
 /* synwire's words: "running", "stopped", "exited(0)", "signaled(15)", "unknown" (B-020). */
 json_t *coop_tool_status(const json_t *record);
 bool coop_tool_is_over(const json_t *record); /* its end has come */
+/* Bytes that all of its streams brought so far. */
+uint64_t coop_tool_record_bytes(const json_t *record);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "doors/tools/core/process_arg.h"
+
 /* Who wants to know is told after a second, then less and less often. */
 #define FIRST_WORD_MS 1000
 #define LAST_WORD_MS 10000
@@ -21,21 +23,15 @@ static int wait_once(struct coop_tool_call *call, const char *id, int64_t ms, si
 
 static void tell(struct coop_tool_call *call, const json_t *record)
 {
-	const char *name;
-	json_t *streams = json_object_get(record, "streams"), *stream;
-	long long bytes = 0;
 	char text[160];
 
-	json_object_foreach(streams, name, stream)
-	{
-		bytes += json_integer_value(json_object_get(stream, "end"));
-	}
-	(void)snprintf(
-		text, sizeof text, "%s for %lld s, %lld bytes of output%s",
-		json_string_value(json_object_get(record, "state")),
-		(long long)json_integer_value(json_object_get(record, "duration_ms")) / 1000, bytes,
-		json_is_true(json_object_get(record, "blocked_on_stdin")) ? ", waits for input"
-									  : "");
+	(void)snprintf(text, sizeof text, "%s for %lld s, %llu bytes of output%s",
+		       json_string_value(json_object_get(record, "state")),
+		       (long long)json_integer_value(json_object_get(record, "duration_ms")) / 1000,
+		       (unsigned long long)coop_tool_record_bytes(record),
+		       json_is_true(json_object_get(record, "blocked_on_stdin"))
+			       ? ", waits for input"
+			       : "");
 	coop_tool_progress(call, text);
 }
 

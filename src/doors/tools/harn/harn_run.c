@@ -1,25 +1,32 @@
-#include "doors/tools/harn/harn_run.h"
-
+/* The harn form of run_command (B-139, B-148): argv or mode instead of command and args. */
 #include <errno.h>
 #include <string.h>
 
 #include "doors/tools/core/advice.h"
+#include "doors/tools/core/call.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
+#include "doors/tools/harn/harn_start.h"
 #include "interface/schema.h"
 
-const char *const coop_harn_leases[] = {"ephemeral", "awaited", "persistent", NULL};
+static const char *const leases[] = {"ephemeral", "awaited", "persistent", NULL};
 
-const struct coop_field coop_fields_harn_run[] = {
+static const struct coop_field input[] = {
 	IN_STRING("command", 2 << 20, "the shell's line (mode shell)"),
-	HARN_RUN_COMMAND_ROWS,
+	HARN_RUN_ROWS,
+	IN_BOOL("background", "answer at once; next_completions tells the end"),
+	IN_BOOL("long_running", "the same as background"),
+	IN_INT("background_after_ms", 0, TOOL_MS_MAX,
+	       "answer then at the latest; it goes on in the background"),
+	IN_INT("progress_interval_ms", 100, TOOL_MS_MAX, "notes in next_completions"),
+	IN_STRING("why", 1024, "what it is for; list_processes shows it"),
+	IN_ENUM("lease", leases, "how long it may live"),
+	{.name = "policy_context",
+	 .type = COOP_FIELD_OBJECT,
+	 .doc = "given back if policy blocks it; decides nothing"},
 	FIELDS_END,
 };
-
-bool coop_tool_is_harn(const json_t *args)
-{
-	return coop_arg(args, "mode") || coop_arg(args, "argv");
-}
 
 static int check(struct coop_tool_call *call)
 {
@@ -43,7 +50,7 @@ static int check(struct coop_tool_call *call)
 			"instead, or leave argv and mode out",
 			others[i]);
 	}
-	int r = coop_schema_check(coop_fields_harn_run, args, &err);
+	int r = coop_schema_check(input, args, &err);
 	json_decref(args);
 	if (r == 0)
 		return 0;
@@ -88,7 +95,7 @@ static int watch_end(struct coop_tool_call *call, const json_t *started,
 	return r;
 }
 
-int coop_tool_harn_run(struct coop_tool_call *call)
+static int run(struct coop_tool_call *call)
 {
 	int r = check(call);
 
@@ -113,3 +120,11 @@ int coop_tool_harn_run(struct coop_tool_call *call)
 	json_decref(record);
 	return r;
 }
+
+const struct coop_tool coop_tool_harn_run_command = {
+	.name = "run_command",
+	.input = input,
+	.output = coop_fields_harn_result,
+	.checks_itself = true,
+	.run = run,
+};
