@@ -7,7 +7,7 @@
 #include "base/text/utf8.h"
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/resources.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 
 /* Bytes of one read in order of arrival, and of the largest event: an answer with less than the
  * difference was the last. */

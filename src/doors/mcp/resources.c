@@ -11,7 +11,7 @@
 #include "doors/mcp/methods.h"
 #include "doors/mcp/request.h"
 #include "doors/mcp/subscription.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "interface/schema.h"
 
 /* What every cursor begins with before it is encoded, so that others are told from ours. */

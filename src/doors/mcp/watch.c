@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "doors/mcp/methods.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 
 /* Between tries to reach the keeper again: doubled each time, up to the last. */
 #define RETRY_MS 500u

@@ -4,7 +4,7 @@
 
 #include "doors/tools/core/advice.h"
 #include "doors/tools/core/call.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
 #include "doors/tools/harn/harn_start.h"
@@ -58,17 +58,6 @@ static int check(struct coop_tool_call *call)
 	return -EINVAL;
 }
 
-/* It goes on in the background from now on, and tells its end there. */
-static int send_back(struct coop_tool_call *call, const char *id)
-{
-	int r = coop_tool_keep(call, id);
-
-	if (r < 0)
-		return r;
-	return coop_tool_ask(call, "keep", json_pack("{s:s, s:b}", "id", id, "completion", 1),
-			     NULL);
-}
-
 /* Waits for the end, as long as the caller wants or can. */
 static int watch_end(struct coop_tool_call *call, const json_t *started,
 		     const struct coop_harn_show *show)
@@ -76,23 +65,17 @@ static int watch_end(struct coop_tool_call *call, const json_t *started,
 	const char *id = json_string_value(json_object_get(started, "id"));
 	int64_t wanted = coop_arg_int(call->args, "background_after_ms", -1);
 	struct coop_tool_answer answer;
-	int r = coop_harn_wait(call, id, wanted, show, &answer);
+	int r = coop_harn_see_off(call, id, wanted, true, show, &answer);
 
 	if (r < 0)
 		return r;
 	const json_t *record = json_object_get(answer.json, "process");
-	if (coop_tool_is_over(record))
-		coop_tool_let_go(call);
-	else
-		r = send_back(call, id);
-	if (r == 0)
-		r = coop_harn_answer(call, coop_harn_result(record, &answer, show));
 	const char *status = coop_harn_status(record);
 	const json_t *code = json_object_get(json_object_get(record, "exit"), "code");
 	call->failed = strcmp(status, "running") != 0 &&
 		       (strcmp(status, "completed") != 0 || json_integer_value(code) != 0);
 	coop_tool_answer_clear(&answer);
-	return r;
+	return 0;
 }
 
 static int run(struct coop_tool_call *call)
