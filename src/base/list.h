@@ -46,6 +46,10 @@ static inline void coop_list_remove(struct coop_link *link)
 	link->next = link->prev = NULL;
 }
 
+/* The first item; NULL: there is none. */
+#define COOP_LIST_FIRST(head, type, member) \
+	(coop_list_empty(head) ? NULL : COOP_LIST_ITEM((head)->next, type, member))
+
 /* The loop body may remove the current link, and no other. */
 #define COOP_LIST_EACH(head, link)                                                       \
 	for (struct coop_link *link = (head)->next, *next_ = link->next; link != (head); \

@@ -1,6 +1,5 @@
 #include "guard/guard.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,8 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "keeper/tree/orphans.h"
-#include "keeper/tree/tree.h"
+#include "base/io/procfs.h"
 #include "sandbox/plan/plan.h"
 
 #define MARKS_MAX 8  /* keepers in a row that were killed before they had ended what they found */
@@ -40,7 +38,7 @@ struct mark {
 #define MARKED_NS UINT64_C(5000000000) /* for those of an earlier keeper to die */
 
 struct row {
-	struct coop_tree_entry entry;
+	struct coop_proc proc;
 	bool ours, spared;
 };
 
@@ -60,20 +58,25 @@ pid_t coop_guard_fork(void)
 	return 0;
 }
 
+struct table {
+	struct row *rows;
+	size_t count;
+};
+
+static int add_row(void *user, const struct coop_proc *proc)
+{
+	struct table *table = user;
+
+	table->rows[table->count++] = (struct row){.proc = *proc};
+	return table->count == TABLE_MAX;
+}
+
 static size_t read_table(struct row *rows)
 {
-	DIR *proc = opendir("/proc");
-	const struct dirent *item;
-	size_t count = 0;
+	struct table table = {.rows = rows};
 
-	while (proc && count < TABLE_MAX && (item = readdir(proc))) {
-		pid_t pid = atoi(item->d_name);
-		rows[count].ours = rows[count].spared = false;
-		count += pid > 0 && coop_tree_read(pid, &rows[count].entry) == 0;
-	}
-	if (proc)
-		(void)closedir(proc);
-	return count;
+	(void)coop_proc_each(add_row, &table);
+	return table.count;
 }
 
 /* Every descendant of those that are ours is ours. */
@@ -86,7 +89,7 @@ static void spread(struct row *rows, size_t count)
 		for (size_t i = 0; i < count; i++) {
 			bool ours = rows[i].ours;
 			for (size_t j = 0; !ours && !rows[i].spared && j < count; j++)
-				ours = rows[j].ours && rows[j].entry.pid == rows[i].entry.parent;
+				ours = rows[j].ours && rows[j].proc.pid == rows[i].proc.parent;
 			more = more || (ours && !rows[i].ours);
 			rows[i].ours = ours;
 		}
@@ -97,7 +100,7 @@ static void pick_children(struct row *rows, size_t count, const void *unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < count; i++)
-		rows[i].ours = rows[i].entry.parent == getpid();
+		rows[i].ours = rows[i].proc.parent == getpid();
 }
 
 /* Stopped processes cannot fork: a table with nobody new holds all. Returns its size; all who are
@@ -114,13 +117,13 @@ static size_t kill_picked(struct row *rows, pick *choose, const void *user)
 		spread(rows, count);
 		for (size_t i = 0; i < count; i++) {
 			if (rows[i].ours)
-				(void)coop_tree_signal(&rows[i].entry, SIGSTOP);
+				(void)coop_proc_signal(&rows[i].proc, SIGSTOP);
 			found += rows[i].ours;
 		}
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (rows[i].ours)
-			(void)coop_tree_signal(&rows[i].entry, SIGKILL);
+			(void)coop_proc_signal(&rows[i].proc, SIGKILL);
 	}
 	return count;
 }
@@ -186,7 +189,7 @@ static bool may_end(pid_t pid)
 
 	if (geteuid() == 0)
 		return true;
-	if (coop_tree_read_file(pid, "status", text, sizeof text) <= 0 ||
+	if (coop_proc_read_file(pid, "status", text, sizeof text) <= 0 ||
 	    !(at = strstr(text, "\nUid:\t")))
 		return false;
 	return strtoul(at + strlen("\nUid:\t"), NULL, 10) == getuid();
@@ -197,13 +200,13 @@ struct marks {
 	size_t count;
 };
 
-static bool carries(const struct coop_tree_entry *entry, const struct marks *marks)
+static bool carries(const struct coop_proc *proc, const struct marks *marks)
 {
-	uint64_t mark = coop_orphans_mark(entry->pid) & ~COOP_MARK_NUMBER;
+	uint64_t mark = coop_proc_mark(proc->pid) & ~COOP_MARK_NUMBER;
 
 	for (size_t i = 0; i < marks->count; i++) {
-		if (mark == marks->list[i].mark && entry->start_time >= marks->list[i].since)
-			return may_end(entry->pid);
+		if (mark == marks->list[i].mark && proc->start_time >= marks->list[i].since)
+			return may_end(proc->pid);
 	}
 	return false;
 }
@@ -211,22 +214,20 @@ static bool carries(const struct coop_tree_entry *entry, const struct marks *mar
 static void pick_marked(struct row *rows, size_t count, const void *user)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct coop_tree_entry *entry = &rows[i].entry;
-		rows[i].spared = entry->dead || entry->pid == getpid() || entry->pid == getppid();
-		rows[i].ours = !rows[i].spared && carries(entry, user);
+		const struct coop_proc *proc = &rows[i].proc;
+		rows[i].spared = proc->dead || proc->pid == getpid() || proc->pid == getppid();
+		rows[i].ours = !rows[i].spared && carries(proc, user);
 	}
 }
 
 /* Waits for the death of one that was killed. */
-static void await_death(const struct coop_tree_entry *entry, uint64_t deadline)
+static void await_death(const struct coop_proc *proc, uint64_t deadline)
 {
-	struct coop_tree_entry now;
-	COOP_AUTO_FD int fd = pidfd_open(entry->pid, 0);
+	COOP_AUTO_FD int fd = pidfd_open(proc->pid, 0);
 	struct pollfd end = {.fd = fd, .events = POLLIN};
 	uint64_t at = coop_clock_now();
 
-	if (fd >= 0 && at < deadline && coop_tree_read(entry->pid, &now) == 0 &&
-	    now.start_time == entry->start_time)
+	if (fd >= 0 && at < deadline && coop_proc_is_there(proc->pid, proc->start_time))
 		(void)poll(&end, 1, (int)((deadline - at) / 1000000u) + 1);
 }
 
@@ -248,7 +249,7 @@ static size_t end_marked(const struct mark *marks, size_t count, size_t *ret_lef
 		for (size_t i = 0; i < total; i++) {
 			found += rows[i].ours;
 			if (rows[i].ours)
-				await_death(&rows[i].entry, deadline);
+				await_death(&rows[i].proc, deadline);
 		}
 		killed += found;
 	}
@@ -337,12 +338,12 @@ static int write_marks(const char *path, const char *boot, const struct mark *ma
 void coop_guard_inherit(const char *state_dir, uint64_t mark, struct coop_guard_findings *ret)
 {
 	struct mark marks[MARKS_MAX];
-	struct coop_tree_entry self;
+	struct coop_proc self;
 	char path[4200], boot[BOOT_SIZE];
 
 	*ret = (struct coop_guard_findings){0};
 	if (!coop_guard_marks_path(state_dir, path, sizeof path) || !read_boot(boot) ||
-	    coop_tree_read(getpid(), &self) < 0)
+	    coop_proc_read(getpid(), &self) < 0)
 		return;
 	size_t count = read_marks(path, boot, marks);
 	if (count == MARKS_MAX)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/text/units.h"
 #include "doors/cli/parse.h"
 
 struct row {
@@ -158,7 +159,7 @@ static void shares(void **state)
 		{"1e3", -EINVAL, 0},
 		{"99999999999999999", -ERANGE, 0},
 	};
-	CHECK(cli_parse_thousandths, rows);
+	CHECK(coop_units_thousandths, rows);
 }
 
 static void whole_seconds(void **state)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/units.h"
 #include "doors/cli/parse.h"
 
 struct parser {
@@ -118,7 +119,7 @@ static int set_value(struct parser *parser, const struct target *target, const c
 		return set_number(parser, target, value, cli_parse_seconds,
 				  "whole seconds such as 30s or 5m");
 	case CLI_SHARE:
-		return set_number(parser, target, value, cli_parse_thousandths,
+		return set_number(parser, target, value, coop_units_thousandths,
 				  "a number such as 2, 1.5 or 0.25");
 	case CLI_TIME:
 		return set_number(parser, target, value, cli_parse_time,

@@ -4,23 +4,12 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/text/units.h"
 
-struct unit {
-	const char *name;
-	uint64_t factor;
-};
-
-static const struct unit duration_units[] = {
-	{"", 1000},     {"ms", 1},       {"s", 1000}, {"m", 60000},
-	{"h", 3600000}, {"d", 86400000}, {NULL, 0},
-};
-
-static const struct unit size_units[] = {
-	{"", 1},
+static const struct coop_unit sizes[] = {
 	{"b", 1},
 	{"k", 1u << 10},
 	{"kb", 1u << 10},
@@ -37,106 +26,19 @@ static const struct unit size_units[] = {
 	{NULL, 0},
 };
 
-static const struct unit *find_unit(const struct unit *units, const char *name)
-{
-	for (; units->name; units++)
-		if (strcasecmp(units->name, name) == 0)
-			return units;
-	return NULL;
-}
-
-/* Digits up to the first other character. Fails on none at all and on overflow. */
-static int take_digits(const char **text, uint64_t *ret)
-{
-	uint64_t value = 0;
-	const char *at = *text;
-	for (; isdigit((unsigned char)*at); at++)
-		if (__builtin_mul_overflow(value, 10u, &value) ||
-		    __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
-			return -ERANGE;
-	if (at == *text)
-		return -EINVAL;
-	*text = at;
-	*ret = value;
-	return 0;
-}
-
-/* The fraction's share of `factor`, rounded down. No more than nine digits count: the product stays
- * within 64 bits for every unit there is (2^40 * 10^6 would not with more of them, so large units
- * use six). */
-static uint64_t fraction_of(const char *digits, uint64_t factor)
-{
-	const int most = factor > UINT32_MAX ? 6 : 9;
-	uint64_t numerator = 0, denominator = 1;
-	for (int i = 0; i < most && isdigit((unsigned char)digits[i]); i++) {
-		numerator = numerator * 10 + (uint64_t)(digits[i] - '0');
-		denominator *= 10;
-	}
-	return numerator * factor / denominator;
-}
-
-static int parse_with_units(const char *text, const struct unit *units, uint64_t *ret)
-{
-	uint64_t whole;
-	int r = take_digits(&text, &whole);
-	if (r < 0)
-		return r;
-
-	const char *fraction = NULL;
-	if (*text == '.') {
-		fraction = ++text;
-		while (isdigit((unsigned char)*text))
-			text++;
-		if (text == fraction)
-			return -EINVAL;
-	}
-	const struct unit *unit = find_unit(units, text);
-	if (!unit)
-		return -EINVAL;
-
-	uint64_t value;
-	if (__builtin_mul_overflow(whole, unit->factor, &value))
-		return -ERANGE;
-	if (fraction && __builtin_add_overflow(value, fraction_of(fraction, unit->factor), &value))
-		return -ERANGE;
-	/* The keeper's numbers are JSON integers, which are signed. */
-	if (value > INT64_MAX)
-		return -ERANGE;
-	*ret = value;
-	return 0;
-}
-
 int cli_parse_duration(const char *text, uint64_t *ret_ms)
 {
-	return parse_with_units(text, duration_units, ret_ms);
+	return coop_units_parse(text, 1000, coop_units_ms, COOP_UNITS_FRACTION, ret_ms);
 }
 
 int cli_parse_size(const char *text, uint64_t *ret_bytes)
 {
-	return parse_with_units(text, size_units, ret_bytes);
+	return coop_units_parse(text, 1, sizes, COOP_UNITS_FRACTION, ret_bytes);
 }
 
 int cli_parse_count(const char *text, uint64_t *ret)
 {
-	uint64_t value;
-	int r = take_digits(&text, &value);
-	if (r < 0)
-		return r;
-	if (*text)
-		return -EINVAL;
-	if (value > INT64_MAX)
-		return -ERANGE;
-	*ret = value;
-	return 0;
-}
-
-int cli_parse_thousandths(const char *text, uint64_t *ret)
-{
-	static const struct unit none[] = {{"", 1000}, {NULL, 0}};
-	const size_t whole = strcspn(text, ".");
-	if (text[whole] && strlen(text + whole + 1) > 3)
-		return -EINVAL;
-	return parse_with_units(text, none, ret);
+	return coop_units_parse(text, 1, coop_units_none, COOP_UNITS_WHOLE, ret);
 }
 
 int cli_parse_seconds(const char *text, uint64_t *ret)
@@ -184,9 +86,8 @@ static bool take_clock(const char **text, struct tm *tm, int64_t *ret_ms)
 		return true;
 	if (!isdigit((unsigned char)*++*text))
 		return false;
-	*ret_ms = (int64_t)fraction_of(*text, 1000);
-	while (isdigit((unsigned char)**text))
-		++*text;
+	for (int64_t part = 100; isdigit((unsigned char)**text); part /= 10)
+		*ret_ms += part * (*(*text)++ - '0');
 	return true;
 }
 

@@ -21,10 +21,6 @@ int cli_parse_size(const char *text, uint64_t *ret_bytes);
 /* A plain decimal number. Failures as above. */
 int cli_parse_count(const char *text, uint64_t *ret);
 
-/* A number that may have a fraction, in thousandths: "1.5" is 1500. What is finer than a thousandth
- * is -EINVAL. Failures as above. */
-int cli_parse_thousandths(const char *text, uint64_t *ret);
-
 /* A duration as above in whole seconds; one that is not whole is -EINVAL. Failures as above. */
 int cli_parse_seconds(const char *text, uint64_t *ret);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "doors/mcp/tasks.h"
+#include "doors/mcp/mcp.h"
 
 /* One red pixel, and a sound of no length. */
 #define PNG                                                                                       \
@@ -107,7 +107,7 @@ static bool compute(struct coop_mcp_request *request, const json_t *args)
 static bool fail(struct coop_mcp_request *request, const json_t *args)
 {
 	(void)args;
-	if (coop_mcp_tasks_declared(request))
+	if (coop_mcp_declares_tasks(request))
 		return run_line(request, "sleep 1; exit 1");
 	coop_mcp_error(request, COOP_MCP_NO_CAPABILITY,
 		       json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions",

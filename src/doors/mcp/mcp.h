@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/json/jsonw.h"
+#include "base/list.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/host.h"
 
@@ -75,7 +76,7 @@ struct coop_mcp {
 	unsigned open; /* requests */
 	unsigned quick; /* of them calls of tools that only look */
 	/* more of those, which wait for others to end, oldest first */
-	struct coop_mcp_request *queued;
+	struct coop_link queued;
 	struct coop_mcp_request *requests; /* all that are open, newest first */
 	struct coop_mcp_watch *watch; /* of processes, for subscribers; made when first needed */
 	struct coop_mcp_tasks *tasks; /* made when first needed */
@@ -118,13 +119,17 @@ struct coop_mcp_request {
 	void (*cancel)(struct coop_mcp_request *request);
 	void *context;
 	struct coop_mcp_request *next, **link;
-	struct coop_mcp_request *after; /* in the queue */
+	struct coop_link in_queue;
 };
 
 static inline bool coop_mcp_is_modern(const struct coop_mcp_request *request)
 {
 	return request->version == COOP_MCP_MODERN;
 }
+
+#define COOP_MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
+/* Whether this request says that its client knows the extension. */
+bool coop_mcp_declares_tasks(const struct coop_mcp_request *request);
 
 /* A method. Answers now, or sets `cancel` and answers later. */
 struct coop_mcp_method {

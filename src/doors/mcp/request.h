@@ -19,4 +19,7 @@ unsigned coop_mcp_take_one(struct coop_mcp *mcp, struct coop_mcp_session *sessio
 unsigned coop_mcp_take_batch(struct coop_mcp *mcp, struct coop_mcp_session *session,
 			     struct coop_mcp_channel *channel, json_t *messages);
 
+/* The string; NULL: it is none, or one with a NUL inside, which would mean another than it says. */
+const char *coop_mcp_plain(const json_t *value);
+
 #endif

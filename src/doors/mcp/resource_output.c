@@ -7,6 +7,7 @@
 #include "base/text/utf8.h"
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/resources.h"
+#include "doors/tools/core/record.h"
 
 /* Bytes of one read in order of arrival, and of the largest event: an answer with less than the
  * difference was the last. */
@@ -269,12 +270,12 @@ void coop_mcp_resource_output(struct coop_mcp_request *request, const char *uri,
 	reading->request = request;
 	reading->state = json_incref(json_object_get(record, "state"));
 	reading->blocked = json_is_true(json_object_get(record, "blocked_on_stdin"));
-	reading->over = coop_mcp_record_is_over(record);
+	reading->over = coop_tool_is_over(record);
 	choose_stream(reading, record);
 	(void)strncpy(reading->uri, uri, sizeof reading->uri - 1);
 	(void)strncpy(reading->id, id, sizeof reading->id - 1);
 	if (json_is_true(json_object_get(record, "receipt"))) {
-		reading->total = coop_mcp_record_bytes(record);
+		reading->total = coop_tool_record_bytes(record);
 		finish(reading);
 		return;
 	}

@@ -9,7 +9,9 @@
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
 #include "doors/mcp/methods.h"
+#include "doors/mcp/request.h"
 #include "doors/mcp/subscription.h"
+#include "doors/tools/core/record.h"
 #include "interface/schema.h"
 
 /* What every cursor begins with before it is encoded, so that others are told from ours. */
@@ -50,31 +52,6 @@ void coop_mcp_resource_refused(struct coop_mcp_request *request, const char *uri
 	else
 		coop_mcp_error(request, COOP_MCP_INTERNAL, json_pack("{s:s}", "code", error->code),
 			       "%s", error->message);
-}
-
-const char *coop_mcp_plain(const json_t *value)
-{
-	const char *text = json_string_value(value);
-
-	return text && strlen(text) == json_string_length(value) ? text : NULL;
-}
-
-bool coop_mcp_record_is_over(const json_t *record)
-{
-	return json_is_string(json_object_get(record, "ended_at"));
-}
-
-uint64_t coop_mcp_record_bytes(const json_t *record)
-{
-	uint64_t total = 0;
-	const char *name;
-	json_t *stream;
-
-	json_object_foreach(json_object_get(record, "streams"), name, stream)
-	{
-		total += (uint64_t)json_integer_value(json_object_get(stream, "end"));
-	}
-	return total;
 }
 
 static void bad_cursor(struct coop_mcp_request *request)
@@ -321,7 +298,7 @@ static void answer_record(struct coop_mcp_request *request, const char *uri, con
 	free(text);
 	if (result)
 		coop_mcp_cacheable(request, result,
-				   coop_mcp_record_is_over(record) ? COOP_MCP_ENDED_TTL_MS : 0,
+				   coop_tool_is_over(record) ? COOP_MCP_ENDED_TTL_MS : 0,
 				   "private");
 	coop_mcp_answer(request, result);
 }

@@ -13,9 +13,6 @@
  * write. */
 #define COOP_MCP_ENDED_TTL_MS 5000
 
-/* The string; NULL: it is none, or one with a NUL inside, which would mean another than it says. */
-const char *coop_mcp_plain(const json_t *value);
-
 /* There is no such thing, or none that the caller may see: the same to it. */
 void coop_mcp_resource_missing(struct coop_mcp_request *request, const char *uri);
 /* What the keeper refused, as the answer to a request about a resource. */
@@ -24,9 +21,5 @@ void coop_mcp_resource_refused(struct coop_mcp_request *request, const char *uri
 /* Answers resources/read of a process's output (resource_output.c). `record` is borrowed. */
 void coop_mcp_resource_output(struct coop_mcp_request *request, const char *uri,
 			      const json_t *record);
-/* Whether the record is of a process whose end has come. */
-bool coop_mcp_record_is_over(const json_t *record);
-/* Bytes that it wrote, as the record tells. */
-uint64_t coop_mcp_record_bytes(const json_t *record);
 
 #endif

@@ -231,3 +231,18 @@ void coop_mcp_cacheable(const struct coop_mcp_request *request, json_t *result, 
 	(void)json_object_set_new(result, "ttlMs", json_integer(ttl_ms));
 	(void)json_object_set_new(result, "cacheScope", json_string(scope));
 }
+
+const char *coop_mcp_plain(const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+bool coop_mcp_declares_tasks(const struct coop_mcp_request *request)
+{
+	const json_t *extensions = json_object_get(request->capabilities, "extensions");
+
+	return coop_mcp_is_modern(request) &&
+	       json_is_object(json_object_get(extensions, COOP_MCP_TASKS_EXTENSION));
+}

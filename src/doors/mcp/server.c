@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/methods.h"
@@ -35,6 +36,7 @@ void coop_mcp_init(struct coop_mcp *mcp, const struct coop_tool_host *host,
 		   const struct coop_tool_setup *setup, unsigned sets)
 {
 	*mcp = (struct coop_mcp){.host = host, .setup = setup, .sets = sets};
+	coop_list_init(&mcp->queued);
 }
 
 void coop_mcp_request_free(struct coop_mcp_request *request)

@@ -6,9 +6,9 @@
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/methods.h"
 #include "doors/mcp/process_uri.h"
+#include "doors/mcp/request.h"
 #include "doors/mcp/resources.h"
 #include "doors/mcp/subscription.h"
-#include "doors/mcp/tasks.h"
 
 /* A subscription while the keeper is asked which of its processes there are. */
 struct asking {
@@ -207,7 +207,7 @@ static json_t *accept_tasks(struct coop_mcp_request *request,
 	json_t *accepted = json_array(), *item;
 	size_t index;
 
-	if (!coop_mcp_tasks_declared(request))
+	if (!coop_mcp_declares_tasks(request))
 		return accepted;
 	json_array_foreach(json_object_get(filter, "taskIds"), index, item)
 	{

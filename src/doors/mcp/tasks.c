@@ -10,11 +10,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "doors/mcp/methods.h"
-#include "doors/mcp/resources.h"
+#include "doors/mcp/request.h"
 #include "doors/mcp/tools.h"
 #include "doors/tools/core/run.h"
 #include "doors/tools/core/table.h"
-#include "doors/tools/harn/harn_run.h"
 #include "interface/schema.h"
 
 /* Random bytes of an id: nobody guesses it. */
@@ -45,14 +44,6 @@ struct coop_mcp_tasks {
 	struct task *list; /* newest first */
 	unsigned count;
 };
-
-bool coop_mcp_tasks_declared(const struct coop_mcp_request *request)
-{
-	const json_t *extensions = json_object_get(request->capabilities, "extensions");
-
-	return coop_mcp_is_modern(request) &&
-	       json_is_object(json_object_get(extensions, COOP_MCP_TASKS_EXTENSION));
-}
 
 static void task_free(struct task *task)
 {
@@ -254,7 +245,7 @@ static bool is_wait(const json_t *params)
 
 bool coop_mcp_tasks_take(struct coop_mcp_request *request)
 {
-	if (!coop_mcp_tasks_declared(request) || !is_wait(request->params))
+	if (!coop_mcp_declares_tasks(request) || !is_wait(request->params))
 		return false;
 	const struct task *task =
 		begin(request->mcp, json_object_get(request->params, "arguments"));
@@ -285,7 +276,7 @@ static struct task *asked(struct coop_mcp_request *request)
 	struct task *task =
 		find(request->mcp, coop_mcp_plain(json_object_get(request->params, "taskId")));
 
-	if (!coop_mcp_tasks_declared(request)) {
+	if (!coop_mcp_declares_tasks(request)) {
 		coop_mcp_error(request, COOP_MCP_NO_CAPABILITY,
 			       json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions",
 					 COOP_MCP_TASKS_EXTENSION),

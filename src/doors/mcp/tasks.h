@@ -5,7 +5,6 @@
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/watch.h"
 
-#define COOP_MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 /* Tasks of one server, those that have ended included. With that many running a call is answered as
  * any other; an ended one gives way earlier only if its time is over. */
 #define COOP_MCP_TASKS_MAX 64u
@@ -13,9 +12,6 @@
 #define COOP_MCP_TASKS_POLL_MS 1000
 /* How long a task can be looked at, beyond the time that it may run. */
 #define COOP_MCP_TASKS_TTL_MS 600000
-
-/* Whether this request says that its client knows the extension. */
-bool coop_mcp_tasks_declared(const struct coop_mcp_request *request);
 
 /* Begins to tell of the task's changes: -ENOENT if there is none. One that has ended is told of at
  * once. */

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/json/jsonw.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "doors/mcp/fixtures.h"
 #include "doors/mcp/methods.h"
@@ -145,12 +146,7 @@ static void cancel_quick(struct coop_mcp_request *request)
 
 static void cancel_queued(struct coop_mcp_request *request)
 {
-	struct coop_mcp_request **at = &request->mcp->queued;
-
-	while (*at && *at != request)
-		at = &(*at)->after;
-	if (*at)
-		*at = request->after;
+	coop_list_remove(&request->in_queue);
 }
 
 static bool is_quick(const struct coop_tool *tool)
@@ -184,22 +180,14 @@ static bool may_start(const struct coop_mcp *mcp, const struct coop_mcp_request 
 
 void coop_mcp_resume(struct coop_mcp *mcp)
 {
-	while (mcp->queued && !mcp->clearing && may_start(mcp, mcp->queued)) {
-		struct coop_mcp_request *request = mcp->queued;
-		mcp->queued = request->after;
+	struct coop_mcp_request *request;
+
+	while ((request = COOP_LIST_FIRST(&mcp->queued, struct coop_mcp_request, in_queue)) &&
+	       !mcp->clearing && may_start(mcp, request)) {
+		coop_list_remove(&request->in_queue);
 		request->cancel = NULL;
 		start(request, coop_mcp_tool_of(request));
 	}
-}
-
-static void enqueue(struct coop_mcp_request *request)
-{
-	struct coop_mcp_request **at = &request->mcp->queued;
-
-	while (*at)
-		at = &(*at)->after;
-	*at = request;
-	request->cancel = cancel_queued;
 }
 
 static void call(struct coop_mcp_request *request)
@@ -208,10 +196,13 @@ static void call(struct coop_mcp_request *request)
 
 	if (!tool || coop_mcp_tasks_take(request))
 		return;
-	if (is_quick(tool) && (request->mcp->queued || !may_start(request->mcp, request)))
-		enqueue(request);
-	else
+	struct coop_link *queued = &request->mcp->queued;
+	if (is_quick(tool) && (!coop_list_empty(queued) || !may_start(request->mcp, request))) {
+		coop_list_add(queued, &request->in_queue);
+		request->cancel = cancel_queued;
+	} else {
 		start(request, tool);
+	}
 }
 
 const struct coop_mcp_method coop_mcp_methods_tools[] = {

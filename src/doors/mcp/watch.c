@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "doors/mcp/methods.h"
-#include "doors/mcp/resources.h"
+#include "doors/tools/core/record.h"
 
 /* Between tries to reach the keeper again: doubled each time, up to the last. */
 #define RETRY_MS 500u
@@ -200,14 +200,14 @@ static void look(struct process *process)
 /* The follow has begun, again or for the first time. */
 static void attached(struct process *process, const json_t *record)
 {
-	uint64_t bytes = coop_mcp_record_bytes(record);
+	uint64_t bytes = coop_tool_record_bytes(record);
 	bool rested = process->known, more = rested && bytes > process->bytes;
 
 	process->follow.failures = 0;
 	process->bytes = bytes;
 	process->known = true;
 	process->input = json_is_true(json_object_get(record, "stdin_open"));
-	if (coop_mcp_record_is_over(record)) {
+	if (coop_tool_is_over(record)) {
 		/* What is left to say comes at once. */
 		if (more)
 			tell(process, true);

@@ -1,65 +1,50 @@
 #include "keeper/conf/settings.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "base/text/units.h"
 
 #define HOUR_MS 3600000
 #define MIB (1 << 20)
 
-struct unit {
-	const char *name;
-	int64_t factor;
-};
-
-static const struct unit plain[] = {{"", 1}, {NULL, 0}};
-static const struct unit bytes[] = {
-	{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1LL << 40}, {NULL, 0},
-};
-static const struct unit milliseconds[] = {
-	{"", 1},   {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", HOUR_MS}, {"d", 24LL * HOUR_MS},
-	{NULL, 0},
-};
-
 static const struct {
 	const char *name;
 	size_t offset;
-	const struct unit *units;
+	const struct coop_unit *units;
 	int64_t standard, min, max;
 } table[] = {
 #define ROW(field, units, standard, min, max)                                            \
 	{                                                                                \
 #field, offsetof(struct coop_settings, field), units, standard, min, max \
 	}
-	ROW(max_running, plain, 256, 1, 1000000),
-	ROW(agent_max_running, plain, 64, 0, 1000000),
-	ROW(principal_max_running, plain, 256, 1, 1000000),
-	ROW(host_max_running, plain, 1024, 1, 1000000),
-	ROW(max_retained, plain, 32, 0, 1000000),
-	ROW(max_finished, plain, 64, 1, 1000000),
-	ROW(max_receipts, plain, 1024, 0, 10000000),
-	ROW(max_agents, plain, 4096, 1, 1000000),
-	ROW(max_tokens, plain, 4096, 0, 1000000),
-	ROW(max_sessions, plain, 256, 0, 1000000),
-	ROW(max_events, plain, 16384, 16, 1 << 24),
-	ROW(max_connections, plain, 4096, 1, 1000000),
-	ROW(agent_max_connections, plain, 1024, 1, 1000000),
-	ROW(login_max_connections, plain, 256, 1, 1000000),
-	ROW(login_timeout_ms, milliseconds, 10000, 100, HOUR_MS),
-	ROW(hold_idle_ms, milliseconds, 10000, 1, HOUR_MS),
-	ROW(principal_buffer_bytes, bytes, 4096LL * MIB, 4096, 1LL << 40),
-	ROW(spool_stream_bytes, bytes, 64LL * MIB, 4096, 1LL << 40),
-	ROW(spool_total_bytes, bytes, 1024LL * MIB, 4096, 1LL << 44),
-	ROW(idle_exit_ms, milliseconds, 300000, 0, 1000LL * HOUR_MS),
-	ROW(max_lifetime_ms, milliseconds, 6LL * HOUR_MS, 1, 10000LL * HOUR_MS),
-	ROW(persistent_idle_ms, milliseconds, HOUR_MS / 2, 1, 10000LL * HOUR_MS),
-	ROW(exit_retention_ms, milliseconds, 600000, 1, HOUR_MS),
-	ROW(min_retention_ms, milliseconds, 60000, 1, HOUR_MS),
-	ROW(max_history, plain, 100000, 0, 1000000000),
-	ROW(audit_max_bytes, bytes, 64LL * MIB, 4096, 1LL << 40),
-	ROW(audit_files, plain, 8, 1, 1000),
+	ROW(max_running, coop_units_none, 256, 1, 1000000),
+	ROW(agent_max_running, coop_units_none, 64, 0, 1000000),
+	ROW(principal_max_running, coop_units_none, 256, 1, 1000000),
+	ROW(host_max_running, coop_units_none, 1024, 1, 1000000),
+	ROW(max_retained, coop_units_none, 32, 0, 1000000),
+	ROW(max_finished, coop_units_none, 64, 1, 1000000),
+	ROW(max_receipts, coop_units_none, 1024, 0, 10000000),
+	ROW(max_agents, coop_units_none, 4096, 1, 1000000),
+	ROW(max_tokens, coop_units_none, 4096, 0, 1000000),
+	ROW(max_sessions, coop_units_none, 256, 0, 1000000),
+	ROW(max_events, coop_units_none, 16384, 16, 1 << 24),
+	ROW(max_connections, coop_units_none, 4096, 1, 1000000),
+	ROW(agent_max_connections, coop_units_none, 1024, 1, 1000000),
+	ROW(login_max_connections, coop_units_none, 256, 1, 1000000),
+	ROW(login_timeout_ms, coop_units_ms, 10000, 100, HOUR_MS),
+	ROW(hold_idle_ms, coop_units_ms, 10000, 1, HOUR_MS),
+	ROW(principal_buffer_bytes, coop_units_bytes, 4096LL * MIB, 4096, 1LL << 40),
+	ROW(spool_stream_bytes, coop_units_bytes, 64LL * MIB, 4096, 1LL << 40),
+	ROW(spool_total_bytes, coop_units_bytes, 1024LL * MIB, 4096, 1LL << 44),
+	ROW(idle_exit_ms, coop_units_ms, 300000, 0, 1000LL * HOUR_MS),
+	ROW(max_lifetime_ms, coop_units_ms, 6LL * HOUR_MS, 1, 10000LL * HOUR_MS),
+	ROW(persistent_idle_ms, coop_units_ms, HOUR_MS / 2, 1, 10000LL * HOUR_MS),
+	ROW(exit_retention_ms, coop_units_ms, 600000, 1, HOUR_MS),
+	ROW(min_retention_ms, coop_units_ms, 60000, 1, HOUR_MS),
+	ROW(max_history, coop_units_none, 100000, 0, 1000000000),
+	ROW(audit_max_bytes, coop_units_bytes, 64LL * MIB, 4096, 1LL << 40),
+	ROW(audit_files, coop_units_none, 8, 1, 1000),
 #undef ROW
 };
 
@@ -89,31 +74,11 @@ void coop_settings_defaults(struct coop_settings *settings)
 		*value_of(settings, i) = table[i].standard;
 }
 
-static int parse(const char *text, const struct unit *units, int64_t *ret)
-{
-	char *end;
-	int64_t value;
-
-	/* strtoll would also take spaces and a sign. */
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	long long number = strtoll(text, &end, 10);
-	if (errno)
-		return -ERANGE;
-	while (units->name && strcasecmp(units->name, end) != 0)
-		units++;
-	if (!units->name || __builtin_mul_overflow(number, units->factor, &value))
-		return -EINVAL;
-	*ret = value;
-	return 0;
-}
-
 static int refuse(size_t row, struct coop_err *err)
 {
-	const char *units = table[row].units == bytes          ? ", or with K, M, G or T"
-			    : table[row].units == milliseconds ? ", or with ms, s, m, h or d"
-							       : "";
+	const char *units = table[row].units == coop_units_bytes ? ", or with K, M, G or T"
+			    : table[row].units == coop_units_ms  ? ", or with ms, s, m, h or d"
+								 : "";
 
 	return coop_err_field(err, COOP_INVALID_INPUT, table[row].name,
 			      "%s must be an integer between %lld and %lld%s", table[row].name,
@@ -124,16 +89,16 @@ int coop_settings_set(struct coop_settings *settings, const char *assignment, st
 {
 	const char *equals = strchr(assignment, '=');
 	size_t row = equals ? find(assignment, (size_t)(equals - assignment)) : ROWS;
-	int64_t value;
+	uint64_t value;
 
 	if (row == ROWS)
 		return coop_err_set(err, COOP_INVALID_INPUT,
 				    "%.80s: no such setting, or not of the form NAME=VALUE",
 				    assignment);
-	if (parse(equals + 1, table[row].units, &value) < 0 || value < table[row].min ||
-	    value > table[row].max)
+	if (coop_units_parse(equals + 1, 1, table[row].units, COOP_UNITS_WHOLE, &value) < 0 ||
+	    (int64_t)value < table[row].min || (int64_t)value > table[row].max)
 		return refuse(row, err);
-	*value_of(settings, row) = value;
+	*value_of(settings, row) = (int64_t)value;
 	settings->given |= 1ULL << row;
 	return 0;
 }

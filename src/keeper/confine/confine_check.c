@@ -14,8 +14,8 @@
 #include "keeper/process/process.h"
 #include "policy/paths.h"
 #include "sandbox/layout/layout_path.h"
+#include "sandbox/layout/protected.h"
 #include "sandbox/policy/policy.h"
-#include "sandbox/policy/protected.h"
 
 bool coop_grants_may_write(const struct coop_agent *agent)
 {

@@ -18,6 +18,7 @@
 #include "base/io/claim.h"
 #include "base/io/log.h"
 #include "base/io/paths.h"
+#include "base/io/procfs.h"
 #include "base/mem.h"
 #include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
@@ -25,7 +26,6 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/peer.h"
 #include "keeper/tree/freeze.h"
-#include "keeper/tree/tree.h"
 
 #define BACKLOG 1024
 #define STARVED_MS 100
@@ -83,7 +83,7 @@ static bool kill_is_pending(pid_t pid)
 	static const char *const sets[] = {"\nSigPnd:", "\nShdPnd:"};
 	char text[4096];
 
-	if (coop_tree_read_file(pid, "status", text, sizeof text) < 0)
+	if (coop_proc_read_file(pid, "status", text, sizeof text) < 0)
 		return false;
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
 		const char *at = strstr(text, sets[i]);
@@ -98,11 +98,11 @@ static bool kill_is_pending(pid_t pid)
  * shows up as dead while another one waits for a disk, so that the signal is asked for, too. */
 static bool doomed(pid_t pid)
 {
-	struct coop_tree_entry entry;
+	struct coop_proc proc;
 
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return true;
-	return (coop_tree_read(pid, &entry) == 0 && (entry.dead || entry.exiting)) ||
+	return (coop_proc_read(pid, &proc) == 0 && (proc.dead || proc.exiting)) ||
 	       kill_is_pending(pid);
 }
 

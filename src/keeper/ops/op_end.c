@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/io/procfs.h"
 #include "base/json/jsonw.h"
 #include "base/list.h"
 #include "base/text/signame.h"
@@ -44,10 +45,9 @@ static int signal_number(const json_t *args)
 				      : coop_signame_parse(json_string_value(value));
 }
 
-static void signal_member(void *user, const struct coop_tree_entry *entry)
+static void signal_member(void *user, const struct coop_proc *proc)
 {
-	(void)coop_tree_signal(entry,
-			       *(int *)user); /* one that is gone meanwhile needs no signal */
+	(void)coop_proc_signal(proc, *(int *)user); /* one that is gone meanwhile needs no signal */
 }
 
 /* The leader is our unreaped child, so neither its pid nor its group can be a stranger's. Returns

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io/procfs.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/phase.h"
@@ -52,52 +53,45 @@ static const struct coop_port_row *match(const struct look *look, int fds, const
 	return NULL;
 }
 
-/* The number may be another's by now. */
-static bool is_there(const struct coop_tree_entry *entry)
-{
-	struct coop_tree_entry now;
-
-	return coop_tree_read(entry->pid, &now) == 0 && now.start_time == entry->start_time;
-}
-
 /* Goes through the descriptors of one process, as far as there is something left for it. */
-static void search_one(struct look *look, const struct coop_tree_entry *entry, DIR *fds)
+static void search_one(struct look *look, const struct coop_proc *proc, DIR *fds)
 {
 	struct coop_port_search *search = look->search;
-	int from = search->from_pid == entry->pid ? search->from_fd : 0;
+	int from = search->from_pid == proc->pid ? search->from_fd : 0;
 	const struct dirent *item;
 
 	while (!search->found && (item = readdir(fds))) {
 		if (*item->d_name == '.' || atoi(item->d_name) < from)
 			continue;
 		if (!look->left) {
-			search->from_pid = entry->pid;
+			search->from_pid = proc->pid;
 			search->from_fd = atoi(item->d_name);
 			return;
 		}
 		look->left--;
 		const struct coop_port_row *listener = match(look, dirfd(fds), item->d_name);
-		if (!listener || !is_there(entry))
+		/* The number may be another's by now. */
+		if (!listener || !coop_proc_is_there(proc->pid, proc->start_time))
 			continue;
 		search->found = true;
-		search->pid = entry->pid;
+		search->pid = proc->pid;
 		memcpy(search->address, listener->address, sizeof search->address);
 	}
 }
 
 /* Members come in the order of their pids. */
-static void search_member(void *user, const struct coop_tree_entry *entry)
+static void search_member(void *user, const struct coop_proc *proc)
 {
 	struct look *look = user;
 	char path[64];
 
-	if (look->search->found || !look->left || entry->pid < look->search->from_pid)
+	if (look->search->found || !look->left || proc->pid < look->search->from_pid)
 		return;
-	(void)snprintf(path, sizeof path, "/proc/%d/fd", entry->pid);
+	(void)snprintf(path, sizeof path, "/proc/%d/fd", proc->pid);
 	DIR *fds = opendir(path);
 	if (!fds)
 		return; /* gone, or not ours to look at: a program with rights of its own */
-	search_one(look, entry, fds);
+	search_one(look, proc, fds);
 	(void)closedir(fds);
 }
 

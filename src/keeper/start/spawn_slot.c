@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/io/fdpass.h"
 #include "base/io/log.h"
+#include "base/io/procfs.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/deadlines.h"
@@ -19,7 +20,6 @@
 #include "keeper/start/plans.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/spawn_fds.h"
-#include "keeper/tree/tree.h"
 
 /* How often a start that takes long is looked at: mostly it is over long before. */
 #define LOOK_NS 2000000000u
@@ -117,10 +117,10 @@ void coop_spawn_stands(struct coop_spawn *spawn)
 
 static bool is_stopped(pid_t pid)
 {
-	struct coop_tree_entry entry;
+	struct coop_proc proc;
 
-	return pid > 1 && coop_tree_read(pid, &entry) == 0 &&
-	       (entry.state == 'T' || entry.state == 't');
+	return pid > 1 && coop_proc_read(pid, &proc) == 0 &&
+	       (proc.state == 'T' || proc.state == 't');
 }
 
 /* The one that is to become the program: the only child that a first process has by then. */
@@ -129,7 +129,7 @@ static pid_t parked(pid_t first)
 	char file[48], text[64];
 
 	(void)snprintf(file, sizeof file, "task/%d/children", first);
-	return coop_tree_read_file(first, file, text, sizeof text) > 0
+	return coop_proc_read_file(first, file, text, sizeof text) > 0
 		       ? (pid_t)strtol(text, NULL, 10)
 		       : 0;
 }

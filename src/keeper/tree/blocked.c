@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io/procfs.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
@@ -179,22 +180,22 @@ static enum coop_known thread_blocked(const struct input *input, pid_t pid, cons
 	return in_call(input, pid, call, values);
 }
 
-static void look_at(void *user, const struct coop_tree_entry *entry)
+static void look_at(void *user, const struct coop_proc *proc)
 {
 	struct search *search = user;
 	char path[64];
 	const struct dirent *item;
 	int looked = 0;
 
-	if (search->answer == COOP_YES || entry->state != 'S')
+	if (search->answer == COOP_YES || proc->state != 'S')
 		return;
-	(void)snprintf(path, sizeof path, "/proc/%d/task", entry->pid);
+	(void)snprintf(path, sizeof path, "/proc/%d/task", proc->pid);
 	DIR *threads = opendir(path);
 	while (threads && (item = readdir(threads)) && looked < THREADS_MAX) {
 		if (*item->d_name == '.')
 			continue;
 		looked++;
-		enum coop_known known = thread_blocked(&search->input, entry->pid, item->d_name);
+		enum coop_known known = thread_blocked(&search->input, proc->pid, item->d_name);
 		if (known == COOP_YES || (known == COOP_UNKNOWN && search->answer == COOP_NO))
 			search->answer = known;
 	}

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 
+#include "base/io/procfs.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/tree.h"
@@ -13,11 +14,11 @@ struct group {
 	bool reached;
 };
 
-static void signal_member(void *user, const struct coop_tree_entry *entry)
+static void signal_member(void *user, const struct coop_proc *proc)
 {
 	struct group *group = user;
 
-	if (entry->group == group->id && coop_tree_signal(entry, group->number) == 0)
+	if (proc->group == group->id && coop_proc_signal(proc, group->number) == 0)
 		group->reached = true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/io/log.h"
+#include "base/io/procfs.h"
 #include "base/json/jsonw.h"
 #include "base/mem.h"
 #include "interface/err.h"
@@ -58,9 +59,7 @@ static void free_freeze(struct freeze *freeze)
 /* Whether the pid still is the one's that was seen. */
 static bool is_there(const struct member *member)
 {
-	struct coop_tree_entry now;
-
-	return coop_tree_read(member->pid, &now) == 0 && now.start_time == member->start_time;
+	return coop_proc_is_there(member->pid, member->start_time);
 }
 
 /* A stranger who got the pid a moment ago: he goes to where the keeper itself came from. */
@@ -136,14 +135,14 @@ struct gathering {
 	bool failed;
 };
 
-static void gather(void *user, const struct coop_tree_entry *entry)
+static void gather(void *user, const struct coop_proc *proc)
 {
 	struct gathering *gathering = user;
 	struct freeze *freeze = gathering->freeze;
 
 	for (size_t i = 0; i < freeze->count; i++) {
-		if (freeze->members[i].pid == entry->pid &&
-		    freeze->members[i].start_time == entry->start_time)
+		if (freeze->members[i].pid == proc->pid &&
+		    freeze->members[i].start_time == proc->start_time)
 			return;
 	}
 	if (freeze->count == MEMBERS_MAX) {
@@ -151,7 +150,7 @@ static void gather(void *user, const struct coop_tree_entry *entry)
 		return;
 	}
 	freeze->members[freeze->count++] =
-		(struct member){.pid = entry->pid, .start_time = entry->start_time};
+		(struct member){.pid = proc->pid, .start_time = proc->start_time};
 }
 
 /* Finds those that are not known yet. How many; -errno. */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/io/log.h"
+#include "base/io/procfs.h"
 #include "base/later.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
@@ -64,12 +65,12 @@ static void note(struct coop_kill *job, pid_t pid)
 		job->signalled[job->signalled_count++] = pid;
 }
 
-static void note_group(void *user, const struct coop_tree_entry *entry)
+static void note_group(void *user, const struct coop_proc *proc)
 {
 	struct coop_kill *job = user;
 
-	if (entry->group == job->process->pid)
-		note(job, entry->pid);
+	if (proc->group == job->process->pid)
+		note(job, proc->pid);
 }
 
 /* Returns whether it was not stopped before. */
@@ -220,7 +221,7 @@ static struct coop_kill *job_of(const struct coop_keeper *keeper,
 	const struct coop_process *process =
 		entry->owner ? coop_registry_by_number(keeper, entry->owner) : NULL;
 
-	if (!process || entry->dead || coop_process_boxed(process))
+	if (!process || entry->proc.dead || coop_process_boxed(process))
 		return NULL;
 	return process->kill && process->kill->killing ? process->kill : NULL;
 }
@@ -234,9 +235,9 @@ static bool freeze(const struct coop_keeper *keeper)
 	for (size_t i = 0; i < coop_tree_of(keeper)->count; i++) {
 		const struct coop_tree_entry *entry = &coop_tree_of(keeper)->entries[i];
 		struct coop_kill *job = job_of(keeper, entry);
-		if (job && meet(job, entry->pid)) {
+		if (job && meet(job, entry->proc.pid)) {
 			fresh = true;
-			(void)coop_tree_signal(entry, SIGSTOP);
+			(void)coop_proc_signal(&entry->proc, SIGSTOP);
 		}
 	}
 	return fresh;
@@ -252,9 +253,9 @@ static void stop_orphan(void *user, const struct coop_tree_entry *entry)
 	struct chase *chase = user;
 	struct coop_kill *job = job_of(chase->keeper, entry);
 
-	if (job && meet(job, entry->pid)) {
+	if (job && meet(job, entry->proc.pid)) {
 		chase->fresh = true;
-		(void)kill(entry->pid, SIGSTOP); /* our unreaped child */
+		(void)kill(entry->proc.pid, SIGSTOP); /* our unreaped child */
 	}
 }
 
@@ -277,7 +278,7 @@ static void strike(const struct coop_keeper *keeper)
 		if (!job)
 			continue;
 		job->survivors++;
-		(void)coop_tree_signal(entry, SIGKILL);
+		(void)coop_proc_signal(&entry->proc, SIGKILL);
 	}
 }
 
@@ -297,9 +298,9 @@ static int freeze_all(struct coop_keeper *keeper)
 	return r < 0 ? r : !fresh;
 }
 
-static void note_member(void *user, const struct coop_tree_entry *entry)
+static void note_member(void *user, const struct coop_proc *proc)
 {
-	note(user, entry->pid);
+	note(user, proc->pid);
 }
 
 /* The first process of the namespace dies, and the kernel ends all others before it can be

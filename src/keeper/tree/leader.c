@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io/procfs.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
-#include "keeper/tree/tree.h"
 
 bool coop_leader_there(const struct coop_process *process)
 {
@@ -18,7 +18,7 @@ bool coop_leader_there(const struct coop_process *process)
 
 bool coop_leader_signal(const struct coop_process *process, int number, bool group)
 {
-	struct coop_tree_entry now;
+	struct coop_proc now;
 
 	if (!coop_leader_there(process))
 		return false;
@@ -29,7 +29,7 @@ bool coop_leader_signal(const struct coop_process *process, int number, bool gro
 	 * afterwards says that it is one. For the group there is no such descriptor; its number is
 	 * not given out again while one of its members lives. */
 	COOP_AUTO_FD int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	if (fd < 0 || coop_tree_read(process->pid, &now) < 0 || now.parent != process->root_pid)
+	if (fd < 0 || coop_proc_read(process->pid, &now) < 0 || now.parent != process->root_pid)
 		return false;
 	if (group)
 		return kill(-process->pid, number) == 0;

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io/procfs.h"
 #include "base/map.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
@@ -28,68 +28,47 @@
 
 /* The record whose leader has, or had, that pid as its session or group. The number is not given
  * out anew while one of them lives; once none does, it says nothing any more. */
-static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_tree_entry *entry)
+static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_proc *proc)
 {
-	const pid_t numbers[] = {entry->session, entry->group};
+	const pid_t numbers[] = {proc->session, proc->group};
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct coop_process *process =
 			numbers[i] > 0 ? coop_registry_by_session(keeper, numbers[i]) : NULL;
 		/* A dead one, not reaped yet, still holds its numbers, however little else is
 		 * left. */
-		if (process && (!process->emptied || entry->dead))
+		if (process && (!process->emptied || proc->dead))
 			return process->n;
 	}
 	return 0;
 }
 
-/* The limit as /proc shows it to everybody: a program that has gained rights may not be asked
- * otherwise. */
-static uint64_t read_mark(pid_t pid)
-{
-	char text[4096];
-	const char *at = coop_tree_read_file(pid, "limits", text, sizeof text) > 0
-				 ? strstr(text, "Max file locks")
-				 : NULL;
-
-	return at ? strtoull(at + strcspn(at, "0123456789\n"), NULL, 10) : 0;
-}
-
-uint64_t coop_orphans_mark(pid_t pid)
-{
-	struct rlimit limit;
-
-	if (prlimit(pid, RLIMIT_LOCKS, NULL, &limit) == 0)
-		return limit.rlim_cur;
-	return errno == EPERM ? read_mark(pid) : 0;
-}
-
 bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid)
 {
-	return coop_orphans_mark(pid) == coop_place_of(keeper)->mark;
+	return coop_proc_mark(pid) == coop_place_of(keeper)->mark;
 }
 
 /* Every process carries the number of its record in a limit that the kernel hands on to whatever it
  * starts, and obeys nowhere. */
 static uint64_t by_mark(const struct coop_keeper *keeper, pid_t pid)
 {
-	uint64_t n = coop_orphans_mark(pid) ^ coop_place_of(keeper)->mark;
+	uint64_t n = coop_proc_mark(pid) ^ coop_place_of(keeper)->mark;
 
 	return n <= COOP_MARK_NUMBER && coop_registry_by_number(keeper, n) ? n : 0;
 }
 
 uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
-			    const struct coop_tree_entry *entry)
+			    const struct coop_proc *proc)
 {
-	const struct coop_tree_entry *seen = coop_tree_find(last, entry->pid);
-	uint64_t n = by_mark(keeper, entry->pid);
+	const struct coop_tree_entry *seen = coop_tree_find(last, proc->pid);
+	uint64_t n = by_mark(keeper, proc->pid);
 
 	if (n)
 		return n;
-	if (seen && seen->start_time == entry->start_time && seen->owner &&
+	if (seen && seen->proc.start_time == proc->start_time && seen->owner &&
 	    coop_registry_by_number(keeper, seen->owner))
 		return seen->owner;
-	return by_session(keeper, entry);
+	return by_session(keeper, proc);
 }
 
 /* One pass over the keeper's children that are neither leaders nor the launcher. */
@@ -105,22 +84,22 @@ struct pass {
 
 static void meet(struct pass *pass, const struct pass *last, pid_t pid)
 {
-	struct coop_tree_entry entry;
+	struct coop_tree_entry entry = {0};
 
 	if (pass->count++ < last->dead) {
 		pass->dead++;
 		return;
 	}
-	if (coop_tree_read(pid, &entry) < 0 || entry.dead) {
+	if (coop_proc_read(pid, &entry.proc) < 0 || entry.proc.dead) {
 		pass->dead += pass->dead == pass->count - 1;
 		return;
 	}
 	/* Still in our own session: a child that is being started, and no orphan of anybody. */
-	if (entry.session == getsid(0)) {
+	if (entry.proc.session == getsid(0)) {
 		pass->count--;
 		return;
 	}
-	entry.owner = coop_orphans_owner(pass->keeper, coop_tree_of(pass->keeper), &entry);
+	entry.owner = coop_orphans_owner(pass->keeper, coop_tree_of(pass->keeper), &entry.proc);
 	pass->call(pass->user, &entry);
 }
 
@@ -214,7 +193,7 @@ static void sweep(struct coop_keeper *keeper, uint64_t limit_ns)
 		return;
 	}
 	for (size_t i = 0; i < tree->count; i++) {
-		if (tree->entries[i].parent == getpid() && !tree->entries[i].dead)
+		if (tree->entries[i].proc.parent == getpid() && !tree->entries[i].proc.dead)
 			note_owner(tree, &tree->entries[i]);
 	}
 }
@@ -261,9 +240,9 @@ bool coop_orphans_may_be_left(struct coop_keeper *keeper, struct coop_process *p
 
 uint64_t coop_orphans_owner_of_dead(struct coop_keeper *keeper, pid_t pid)
 {
-	struct coop_tree_entry entry;
+	struct coop_proc proc;
 
-	return coop_tree_read(pid, &entry) < 0
+	return coop_proc_read(pid, &proc) < 0
 		       ? 0
-		       : coop_orphans_owner(keeper, coop_tree_of(keeper), &entry);
+		       : coop_orphans_owner(keeper, coop_tree_of(keeper), &proc);
 }

@@ -9,16 +9,13 @@
 
 #include "keeper/tree/tree.h"
 
-/* What that process carries of a record's mark; another number, or 0: none. */
-uint64_t coop_orphans_mark(pid_t pid);
-
 /* Whether that child is a sandbox without a command: its mark has no number. One that is still
  * being made, or already leaving, is in no list. */
 bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid);
 
 /* The record that an orphan belongs to; 0: none. `last` is an earlier look. */
 uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
-			    const struct coop_tree_entry *entry);
+			    const struct coop_proc *proc);
 
 typedef void (*coop_orphans_call)(void *user, const struct coop_tree_entry *entry);
 

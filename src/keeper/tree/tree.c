@@ -1,18 +1,12 @@
 #include "keeper/tree/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io/procfs.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
@@ -22,77 +16,7 @@
 #include "keeper/tree/orphans.h"
 
 #define UNRESOLVED UINT64_MAX
-#define PF_EXITING 4u /* the kernel's flag: has given up its memory, is not a zombie yet */
 #define LOOK_SHARE_NS 20000000u /* looks closer together than this are one */
-
-ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t size)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-	COOP_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t n = read(fd, ret_text, size - 1);
-	if (n < 0)
-		return -errno;
-	ret_text[n] = 0;
-	return n;
-}
-
-/* Reads /proc/PID/stat. The name may hold anything, so fields are counted from its closing
- * parenthesis. */
-int coop_tree_read(pid_t pid, struct coop_tree_entry *ret)
-{
-	/* Which fields are wanted, counted from the name; scanf would cost more than reading
-	 * them. */
-	enum {
-		PARENT = 2,
-		GROUP,
-		SESSION,
-		FLAGS = 7,
-		CHILDREN_USER = 14,
-		CHILDREN_SYSTEM,
-		THREADS = 18,
-		START = 20,
-		PAGES = 22,
-		COUNT
-	};
-	char text[1024];
-	uint64_t field[COUNT] = {0};
-	ssize_t n = coop_tree_read_file(pid, "stat", text, sizeof text);
-
-	if (n < 0)
-		return (int)n;
-	char *at = strrchr(text, ')');
-	if (!at || at[1] != ' ' || !at[2])
-		return -EPROTO;
-	char state = at[2];
-	at += 3;
-	for (int i = PARENT; i < COUNT; i++) {
-		if (*at != ' ')
-			return -EPROTO;
-		field[i] = (uint64_t)strtoll(at, &at, 10);
-	}
-	/* A process whose first thread has exited while others run shows Z too, and is as alive as
-	 * any. */
-	bool headless = field[THREADS] > 1 && state == 'Z';
-	*ret = (struct coop_tree_entry){
-		.pid = pid,
-		.owner = UNRESOLVED,
-		.state = state,
-		.dead = state == 'X' || (state == 'Z' && !headless),
-		.parent = (pid_t)field[PARENT],
-		.group = (pid_t)field[GROUP],
-		.session = (pid_t)field[SESSION],
-		.exiting = (field[FLAGS] & PF_EXITING) && !headless,
-		.start_time = field[START],
-		.memory_bytes = field[PAGES] * (uint64_t)sysconf(_SC_PAGESIZE),
-		.cpu_ns = (field[CHILDREN_USER] + field[CHILDREN_SYSTEM]) *
-			  (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)),
-	};
-	return 0;
-}
 
 /* The process's own CPU time in nanoseconds: /proc only counts in ticks. */
 static uint64_t own_cpu(pid_t pid)
@@ -117,13 +41,15 @@ struct coop_tree_entry *coop_tree_find(const struct coop_tree *tree, pid_t pid)
 static uint64_t own_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
 			  const struct coop_tree_entry *entry, pid_t self)
 {
-	const struct coop_process *leader = coop_registry_by_pid(keeper, entry->pid);
+	const struct coop_process *leader = coop_registry_by_pid(keeper, entry->proc.pid);
 
 	if (leader)
 		return leader->n;
-	if (entry->pid == self || coop_launcher_by_pid(keeper, entry->pid) || entry->parent == 0)
+	if (entry->proc.pid == self || coop_launcher_by_pid(keeper, entry->proc.pid) ||
+	    entry->proc.parent == 0)
 		return 0;
-	return entry->parent == self ? coop_orphans_owner(keeper, last, entry) : UNRESOLVED;
+	return entry->proc.parent == self ? coop_orphans_owner(keeper, last, &entry->proc)
+					  : UNRESOLVED;
 }
 
 static void resolve(const struct coop_keeper *keeper, const struct coop_tree *last,
@@ -140,7 +66,7 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 		for (size_t steps = 0;; steps++) {
 			owner = top->owner != UNRESOLVED ? top->owner
 							 : own_owner(keeper, last, top, self);
-			struct coop_tree_entry *parent = coop_tree_find(tree, top->parent);
+			struct coop_tree_entry *parent = coop_tree_find(tree, top->proc.parent);
 			if (owner != UNRESOLVED || !parent || steps > tree->count)
 				break;
 			top = parent;
@@ -148,53 +74,45 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 		owner = owner == UNRESOLVED ? 0 : owner;
 		/* Everything on the way there has the same owner. */
 		for (struct coop_tree_entry *at = entry; at && at->owner == UNRESOLVED;
-		     at = coop_tree_find(tree, at->parent)) {
+		     at = coop_tree_find(tree, at->proc.parent)) {
 			at->owner = owner;
 			if (at == top)
 				break;
 		}
-		if (!entry->owner && entry->parent == self && !entry->dead &&
-		    entry->session != session && !coop_slots_has(keeper, entry->pid) &&
-		    !coop_orphans_prepared(keeper, entry->pid))
+		if (!entry->owner && entry->proc.parent == self && !entry->proc.dead &&
+		    entry->proc.session != session && !coop_slots_has(keeper, entry->proc.pid) &&
+		    !coop_orphans_prepared(keeper, entry->proc.pid))
 			tree->strays++;
 		if (entry->owner)
-			entry->cpu_ns += own_cpu(entry->pid);
-		const struct coop_process *rooted = coop_registry_by_pid(keeper, entry->pid);
+			entry->proc.cpu_ns += own_cpu(entry->proc.pid);
+		const struct coop_process *rooted = coop_registry_by_pid(keeper, entry->proc.pid);
 		entry->custodian = rooted && coop_process_boxed(rooted);
 	}
 }
 
-static int append(struct coop_tree *tree, const struct coop_tree_entry *entry)
+static int append(void *user, const struct coop_proc *proc)
 {
+	struct coop_tree *tree = user;
+
 	if (tree->count == tree->capacity) {
 		size_t capacity = tree->capacity ? tree->capacity * 2 : 512;
-		void *grown = coop_mem_realloc(tree->entries, capacity * sizeof *entry);
+		void *grown = coop_mem_realloc(tree->entries, capacity * sizeof *tree->entries);
 		if (!grown)
 			return -ENOMEM;
 		tree->entries = grown;
 		tree->capacity = capacity;
 	}
-	tree->entries[tree->count++] = *entry;
+	tree->entries[tree->count++] = (struct coop_tree_entry){.proc = *proc, .owner = UNRESOLVED};
 	return 0;
 }
 
 static int scan(struct coop_tree *tree)
 {
-	DIR *proc = opendir("/proc");
-	const struct dirent *item;
-	struct coop_tree_entry entry;
-	int r = proc ? 0 : -errno;
+	int r = coop_proc_each(append, tree);
 
-	while (r == 0 && (item = readdir(proc))) {
-		if (*item->d_name < '1' || *item->d_name > '9')
-			continue;
-		if (coop_tree_read(atoi(item->d_name), &entry) == 0)
-			r = append(tree, &entry);
-	}
-	if (proc)
-		(void)closedir(proc);
 	for (size_t i = 0; r == 0 && i < tree->count; i++)
-		r = coop_map_put(&tree->index, (uint64_t)tree->entries[i].pid, &tree->entries[i]);
+		r = coop_map_put(&tree->index, (uint64_t)tree->entries[i].proc.pid,
+				 &tree->entries[i]);
 	return r;
 }
 
@@ -208,7 +126,7 @@ static int add_up(struct coop_tree *tree)
 		return -ENOMEM;
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct coop_tree_entry *entry = &tree->entries[i];
-		if (!entry->owner || entry->dead || entry->custodian)
+		if (!entry->owner || entry->proc.dead || entry->custodian)
 			continue;
 		struct coop_tree_sum *sum = coop_map_get(&tree->sum_of, entry->owner);
 		if (!sum) {
@@ -216,8 +134,8 @@ static int add_up(struct coop_tree *tree)
 			if (coop_map_put(&tree->sum_of, entry->owner, sum) < 0)
 				return -ENOMEM;
 		}
-		sum->cpu_ns += entry->cpu_ns;
-		sum->memory_bytes += entry->memory_bytes;
+		sum->cpu_ns += entry->proc.cpu_ns;
+		sum->memory_bytes += entry->proc.memory_bytes;
 		sum->pids++;
 	}
 	return 0;
@@ -316,32 +234,18 @@ void coop_tree_forget(struct coop_keeper *keeper, pid_t pid)
 }
 
 void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process *process,
-		    void (*call)(void *user, const struct coop_tree_entry *entry), void *user)
+		    void (*call)(void *user, const struct coop_proc *member), void *user)
 {
 	for (size_t i = 0; i < coop_tree_of(keeper)->count; i++) {
 		const struct coop_tree_entry *entry = &coop_tree_of(keeper)->entries[i];
-		if (entry->owner == process->n && !entry->dead && !entry->custodian)
-			call(user, entry);
+		if (entry->owner == process->n && !entry->proc.dead && !entry->custodian)
+			call(user, &entry->proc);
 	}
 }
 
 size_t coop_tree_count(const struct coop_keeper *keeper, const struct coop_process *process)
 {
 	return coop_tree_sum(keeper, process).pids;
-}
-
-int coop_tree_signal(const struct coop_tree_entry *entry, int number)
-{
-	struct coop_tree_entry now;
-	COOP_AUTO_FD int fd = (int)syscall(SYS_pidfd_open, entry->pid, 0);
-
-	if (fd < 0)
-		return -errno;
-	/* The descriptor names one process for ever; this looks that it is the one that was
-	 * meant. */
-	if (coop_tree_read(entry->pid, &now) < 0 || now.start_time != entry->start_time)
-		return -ESRCH;
-	return syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 ? -errno : 0;
 }
 
 void coop_tree_free(struct coop_tree *tree)

@@ -7,20 +7,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/io/procfs.h"
 #include "base/map.h"
 
 struct coop_keeper;
 struct coop_process;
 
 struct coop_tree_entry {
-	pid_t pid, parent, group, session;
-	uint64_t start_time; /* with the pid it names a process for ever */
-	uint64_t cpu_ns;     /* its own and its reaped children's */
-	uint64_t memory_bytes;
-	uint64_t owner; /* n of the record; 0: none of ours */
-	char state;     /* as in /proc/PID/stat */
-	bool exiting;   /* on its way to becoming a zombie */
-	bool dead;      /* a zombie: all of its threads are gone */
+	struct coop_proc proc; /* cpu_ns with its own, where it is of a record */
+	uint64_t owner;        /* n of the record; 0: none of ours */
 	/* the first process of a record's namespace: not part of what it looks after */
 	bool custodian;
 };
@@ -80,16 +75,8 @@ struct coop_tree_sum coop_tree_sum(const struct coop_keeper *keeper,
 
 /* Calls for each living member. */
 void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process *process,
-		    void (*call)(void *user, const struct coop_tree_entry *entry), void *user);
+		    void (*call)(void *user, const struct coop_proc *member), void *user);
 
-/* Signals exactly the process of the entry, or nobody: a reused pid is never hit. 0 or -errno
- * (-ESRCH: gone). */
-int coop_tree_signal(const struct coop_tree_entry *entry, int number);
-
-/* One process as /proc shows it now, its owner not resolved. 0 or -errno. */
-int coop_tree_read(pid_t pid, struct coop_tree_entry *ret);
-/* A file of /proc/PID as text, as much as fits. Its size or -errno. */
-ssize_t coop_tree_read_file(pid_t pid, const char *file, char *ret_text, size_t size);
 /* The entry of that pid at the last look, or NULL. */
 struct coop_tree_entry *coop_tree_find(const struct coop_tree *tree, pid_t pid);
 

@@ -13,12 +13,8 @@
 #include <sys/types.h>
 
 #include "interface/err.h"
+#include "sandbox/cgroup/controller.h"
 #include "sandbox/policy/policy.h"
-
-enum coop_controller { COOP_CG_MEMORY, COOP_CG_CPU, COOP_CG_PIDS, COOP_CG_FREEZER, COOP_CG_COUNT };
-
-#define COOP_CG_BIT(controller) (1u << (controller))
-#define COOP_CG_PATH_MAX 4096u
 
 /* What this host has, and where the keeper's own groups live: <mount>/<own group>/coop-<keeper> in
  * each hierarchy. In version 2 that may be another group than the keeper's own: one that holds

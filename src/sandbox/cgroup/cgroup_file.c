@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "sandbox/cgroup/cgroup.h"
+#include "sandbox/cgroup/controller.h"
 
 /* What was killed is gone in some milliseconds, unless a disk or a network holds it. */
 #define DYING_TRIES 400

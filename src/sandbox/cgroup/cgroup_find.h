@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sandbox/cgroup/cgroup.h"
+#include "sandbox/cgroup/controller.h"
 
 struct coop_cgroup_place {
 	char *folder; /* of the own group; NULL: there is none, see why */

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sandbox/cgroup/cgroup.h"
+#include "sandbox/cgroup/controller.h"
+#include "sandbox/policy/policy.h"
 
 /* The limit that the controller holds; 0: none is set, or (freezer) there is no such thing. */
 int64_t coop_cglimit_of(const struct coop_sandbox_limits *limits, enum coop_controller controller);

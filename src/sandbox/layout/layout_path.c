@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io/paths.h"
 #include "base/text/glob.h"
 #include "sandbox/layout/path_walk.h"
 #include "sandbox/plan/plain_path.h"
@@ -104,29 +105,6 @@ int coop_path_compare(const char *one, const char *other)
 	return (unsigned char)*one < (unsigned char)*other ? -1 : 1;
 }
 
-/* Lexically: for the part of a link's target that is not there. In place. */
-static void normalise(char *path)
-{
-	char *to = path;
-
-	for (const char *from = path; *from;) {
-		from += strspn(from, "/");
-		size_t size = strcspn(from, "/");
-		if (size == 2 && !memcmp(from, "..", 2)) {
-			while (to > path && *--to != '/')
-				;
-		} else if (size && !(size == 1 && *from == '.')) {
-			*to++ = '/';
-			memmove(to, from, size);
-			to += size;
-		}
-		from += size;
-	}
-	if (to == path)
-		*to++ = '/';
-	*to = 0;
-}
-
 /* Puts the target of the link `path` in its place. */
 static int follow(char *path)
 {
@@ -171,7 +149,7 @@ int coop_path_resolve(const char *path, char *ret, bool *ret_exists)
 	}
 	r = fits(snprintf(ret, COOP_PATH_SIZE, "%s%s", real[1] || !*rest ? real : "", rest));
 	if (r == 0 && *rest)
-		normalise(ret);
+		coop_paths_plain(ret);
 	*ret_exists = !*rest;
 	return r;
 }

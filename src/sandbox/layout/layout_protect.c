@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "sandbox/layout/layout_builder.h"
 #include "sandbox/layout/layout_path.h"
-#include "sandbox/policy/protected.h"
+#include "sandbox/layout/protected.h"
 
 /* What the operator and requests name may be a folder by its nature, should it be missing. */
 static struct coop_stand_in stand_in(const char *path)

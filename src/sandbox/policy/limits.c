@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/json/jsonw.h"
+#include "base/text/units.h"
 #include "sandbox/policy/protection.h"
 
 enum unit { COUNT, BYTES, CORES };
@@ -149,45 +148,18 @@ int coop_limits_read(const json_t *json, struct coop_sandbox_limits *limits, uin
 	return 0;
 }
 
-/* Digits, and with BYTES a letter behind them. -1: something else. */
-static int64_t parse_integer(const char *text, enum unit unit)
+/* -1: it is no such thing. */
+static int64_t parse(const char *text, enum unit unit)
 {
-	static const char letters[] = "KMGT";
-	char *end;
-	int64_t value;
+	uint64_t value;
+	int r;
 
-	if (*text < '0' || *text > '9')
-		return -1;
-	errno = 0;
-	long long number = strtoll(text, &end, 10);
-	if (errno)
-		return -1;
-	if (!*end)
-		return number;
-	for (size_t i = 0; unit == BYTES && letters[i]; i++) {
-		char letter[] = {letters[i], 0};
-		if (!strcasecmp(end, letter) &&
-		    !__builtin_mul_overflow(number, 1LL << 10 * (i + 1), &value))
-			return value;
-	}
-	return -1;
-}
-
-/* Whole and up to three decimals, as thousandths. Not strtod, which looks at the locale. */
-static int64_t parse_cores(const char *text)
-{
-	size_t whole = strspn(text, "0123456789"), rest = 0;
-	int64_t value = 0;
-
-	if (text[whole] == '.')
-		rest = strspn(text + whole + 1, "0123456789");
-	if (!whole || whole > 4 || rest > 3 || text[whole + (rest ? rest + 1 : 0)])
-		return -1;
-	for (size_t i = 0; i < whole; i++)
-		value = value * 10 + (text[i] - '0');
-	for (size_t i = 0; i < 3; i++)
-		value = value * 10 + (i < rest ? text[whole + 1 + i] - '0' : 0);
-	return value;
+	if (unit == CORES)
+		r = strspn(text, "0123456789") > 4 ? -EINVAL : coop_units_thousandths(text, &value);
+	else
+		r = coop_units_parse(text, 1, unit == BYTES ? coop_units_bytes : coop_units_none,
+				     COOP_UNITS_WHOLE, &value);
+	return r < 0 ? -1 : (int64_t)value;
 }
 
 bool coop_limits_known(const char *name)
@@ -199,8 +171,7 @@ int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const 
 		    const char *value, struct coop_err *err)
 {
 	size_t i = find(name);
-	int64_t number =
-		rows[i].unit == CORES ? parse_cores(value) : parse_integer(value, rows[i].unit);
+	int64_t number = parse(value, rows[i].unit);
 
 	if (number < rows[i].min || number > rows[i].max)
 		return out_of_range(i, key, err);

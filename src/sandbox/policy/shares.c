@@ -2,11 +2,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
+#include "base/text/units.h"
 #include "sandbox/policy/policy.h"
 
 /* Below these nothing useful runs: a share of a small machine is not less. */
@@ -34,27 +33,17 @@ void coop_shares_init(struct coop_shares *shares)
 /* -1: it is none of these. */
 static int64_t parse(const char *value, bool bytes, bool *ret_percent)
 {
-	static const char letters[] = "KMGT";
-	char *end;
-	int64_t amount;
+	static const struct coop_unit percent[] = {{"%", 1}, {NULL, 0}};
+	const struct coop_unit *units = bytes ? coop_units_bytes : coop_units_none;
+	uint64_t amount = 0;
 
 	*ret_percent = false;
 	if (!strcmp(value, "none"))
 		return 0;
-	if (*value < '0' || *value > '9')
-		return -1;
-	errno = 0;
-	long long number = strtoll(value, &end, 10);
-	*ret_percent = !strcmp(end, "%");
-	if (errno || number < 1)
-		return -1;
-	if (!*end || *ret_percent)
-		return number;
-	const char *letter = bytes && end[0] && !end[1] ? strchr(letters, end[0] & ~0x20) : NULL;
-	return letter && !__builtin_mul_overflow(number, 1LL << 10 * (letter - letters + 1),
-						 &amount)
-		       ? amount
-		       : -1;
+	*ret_percent = coop_units_parse(value, 0, percent, COOP_UNITS_WHOLE, &amount) == 0;
+	if (!*ret_percent)
+		(void)coop_units_parse(value, 1, units, COOP_UNITS_WHOLE, &amount);
+	return amount ? (int64_t)amount : -1;
 }
 
 int coop_shares_set(struct coop_shares *shares, const char *key, const char *value,

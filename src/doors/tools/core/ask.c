@@ -7,10 +7,13 @@
 #include "base/mem.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fiber.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/run_private.h"
 
 /* Bytes that one answer may bring; no operation gives as many. */
 #define DATA_MAX (16u << 20)
+/* What a program that does not read is waited for. */
+#define WRITE_MS 10000
 
 struct coop_tool_watch {
 	struct coop_tool_run *run;
@@ -253,6 +256,24 @@ int coop_tool_spawn(struct coop_tool_call *call, json_t *args, const void *input
 		return run->cancelled ? -ECANCELED : coop_tool_no_memory(call);
 	}
 	*ret_record = record;
+	return 0;
+}
+
+int coop_tool_write(struct coop_tool_call *call, const char *id, const void *bytes, size_t size,
+		    bool secret, size_t *ret_written)
+{
+	struct coop_tool_answer answer;
+	int64_t patience = coop_tool_patience(call, WRITE_MS);
+	int r = coop_tool_ask_data(call, "write_stdin",
+				   json_pack("{s:s, s:I, s:b}", "id", id, "timeout_ms",
+					     (json_int_t)patience, "secret", secret),
+				   bytes, size, &answer);
+
+	*ret_written = 0;
+	if (r < 0)
+		return r;
+	*ret_written = (size_t)coop_tool_number(answer.json, "bytes_written");
+	coop_tool_answer_clear(&answer);
 	return 0;
 }
 

@@ -66,6 +66,11 @@ int coop_tool_ask_data(struct coop_tool_call *call, const char *op, json_t *args
  * coop_tool_keep() lets it go on. *ret_record is the record, the caller's. */
 int coop_tool_spawn(struct coop_tool_call *call, json_t *args, const void *input, size_t input_size,
 		    json_t **ret_record);
+/* Writes to the process's stdin, or types into its terminal. A program that does not read is waited
+ * for a while; that not all was taken by then is no error: *ret_written says how much was.
+ * `secret`: doors do not show it. */
+int coop_tool_write(struct coop_tool_call *call, const char *id, const void *bytes, size_t size,
+		    bool secret, size_t *ret_written);
 /* It outlives the call and its connection from now on. */
 int coop_tool_keep(struct coop_tool_call *call, const char *id);
 /* The call's own process has ended: there is nothing to be cancelled any more. */

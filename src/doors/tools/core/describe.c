@@ -108,14 +108,14 @@ static void write_annotations(struct coop_jsonw *w, enum coop_tool_kind kind)
 
 void coop_tool_describe(struct coop_jsonw *w, const struct coop_tool *tool, unsigned sets)
 {
-	const bool harn = sets == COOP_TOOLS_HARN && tool->harn_input;
+	const struct coop_tool *form = sets == COOP_TOOLS_HARN && tool->harn ? tool->harn : tool;
 
 	coop_jsonw_begin(w, NULL);
 	coop_jsonw_string(w, "name", tool->name);
 	coop_jsonw_string(w, "title", tool->title);
 	coop_jsonw_string(w, "description", tool->description);
-	write_object(w, "inputSchema", harn ? tool->harn_input : tool->input, true);
-	write_object(w, "outputSchema", harn ? tool->harn_output : tool->output, false);
+	write_object(w, "inputSchema", form->input, true);
+	write_object(w, "outputSchema", form->output, false);
 	write_annotations(w, tool->kind);
 	coop_jsonw_end(w);
 }

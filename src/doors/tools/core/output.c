@@ -10,6 +10,8 @@
 #include "client/text.h"
 #include "client/views/budget.h"
 #include "client/views/plain.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 
 static int render_raw(const void *bytes, size_t size, uint64_t offset, bool last,
 		      struct coop_rendered *ret)
@@ -47,12 +49,11 @@ int coop_tool_render(const void *bytes, size_t size, uint64_t offset, bool raw, 
 	return r;
 }
 
-json_t *coop_tool_last_line(const struct coop_buf *bytes, size_t max)
+json_t *coop_tool_last_line(const char *bytes, size_t bytes_size, size_t max)
 {
 	struct coop_rendered rendered = {0};
 
-	if (coop_tool_render(coop_buf_front(bytes), coop_buf_size(bytes), 0, false, true,
-			     &rendered) < 0)
+	if (coop_tool_render(bytes, bytes_size, 0, false, true, &rendered) < 0)
 		return NULL;
 	size_t end = rendered.size;
 	while (end && (rendered.text[end - 1] == '\n' || rendered.text[end - 1] == ' '))
@@ -64,20 +65,6 @@ json_t *coop_tool_last_line(const struct coop_buf *bytes, size_t max)
 	json_t *line = json_stringn_nocheck(rendered.text + start, size);
 	free(rendered.text);
 	return line;
-}
-
-const char *coop_tool_stream_name(enum coop_stream stream)
-{
-	static const char *const names[] = {"stdin", "stdout", "stderr", "pty"};
-
-	return names[stream & 3];
-}
-
-enum coop_stream coop_tool_main_stream(const json_t *record)
-{
-	const char *kind = json_string_value(json_object_get(record, "kind"));
-
-	return kind && strcmp(kind, "pty") == 0 ? COOP_PTY : COOP_STDOUT;
 }
 
 static void set_named(struct coop_tool_call *call, const char *stream, const char *suffix,
@@ -191,32 +178,24 @@ static int cut_far(struct coop_tool_call *call, const json_t *record, const char
 		   const struct coop_buf *head, uint64_t at, size_t budget)
 {
 	struct coop_rendered front = {0}, back = {0};
-	struct coop_tool_answer answer;
-	size_t want = budget - budget / 3;
-	int r = coop_tool_ask(call, "read",
-			      json_pack("{s:O, s:s, s:I, s:I}", "id", json_object_get(record, "id"),
-					"stream", stream, "tail", (json_int_t)want, "max",
-					(json_int_t)want),
-			      &answer);
+	struct coop_tool_piece tail;
+	json_int_t want = (json_int_t)(budget - budget / 3);
+	int r = coop_tool_read(call, coop_tool_record_id(record), stream,
+			       json_pack("{s:I, s:I}", "tail", want, "max", want), &tail);
 
 	if (r < 0)
 		return r;
-	const struct coop_buf *data = NULL;
-	for (int i = 0; i < 4; i++)
-		if (coop_buf_size(&answer.data[i]))
-			data = &answer.data[i];
-	uint64_t tail_at = (uint64_t)json_integer_value(json_object_get(answer.json, "cursor"));
-	const char *bytes = data ? (const char *)coop_buf_front(data) : "";
-	size_t size = data ? coop_buf_size(data) : 0, skip = tail_start(bytes, size);
+	size_t skip = tail_start(tail.bytes, tail.size);
 	size_t front_size = coop_buf_size(head) < budget / 3 ? coop_buf_size(head) : budget / 3;
 	/* A head that begins behind lost bytes is no head. */
 	front_size = at > 0 ? 0 : head_end((const char *)coop_buf_front(head), front_size);
 	r = coop_tool_render(coop_buf_front(head), front_size, at, false, false, &front);
 	if (r == 0)
-		r = coop_tool_render(bytes + skip, size - skip, tail_at + skip, false, true, &back);
+		r = coop_tool_render(tail.bytes + skip, tail.size - skip, tail.at + skip, false,
+				     true, &back);
 	struct excerpt cut = {.stream = stream,
 			      .from = front_size ? front.next : 0,
-			      .to = tail_at + skip,
+			      .to = tail.at + skip,
 			      .lost = at,
 			      .mangled = (front_size && !front.utf8_valid) || !back.utf8_valid};
 	if (r < 0)
@@ -225,7 +204,7 @@ static int cut_far(struct coop_tool_call *call, const json_t *record, const char
 		r = set_text(call, &cut, front.text, front.size, back.text, back.size);
 	free(front.text);
 	free(back.text);
-	coop_tool_answer_clear(&answer);
+	coop_tool_piece_clear(&tail);
 	return r;
 }
 
@@ -234,15 +213,14 @@ int coop_tool_add_excerpt(struct coop_tool_call *call, const json_t *record,
 			  size_t budget)
 {
 	const char *name = coop_tool_stream_name(stream);
-	const json_t *state = json_object_get(json_object_get(record, "streams"), name);
+	const json_t *state = coop_tool_stream(record, name);
 
 	if (!state)
 		return 0;
-	uint64_t end = (uint64_t)json_integer_value(json_object_get(state, "end"));
-	uint64_t start = (uint64_t)json_integer_value(json_object_get(state, "start"));
+	uint64_t end = coop_tool_number(state, "end");
 	size_t size = coop_buf_size(head);
 	if (!size)
-		at = start;
+		at = coop_tool_number(state, "start");
 	int r = at + size >= end ? cut_whole(call, name, coop_buf_front(head), size, at, budget)
 				 : cut_far(call, record, name, head, at, budget);
 	if (r == 0)

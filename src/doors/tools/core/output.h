@@ -22,12 +22,7 @@ int coop_tool_render(const void *bytes, size_t size, uint64_t offset, bool raw, 
 		     struct coop_rendered *ret);
 
 /* The last line that is not empty, cut to `max` bytes. NULL without memory. */
-json_t *coop_tool_last_line(const struct coop_buf *bytes, size_t max);
-
-/* The name of a stream on the wire; "stdout". */
-const char *coop_tool_stream_name(enum coop_stream stream);
-/* The stream that is meant where none is named: of a terminal pty, else stdout. */
-enum coop_stream coop_tool_main_stream(const json_t *record);
+json_t *coop_tool_last_line(const char *bytes, size_t size, size_t max);
 
 /* Head and tail of a stream within `budget` bytes, as members of the result: NAME (the text),
  * NAME_bytes (all that was printed), NAME_truncated, and where something is missing NAME_omitted

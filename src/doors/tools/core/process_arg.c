@@ -5,17 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "doors/tools/core/record.h"
 #include "interface/schema.h"
 
 static int unknown(struct coop_tool_call *call, const char *name)
 {
 	(void)coop_tool_fail(call, "no_such_process", name, "there is no such process");
 	return -ENOENT;
-}
-
-bool coop_tool_is_over(const json_t *record)
-{
-	return json_is_string(json_object_get(record, "end_cause"));
 }
 
 static int ask_record(struct coop_tool_call *call, json_t *id, json_t **ret)
@@ -89,52 +85,4 @@ int coop_tool_id_of(struct coop_tool_call *call, const char *name, const json_t 
 int coop_tool_id(struct coop_tool_call *call, const char *name, char **ret)
 {
 	return coop_tool_id_of(call, name, coop_arg(call->args, name), ret);
-}
-
-const char *coop_tool_record_id(const json_t *record)
-{
-	return json_string_value(json_object_get(record, "id"));
-}
-
-static json_t *or_null(const json_t *object, const char *name)
-{
-	json_t *value = json_object_get(object, name);
-
-	return value ? json_incref(value) : json_null();
-}
-
-void coop_tool_set_process(struct coop_tool_call *call, const json_t *record)
-{
-	coop_tool_set(call, "pid", or_null(record, "pid"));
-	coop_tool_set(call, "id", or_null(record, "id"));
-}
-
-void coop_tool_set_end(struct coop_tool_call *call, const json_t *record, int none)
-{
-	const json_t *end = json_object_get(record, "exit");
-	const json_t *code = json_object_get(end, "code");
-
-	coop_tool_set(call, "exit_code",
-		      json_is_integer(code) ? json_incref((json_t *)(uintptr_t)code)
-		      : none                ? json_integer(none)
-					    : json_null());
-	coop_tool_set(call, "signal", or_null(end, "signal_name"));
-	coop_tool_set(call, "end_cause", or_null(record, "end_cause"));
-}
-
-json_t *coop_tool_status(const json_t *record)
-{
-	const char *state = json_string_value(json_object_get(record, "state"));
-	const char *cause = json_string_value(json_object_get(record, "end_cause"));
-	const json_t *end = json_object_get(record, "exit");
-
-	if (cause && strcmp(cause, "lost") == 0)
-		return json_string("unknown");
-	if (json_is_integer(json_object_get(end, "code")))
-		return json_sprintf("exited(%d)",
-				    (int)json_integer_value(json_object_get(end, "code")));
-	if (json_is_integer(json_object_get(end, "signal")))
-		return json_sprintf("signaled(%d)",
-				    (int)json_integer_value(json_object_get(end, "signal")));
-	return json_string(state && strcmp(state, "stopped") == 0 ? "stopped" : "running");
 }

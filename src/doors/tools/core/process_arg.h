@@ -19,16 +19,4 @@ int coop_tool_process(struct coop_tool_call *call, const char *name, json_t **re
 /* The record of one whose id is known, now. */
 int coop_tool_record(struct coop_tool_call *call, const char *id, json_t **ret);
 
-/* Which no other process will ever have. */
-const char *coop_tool_record_id(const json_t *record);
-
-/* Adds pid and id of a record to the result. */
-void coop_tool_set_process(struct coop_tool_call *call, const json_t *record);
-/* Adds exit_code, signal (name) and end_cause of a record. `none` is the exit_code where there is
- * none: a negative number, or 0 for null. */
-void coop_tool_set_end(struct coop_tool_call *call, const json_t *record, int none);
-/* synwire's words: "running", "stopped", "exited(0)", "signaled(15)", "unknown" (B-020). */
-json_t *coop_tool_status(const json_t *record);
-bool coop_tool_is_over(const json_t *record); /* its end has come */
-
 #endif

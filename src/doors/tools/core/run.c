@@ -93,17 +93,23 @@ void coop_tool_run_alarm(struct coop_tool_run *run, int64_t until)
 		(void)uv_timer_start(&run->timer, on_timer, left > 0 ? (uint64_t)left : 0, 0);
 }
 
-static int check(struct coop_tool_run *run)
+bool coop_tool_is_harn(const json_t *args)
 {
-	struct coop_tool_call *call = &run->call;
+	return coop_arg(args, "mode") || coop_arg(args, "argv");
+}
+
+static int carry_out(struct coop_tool_call *call)
+{
+	const struct coop_tool *form = call->tool;
 	struct coop_err err = {0};
 
 	if (!json_is_object(call->args))
 		return coop_tool_fail(call, "invalid_input", "arguments",
 				      "arguments must be an object");
-	if (call->tool->checks_itself ||
-	    coop_schema_check(call->tool->input, call->args, &err) == 0)
-		return 0;
+	if (form->harn && coop_tool_is_harn(call->args))
+		form = form->harn;
+	if (form->checks_itself || coop_schema_check(form->input, call->args, &err) == 0)
+		return form->run(call);
 	coop_advice_take(&call->error, &err, call->tool);
 	return -EINVAL;
 }
@@ -112,9 +118,7 @@ static void begin(void *context)
 {
 	struct coop_tool_run *run = context;
 
-	run->status = check(run);
-	if (run->status == 0)
-		run->status = run->call.tool->run(&run->call);
+	run->status = carry_out(&run->call);
 }
 
 struct coop_tool_run *coop_tool_run(const struct coop_tool_host *host,

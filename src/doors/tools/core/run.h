@@ -20,6 +20,9 @@ struct coop_tool_client {
 
 struct coop_tool_run;
 
+/* Whether arguments are of harn's form of a tool that has one: `mode` or `argv` is there. */
+bool coop_tool_is_harn(const json_t *args);
+
 /* Begins a call. `args` (NULL: none) is not taken over; arguments are checked, so that done may
  * bring an error. NULL without memory. */
 struct coop_tool_run *coop_tool_run(const struct coop_tool_host *host,

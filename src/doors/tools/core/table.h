@@ -23,5 +23,7 @@ extern const struct coop_tool coop_tool_process_spawn, coop_tool_process_poll,
 	coop_tool_process_exec, coop_tool_read_command_output, coop_tool_wait_command,
 	coop_tool_wait_command_output, coop_tool_list_handles, coop_tool_cancel_handle,
 	coop_tool_next_completions;
+/* Forms of tools of the same name. */
+extern const struct coop_tool coop_tool_harn_run_command;
 
 #endif

@@ -30,11 +30,11 @@ struct coop_tool {
 	 * have. Output fields need no docs and are never required, as errors have the same
 	 * schema. */
 	const struct coop_field *input, *output;
-	/* Of a tool with two forms: those of the harn form, shown where only that set is. NULL: it
-	 * has one form. */
-	const struct coop_field *harn_input, *harn_output;
+	/* The same tool in harn's words, shown where only that set is, and meant where the
+	 * arguments are of that form. NULL: it has one form. */
+	const struct coop_tool *harn;
 	bool waits;         /* its answer may take a while, though it only looks */
-	bool checks_itself; /* it has several forms: `run` checks its arguments */
+	bool checks_itself; /* `run` checks its arguments */
 	/* Carries it out, in a fiber: what it calls (call.h) may suspend it, and other calls run
 	 * meanwhile. 0: call->result is the answer (and call->failed says whether that is a
 	 * negative one). Negative: call->error says why; call->failed then says that the call was

@@ -10,4 +10,9 @@
 int coop_tool_wait_end(struct coop_tool_call *call, const char *id, int64_t wanted_ms,
 		       size_t output_bytes, struct coop_tool_answer *ret);
 
+/* The same once, without a word meanwhile: for up to `ms` (negative: no limit). `tidy`: what it
+ * left behind has been cleared up, too. */
+int coop_tool_wait_once(struct coop_tool_call *call, const char *id, int64_t ms,
+			size_t output_bytes, bool tidy, struct coop_tool_answer *ret);
+
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "doors/tools/core/call.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_output.h"
 #include "doors/tools/harn/harn_result.h"
@@ -46,19 +46,12 @@ static int watch_end(struct coop_tool_call *call, const json_t *started)
 	const char *id = json_string_value(json_object_get(started, "id"));
 	struct coop_harn_show show = coop_harn_show(call);
 	struct coop_tool_answer answer;
-	int r = coop_harn_wait(call, id, -1, &show, &answer);
+	int r = coop_harn_see_off(call, id, -1, false, &show, &answer);
 
 	if (r < 0)
 		return r;
 	const json_t *record = json_object_get(answer.json, "process");
-	if (coop_tool_is_over(record))
-		coop_tool_let_go(call);
-	else
-		r = coop_tool_keep(call, id);
-	if (r == 0)
-		r = coop_harn_answer(call, coop_harn_result(record, &answer, &show));
-	if (r == 0)
-		r = set_combined(call, record, &show);
+	r = set_combined(call, record, &show);
 	if (r == 0)
 		set_outcome(call, record);
 	coop_tool_answer_clear(&answer);

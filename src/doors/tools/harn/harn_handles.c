@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "client/text.h"
 #include "doors/tools/core/call.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
 #include "interface/schema.h"
@@ -57,51 +57,32 @@ static json_t *handle_row(const json_t *record, const char *session)
 	return row;
 }
 
-/* One page of the session's live ones. 0 with *after where there are more. */
-static int list_page(struct coop_tool_call *call, json_t *rows, char **after)
-{
-	const char *session = session_of(call);
-	json_t *args = json_pack("{s:s, s:s, s:b, s:s*}", "session", session, "agent", "self",
-				 "brief", 1, "after", *after);
-	struct coop_tool_answer answer;
-	const json_t *record, *last = NULL;
-	size_t index;
-	int r = coop_tool_ask(call, "list", args, &answer);
+struct listing {
+	struct coop_tool_call *call;
+	json_t *rows;
+};
 
-	if (r < 0)
-		return r;
-	json_array_foreach(json_object_get(answer.json, "processes"), index, record)
-	{
-		last = record;
-		if (coop_tool_is_over(record) ||
-		    !json_is_true(json_object_get(record, "completion")))
-			continue;
-		if (json_array_append_new(rows, handle_row(record, session)) < 0)
-			r = coop_tool_no_memory(call);
-	}
-	free(*after);
-	*after = NULL;
-	if (r == 0 && last && json_is_true(json_object_get(answer.json, "more"))) {
-		*after = coop_mem_strdup(json_string_value(json_object_get(last, "id")));
-		r = *after ? 0 : coop_tool_no_memory(call);
-	}
-	coop_tool_answer_clear(&answer);
-	return r;
+static int add_handle(void *user, const json_t *record)
+{
+	struct listing *listing = user;
+
+	if (coop_tool_is_over(record) || !json_is_true(json_object_get(record, "completion")))
+		return 0;
+	return json_array_append_new(listing->rows, handle_row(record, session_of(listing->call))) <
+			       0
+		       ? coop_tool_no_memory(listing->call)
+		       : 0;
 }
 
 static int list_handles(struct coop_tool_call *call)
 {
-	json_t *rows = json_array();
-	char *after = NULL;
-	int r = rows ? 0 : coop_tool_no_memory(call);
+	struct listing listing = {.call = call, .rows = json_array()};
+	int r = coop_tool_each_record(call,
+				      json_pack("{s:s, s:s, s:b}", "session", session_of(call),
+						"agent", "self", "brief", 1),
+				      add_handle, &listing);
 
-	do
-		r = r < 0 ? r : list_page(call, rows, &after);
-	while (r == 0 && after);
-	free(after);
-	if (r == 0)
-		coop_tool_set(call, "handles", json_incref(rows));
-	json_decref(rows);
+	coop_tool_set(call, "handles", listing.rows);
 	return r;
 }
 

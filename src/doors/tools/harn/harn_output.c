@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
 #include "interface/schema.h"
@@ -23,43 +25,33 @@ void coop_harn_piece_clear(struct coop_harn_piece *piece)
 	coop_text_clear(&piece->text);
 }
 
-static uint64_t number(const json_t *object, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(object, name));
-}
-
 /* One answer of the keeper, behind what there is already. 1: there may be more; 0: there is none
  * now. */
-static int read_more(struct coop_tool_call *call, json_t *args, struct coop_buf *buf,
-		     struct coop_harn_piece *piece)
+static int read_more(struct coop_tool_call *call, const char *id, const char *stream, size_t wanted,
+		     struct coop_buf *buf, struct coop_harn_piece *ret)
 {
-	struct coop_tool_answer answer;
-	const struct coop_buf *data = NULL;
-	int r = coop_tool_ask(call, "read", args, &answer);
+	struct coop_tool_piece piece;
+	int r = coop_tool_read(call, id, stream,
+			       json_pack("{s:I, s:I}", "cursor", (json_int_t)ret->next, "max",
+					 (json_int_t)(wanted - coop_buf_size(buf))),
+			       &piece);
 
 	if (r < 0)
 		return r;
-	uint64_t cursor = number(answer.json, "cursor");
 	if (!coop_buf_size(buf)) {
-		piece->dropped = number(answer.json, "bytes_dropped");
-		piece->offset = piece->next = cursor;
+		ret->dropped = piece.dropped;
+		ret->offset = ret->next = piece.at;
 	}
-	for (int i = COOP_STDOUT; i <= COOP_PTY; i++)
-		if (coop_buf_size(&answer.data[i]))
-			data = &answer.data[i];
 	/* Behind a hole there is more, for the next call. */
-	if (cursor == piece->next) {
-		piece->total = number(answer.json, "total");
-		piece->eof = json_is_true(json_object_get(answer.json, "drained_eof"));
-	} else {
-		data = NULL;
+	if (piece.at == ret->next) {
+		ret->total = piece.total;
+		ret->eof = piece.drained;
+		ret->next += piece.size;
+		r = piece.size > 0;
+		if (coop_buf_append(buf, piece.bytes, piece.size) < 0)
+			r = coop_tool_no_memory(call);
 	}
-	if (data) {
-		r = coop_buf_append(buf, coop_buf_front(data), coop_buf_size(data));
-		piece->next += coop_buf_size(data);
-	}
-	r = r < 0 ? coop_tool_no_memory(call) : data != NULL;
-	coop_tool_answer_clear(&answer);
+	coop_tool_piece_clear(&piece);
 	return r;
 }
 
@@ -94,11 +86,7 @@ int coop_harn_read(struct coop_tool_call *call, const char *id, const char *sour
 
 	/* The keeper gives what lies on disk in parts. */
 	while (r > 0 && coop_buf_size(&buf) < wanted)
-		r = read_more(call,
-			      json_pack("{s:s, s:s, s:I, s:I}", "id", id, "stream", stream,
-					"cursor", (json_int_t)piece.next, "max",
-					(json_int_t)(wanted - coop_buf_size(&buf))),
-			      &buf, &piece);
+		r = read_more(call, id, stream, wanted, &buf, &piece);
 	if (r >= 0 && show(&buf, length, &piece) < 0)
 		r = coop_tool_no_memory(call);
 	coop_buf_clear(&buf);
@@ -122,52 +110,35 @@ static const char *source_of(const json_t *record, const char *path)
 	return NULL;
 }
 
-/* Looks through the records that the caller may see, page after page, for the one whose artifact
- * the path is. 1 found, 0 there may be more after *after. */
-static int search_page(struct coop_tool_call *call, const char *path, char **after, char **ret_id,
-		       const char **ret_source)
-{
-	json_t *args =
-		json_pack("{s:b, s:i, s:s*}", "include_finished", 1, "limit", 200, "after", *after);
-	struct coop_tool_answer answer;
-	const json_t *record;
-	size_t index;
-	int r = coop_tool_ask(call, "list", args, &answer);
+struct search {
+	struct coop_tool_call *call;
+	const char *path;
+	char *id;
+	const char *source;
+};
 
-	if (r < 0)
-		return r;
-	const json_t *list = json_object_get(answer.json, "processes");
-	const char *last = NULL;
-	bool more = json_is_true(json_object_get(answer.json, "more"));
-	free(*after);
-	*after = NULL;
-	json_array_foreach(list, index, record)
-	{
-		last = json_string_value(json_object_get(record, "id"));
-		*ret_source = source_of(record, path);
-		if (*ret_source)
-			break;
-	}
-	if (*ret_source)
-		*ret_id = coop_mem_strdup(last);
-	else if (more && last)
-		*after = coop_mem_strdup(last);
-	if ((*ret_source && !*ret_id) || (more && last && !*ret_source && !*after))
-		r = coop_tool_no_memory(call);
-	coop_tool_answer_clear(&answer);
-	return r < 0 ? r : *ret_source ? 1 : 0;
+/* Whether the path is an artifact of the record: 1, with its id. */
+static int match(void *user, const json_t *record)
+{
+	struct search *search = user;
+
+	search->source = source_of(record, search->path);
+	if (!search->source)
+		return 0;
+	search->id = coop_mem_strdup(coop_tool_record_id(record));
+	return search->id ? 1 : coop_tool_no_memory(search->call);
 }
 
+/* Looks through the records that the caller may see. */
 static int find_path(struct coop_tool_call *call, const char *path, char **ret_id,
 		     const char **ret_source)
 {
-	char *after = NULL;
-	int r;
+	struct search search = {.call = call, .path = path};
+	int r = coop_tool_each_record(
+		call, json_pack("{s:b, s:i}", "include_finished", 1, "limit", 200), match, &search);
 
-	do
-		r = search_page(call, path, &after, ret_id, ret_source);
-	while (r == 0 && after);
-	free(after);
+	*ret_id = search.id;
+	*ret_source = search.source;
 	if (r != 0)
 		return r < 0 ? r : 0;
 	/* The same words for all of them: whether such a file is there is nobody's business. */

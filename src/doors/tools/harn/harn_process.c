@@ -1,6 +1,6 @@
 /* process.spawn, poll, wait, kill, release: a process by its handle. */
 #include "doors/tools/core/call.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
 #include "doors/tools/harn/harn_start.h"

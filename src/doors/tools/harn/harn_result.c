@@ -7,15 +7,15 @@
 
 #include "base/buf.h"
 #include "client/text.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
+#include "doors/tools/core/waiting.h"
 #include "interface/schema.h"
 
 /* Bytes that one answer of the keeper brings. */
 #define WAIT_MAX (1u << 20)
 
 const struct coop_field coop_fields_harn_result[] = {HARN_RESULT_ROWS, FIELDS_END};
-
-static const char *const names[] = {"stdin", "stdout", "stderr", "pty"};
 
 /* An object in the making; what failed once is told at the end. */
 struct form {
@@ -31,9 +31,7 @@ static void put(struct form *form, const char *name, json_t *value)
 
 static void copy(struct form *form, const char *name, const json_t *from, const char *member)
 {
-	json_t *value = json_object_get(from, member);
-
-	put(form, name, value ? json_incref(value) : json_null());
+	put(form, name, coop_tool_member(from, member));
 }
 
 static json_t *finish(struct form *form)
@@ -99,19 +97,17 @@ static size_t shown(const struct coop_harn_show *show, int stream)
 static int fetch_front(struct coop_tool_call *call, const char *id, int stream, size_t most,
 		       struct coop_tool_answer *answer)
 {
-	struct coop_tool_answer front;
-	int r = coop_tool_ask(call, "read",
-			      json_pack("{s:s, s:s, s:I}", "id", id, "stream", names[stream], "max",
-					(json_int_t)most),
-			      &front);
+	struct coop_tool_piece front;
+	int r = coop_tool_read(call, id, coop_tool_stream_name(stream),
+			       json_pack("{s:I}", "max", (json_int_t)most), &front);
 
 	if (r < 0)
 		return r;
 	coop_buf_clear(&answer->data[stream]);
-	answer->data[stream] = front.data[stream];
-	answer->at[stream] = front.at[stream];
-	front.data[stream] = (struct coop_buf){0};
-	coop_tool_answer_clear(&front);
+	answer->data[stream] = front.answer.data[stream];
+	answer->at[stream] = front.answer.at[stream];
+	front.answer.data[stream] = (struct coop_buf){0};
+	coop_tool_piece_clear(&front);
 	return 0;
 }
 
@@ -123,27 +119,13 @@ int coop_harn_wait(struct coop_tool_call *call, const char *id, int64_t wanted_m
 
 	for (int i = COOP_STDOUT; i <= COOP_PTY; i++)
 		most = shown(show, i) > most ? shown(show, i) : most;
-	json_t *args = json_pack("{s:s, s:I}", "id", id, "output_bytes", (json_int_t)most);
-	if (limit >= 0 && args &&
-	    json_object_set_new(args, "timeout_ms", json_integer(limit)) < 0) {
-		json_decref(args);
-		args = NULL;
-	}
-	int r = coop_tool_ask(call, "wait", args, ret);
+	int r = coop_tool_wait_once(call, id, limit, most, false, ret);
 	for (int i = COOP_STDOUT; r == 0 && i <= COOP_PTY; i++)
 		if (ret->at[i] && shown(show, i))
 			r = fetch_front(call, id, i, shown(show, i), ret);
 	if (r < 0)
 		coop_tool_answer_clear(ret);
 	return r;
-}
-
-static uint64_t total_of(const json_t *record, const char *stream)
-{
-	const json_t *streams = json_object_get(record, "streams");
-
-	return (uint64_t)json_integer_value(
-		json_object_get(json_object_get(streams, stream), "end"));
 }
 
 /* The longest beginning whose text keeps to the bound: a byte that is no UTF-8 takes three. */
@@ -164,7 +146,7 @@ static uint64_t put_stream(struct form *form, const json_t *record, int stream,
 			   const struct coop_tool_answer *answer, const struct coop_harn_show *show)
 {
 	static const struct coop_buf nothing;
-	uint64_t total = total_of(record, names[stream]);
+	uint64_t total = coop_tool_stream_end(record, coop_tool_stream_name(stream));
 	bool front = answer && answer->at[stream] == 0;
 	struct coop_text text = {0};
 	char name[32];
@@ -174,13 +156,13 @@ static uint64_t put_stream(struct form *form, const json_t *record, int stream,
 		form->lost = true;
 		return 0;
 	}
-	put(form, names[stream],
+	put(form, coop_tool_stream_name(stream),
 	    show->hidden[stream] ? json_null() : json_stringn_nocheck(text.text, text.size));
-	(void)snprintf(name, sizeof name, "%s_bytes", names[stream]);
+	(void)snprintf(name, sizeof name, "%s_bytes", coop_tool_stream_name(stream));
 	put(form, name, json_integer((json_int_t)total));
-	(void)snprintf(name, sizeof name, "%s_truncated", names[stream]);
+	(void)snprintf(name, sizeof name, "%s_truncated", coop_tool_stream_name(stream));
 	put(form, name, json_boolean(!show->hidden[stream] && text.consumed < total));
-	(void)snprintf(name, sizeof name, "%s_utf8_valid", names[stream]);
+	(void)snprintf(name, sizeof name, "%s_utf8_valid", coop_tool_stream_name(stream));
 	put(form, name, json_boolean(text.utf8_valid));
 	uint64_t seen = show->hidden[stream] ? total : text.consumed;
 	coop_text_clear(&text);
@@ -209,13 +191,14 @@ static void say_missing(char *hint, size_t size, const json_t *record, const cha
 			const uint64_t seen[4])
 {
 	for (int i = COOP_STDOUT; i <= COOP_PTY; i++) {
-		uint64_t total = total_of(record, names[i]);
+		uint64_t total = coop_tool_stream_end(record, coop_tool_stream_name(i));
 		if (seen[i] < total)
 			say(hint, size,
 			    "%s has %llu bytes and %llu are shown: call read_command_output with "
 			    "{\"handle_id\":\"%s\",\"source\":\"%s\",\"offset\":%llu}.",
-			    names[i], (unsigned long long)total, (unsigned long long)seen[i], id,
-			    names[i], (unsigned long long)seen[i]);
+			    coop_tool_stream_name(i), (unsigned long long)total,
+			    (unsigned long long)seen[i], id, coop_tool_stream_name(i),
+			    (unsigned long long)seen[i]);
 	}
 }
 
@@ -278,15 +261,11 @@ static void put_end(struct form *form, const json_t *record)
 
 static void put_digest(struct form *form, const json_t *record)
 {
-	const json_t *digest = json_object_get(record, "digest"), *stream;
-	json_t *streams = json_object_get(record, "streams");
-	json_int_t bytes = 0;
-	const char *name;
+	const json_t *digest = json_object_get(record, "digest");
 
-	json_object_foreach(streams, name, stream) bytes +=
-		json_integer_value(json_object_get(stream, "end"));
 	copy(form, "line_count", digest, "lines");
-	put(form, "byte_count", record ? json_integer(bytes) : json_null());
+	put(form, "byte_count",
+	    record ? json_integer((json_int_t)coop_tool_record_bytes(record)) : json_null());
 	copy(form, "output_sha256", digest, "sha256");
 }
 
@@ -349,16 +328,39 @@ json_t *coop_harn_poll(const json_t *record, const struct coop_tool_answer *answ
 	return finish(&form);
 }
 
+int coop_harn_see_off(struct coop_tool_call *call, const char *id, int64_t wanted_ms,
+		      bool completion, const struct coop_harn_show *show,
+		      struct coop_tool_answer *ret)
+{
+	int r = coop_harn_wait(call, id, wanted_ms, show, ret);
+
+	if (r < 0)
+		return r;
+	const json_t *record = json_object_get(ret->json, "process");
+	if (coop_tool_is_over(record))
+		coop_tool_let_go(call);
+	else
+		r = coop_tool_keep(call, id);
+	if (r == 0 && completion && !coop_tool_is_over(record))
+		r = coop_tool_ask(call, "keep", json_pack("{s:s, s:b}", "id", id, "completion", 1),
+				  NULL);
+	if (r == 0)
+		r = coop_harn_answer(call, coop_harn_result(record, ret, show));
+	if (r < 0)
+		coop_tool_answer_clear(ret);
+	return r;
+}
+
 static void put_nothing(struct form *form)
 {
 	for (int i = COOP_STDOUT; i <= COOP_STDERR; i++) {
 		char name[32];
-		put(form, names[i], json_string(""));
-		(void)snprintf(name, sizeof name, "%s_bytes", names[i]);
+		put(form, coop_tool_stream_name(i), json_string(""));
+		(void)snprintf(name, sizeof name, "%s_bytes", coop_tool_stream_name(i));
 		put(form, name, json_integer(0));
-		(void)snprintf(name, sizeof name, "%s_truncated", names[i]);
+		(void)snprintf(name, sizeof name, "%s_truncated", coop_tool_stream_name(i));
 		put(form, name, json_false());
-		(void)snprintf(name, sizeof name, "%s_utf8_valid", names[i]);
+		(void)snprintf(name, sizeof name, "%s_utf8_valid", coop_tool_stream_name(i));
 		put(form, name, json_true());
 	}
 }

@@ -41,6 +41,13 @@ struct coop_harn_show coop_harn_show(const struct coop_tool_call *call);
 int coop_harn_wait(struct coop_tool_call *call, const char *id, int64_t wanted_ms,
 		   const struct coop_harn_show *show, struct coop_tool_answer *ret);
 
+/* The same for a process of the call's own, of which the result is told. One that has ended is let
+ * go; another goes on in the background, with `completion` such that next_completions tells its
+ * end. */
+int coop_harn_see_off(struct coop_tool_call *call, const char *id, int64_t wanted_ms,
+		      bool completion, const struct coop_harn_show *show,
+		      struct coop_tool_answer *ret);
+
 /* The result as an object of the caller's; NULL without memory. `answer` NULL: nothing is known of
  * its output yet. */
 json_t *coop_harn_result(const json_t *record, const struct coop_tool_answer *answer,

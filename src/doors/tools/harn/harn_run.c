@@ -1,25 +1,32 @@
-#include "doors/tools/harn/harn_run.h"
-
+/* The harn form of run_command (B-139, B-148): argv or mode instead of command and args. */
 #include <errno.h>
 #include <string.h>
 
 #include "doors/tools/core/advice.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/call.h"
+#include "doors/tools/core/record.h"
+#include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
+#include "doors/tools/harn/harn_start.h"
 #include "interface/schema.h"
 
-const char *const coop_harn_leases[] = {"ephemeral", "awaited", "persistent", NULL};
+static const char *const leases[] = {"ephemeral", "awaited", "persistent", NULL};
 
-const struct coop_field coop_fields_harn_run[] = {
+static const struct coop_field input[] = {
 	IN_STRING("command", 2 << 20, "the shell's line (mode shell)"),
-	HARN_RUN_COMMAND_ROWS,
+	HARN_RUN_ROWS,
+	IN_BOOL("background", "answer at once; next_completions tells the end"),
+	IN_BOOL("long_running", "the same as background"),
+	IN_INT("background_after_ms", 0, TOOL_MS_MAX,
+	       "answer then at the latest; it goes on in the background"),
+	IN_INT("progress_interval_ms", 100, TOOL_MS_MAX, "notes in next_completions"),
+	IN_STRING("why", 1024, "what it is for; list_processes shows it"),
+	IN_ENUM("lease", leases, "how long it may live"),
+	{.name = "policy_context",
+	 .type = COOP_FIELD_OBJECT,
+	 .doc = "given back if policy blocks it; decides nothing"},
 	FIELDS_END,
 };
-
-bool coop_tool_is_harn(const json_t *args)
-{
-	return coop_arg(args, "mode") || coop_arg(args, "argv");
-}
 
 static int check(struct coop_tool_call *call)
 {
@@ -43,23 +50,12 @@ static int check(struct coop_tool_call *call)
 			"instead, or leave argv and mode out",
 			others[i]);
 	}
-	int r = coop_schema_check(coop_fields_harn_run, args, &err);
+	int r = coop_schema_check(input, args, &err);
 	json_decref(args);
 	if (r == 0)
 		return 0;
 	coop_advice_take(&call->error, &err, call->tool);
 	return -EINVAL;
-}
-
-/* It goes on in the background from now on, and tells its end there. */
-static int send_back(struct coop_tool_call *call, const char *id)
-{
-	int r = coop_tool_keep(call, id);
-
-	if (r < 0)
-		return r;
-	return coop_tool_ask(call, "keep", json_pack("{s:s, s:b}", "id", id, "completion", 1),
-			     NULL);
 }
 
 /* Waits for the end, as long as the caller wants or can. */
@@ -69,26 +65,20 @@ static int watch_end(struct coop_tool_call *call, const json_t *started,
 	const char *id = json_string_value(json_object_get(started, "id"));
 	int64_t wanted = coop_arg_int(call->args, "background_after_ms", -1);
 	struct coop_tool_answer answer;
-	int r = coop_harn_wait(call, id, wanted, show, &answer);
+	int r = coop_harn_see_off(call, id, wanted, true, show, &answer);
 
 	if (r < 0)
 		return r;
 	const json_t *record = json_object_get(answer.json, "process");
-	if (coop_tool_is_over(record))
-		coop_tool_let_go(call);
-	else
-		r = send_back(call, id);
-	if (r == 0)
-		r = coop_harn_answer(call, coop_harn_result(record, &answer, show));
 	const char *status = coop_harn_status(record);
 	const json_t *code = json_object_get(json_object_get(record, "exit"), "code");
 	call->failed = strcmp(status, "running") != 0 &&
 		       (strcmp(status, "completed") != 0 || json_integer_value(code) != 0);
 	coop_tool_answer_clear(&answer);
-	return r;
+	return 0;
 }
 
-int coop_tool_harn_run(struct coop_tool_call *call)
+static int run(struct coop_tool_call *call)
 {
 	int r = check(call);
 
@@ -113,3 +103,11 @@ int coop_tool_harn_run(struct coop_tool_call *call)
 	json_decref(record);
 	return r;
 }
+
+const struct coop_tool coop_tool_harn_run_command = {
+	.name = "run_command",
+	.input = input,
+	.output = coop_fields_harn_result,
+	.checks_itself = true,
+	.run = run,
+};

@@ -6,15 +6,10 @@
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "interface/schema.h"
-
-static json_t *get(const json_t *object, const char *name)
-{
-	json_t *value = json_object_get(object, name);
-
-	return value ? json_incref(value) : json_null();
-}
 
 static const struct coop_field list_input[] = {
 	IN_BOOL("include_finished", "also ended ones"),
@@ -44,12 +39,14 @@ static void add_if_told(json_t *row, const json_t *record, const char *member, c
 static json_t *row_of(const json_t *record)
 {
 	const json_t *stats = json_object_get(record, "stats");
-	json_t *row = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
-				get(record, "pid"), "id", get(record, "id"), "command",
-				get(record, "command"), "agent", get(record, "agent"), "cpu_pct",
-				get(stats, "cpu_pct"), "mem_bytes", get(stats, "memory_bytes"),
-				"state", get(record, "state"), "label", get(record, "label"),
-				"started_at", get(record, "started_at"));
+	json_t *row = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
+		coop_tool_member(record, "pid"), "id", coop_tool_member(record, "id"), "command",
+		coop_tool_member(record, "command"), "agent", coop_tool_member(record, "agent"),
+		"cpu_pct", coop_tool_member(stats, "cpu_pct"), "mem_bytes",
+		coop_tool_member(stats, "memory_bytes"), "state", coop_tool_member(record, "state"),
+		"label", coop_tool_member(record, "label"), "started_at",
+		coop_tool_member(record, "started_at"));
 
 	if (!row)
 		return NULL;
@@ -70,17 +67,14 @@ static json_t *row_of(const json_t *record)
 static int add_line_of(struct coop_tool_call *call, const json_t *record, enum coop_stream stream,
 		       json_t *row)
 {
-	struct coop_tool_answer answer;
-	int r = coop_tool_ask(call, "read",
-			      json_pack("{s:O, s:s, s:i, s:i}", "id", json_object_get(record, "id"),
-					"stream", coop_tool_stream_name(stream), "tail", 1000,
-					"max", 1000),
-			      &answer);
+	struct coop_tool_piece piece;
+	int r = coop_tool_read(call, coop_tool_record_id(record), coop_tool_stream_name(stream),
+			       json_pack("{s:i, s:i}", "tail", 1000, "max", 1000), &piece);
 	/* It may have been released meanwhile: it is listed as it was. */
 	if (r < 0)
 		return r == -EREMOTEIO ? 0 : r;
-	json_t *line = coop_tool_last_line(&answer.data[stream], 200);
-	coop_tool_answer_clear(&answer);
+	json_t *line = coop_tool_last_line(piece.bytes, piece.size, 200);
+	coop_tool_piece_clear(&piece);
 	return json_object_set_new(row, "last_line", line) < 0 ? coop_tool_no_memory(call) : 0;
 }
 
@@ -189,7 +183,7 @@ static void set_command(struct coop_tool_call *call, const json_t *record)
 		(void)json_array_append(args, json_array_get(argv, i));
 	coop_tool_set(call, "command",
 		      json_array_size(argv) ? json_incref(json_array_get(argv, 0))
-					    : get(record, "command"));
+					    : coop_tool_member(record, "command"));
 	coop_tool_set(call, "args", args);
 }
 
@@ -197,11 +191,12 @@ static void set_command(struct coop_tool_call *call, const json_t *record)
 static void set_waiting(struct coop_tool_call *call, const json_t *record)
 {
 	if (!coop_tool_is_over(record)) {
-		coop_tool_set(call, "stdin_open", get(record, "stdin_open"));
-		coop_tool_set(call, "blocked_on_stdin", get(record, "blocked_on_stdin"));
-		coop_tool_set(call, "echo_off", get(record, "echo_off"));
+		coop_tool_set(call, "stdin_open", coop_tool_member(record, "stdin_open"));
+		coop_tool_set(call, "blocked_on_stdin",
+			      coop_tool_member(record, "blocked_on_stdin"));
+		coop_tool_set(call, "echo_off", coop_tool_member(record, "echo_off"));
 	}
-	coop_tool_set(call, "descendants", get(record, "descendants"));
+	coop_tool_set(call, "descendants", coop_tool_member(record, "descendants"));
 }
 
 static int run_stats(struct coop_tool_call *call)
@@ -214,16 +209,16 @@ static int run_stats(struct coop_tool_call *call)
 	const json_t *stats = json_object_get(record, "stats");
 	coop_tool_set_process(call, record);
 	set_command(call, record);
-	coop_tool_set(call, "agent", get(record, "agent"));
-	coop_tool_set(call, "started_at", get(record, "started_at"));
+	coop_tool_set(call, "agent", coop_tool_member(record, "agent"));
+	coop_tool_set(call, "started_at", coop_tool_member(record, "started_at"));
 	coop_tool_set(call, "status", coop_tool_status(record));
-	coop_tool_set(call, "cpu_usage_ns", get(stats, "cpu_usage_ns"));
-	coop_tool_set(call, "cpu_pct", get(stats, "cpu_pct"));
-	coop_tool_set(call, "memory_bytes", get(stats, "memory_bytes"));
-	coop_tool_set(call, "memory_peak_bytes", get(stats, "memory_peak_bytes"));
-	coop_tool_set(call, "cgroup_path", get(stats, "cgroup_path"));
+	coop_tool_set(call, "cpu_usage_ns", coop_tool_member(stats, "cpu_usage_ns"));
+	coop_tool_set(call, "cpu_pct", coop_tool_member(stats, "cpu_pct"));
+	coop_tool_set(call, "memory_bytes", coop_tool_member(stats, "memory_bytes"));
+	coop_tool_set(call, "memory_peak_bytes", coop_tool_member(stats, "memory_peak_bytes"));
+	coop_tool_set(call, "cgroup_path", coop_tool_member(stats, "cgroup_path"));
 	coop_tool_set(call, "has_captured_output", json_boolean(has_output(record)));
-	coop_tool_set(call, "end_cause", get(record, "end_cause"));
+	coop_tool_set(call, "end_cause", coop_tool_member(record, "end_cause"));
 	set_waiting(call, record);
 	json_decref(record);
 	return 0;

@@ -10,10 +10,12 @@
 #include "base/text/base64.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
-#include "doors/tools/core/grep.h"
 #include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
+#include "doors/tools/native/grep.h"
 #include "interface/schema.h"
 
 #define READ_DEFAULT 65536
@@ -42,20 +44,16 @@ static const struct coop_field output[] = {
 struct reading {
 	const char *id, *stream, *reader, *encoding;
 	json_t *record;
-	struct coop_tool_answer answer;
-	const uint8_t *bytes;
-	size_t size;
-	uint64_t offset;
+	struct coop_tool_piece piece;
 };
 
 static int choose_stream(struct coop_tool_call *call, struct reading *reading)
 {
-	const json_t *have = json_object_get(reading->record, "streams");
 	const char *asked = coop_arg_string(call->args, "stream", NULL);
 	const char *usual = coop_tool_stream_name(coop_tool_main_stream(reading->record));
 
 	reading->stream = asked ? asked : usual;
-	if (json_object_get(have, reading->stream))
+	if (coop_tool_stream(reading->record, reading->stream))
 		return 0;
 	/* Right to ask, and the answer is no. */
 	call->failed = true;
@@ -66,42 +64,24 @@ static int choose_stream(struct coop_tool_call *call, struct reading *reading)
 
 static int fetch(struct coop_tool_call *call, struct reading *reading, int64_t length)
 {
-	json_t *args = json_pack("{s:s, s:s, s:I}", "id", reading->id, "stream", reading->stream,
-				 "max", (json_int_t)length);
-	int r = args ? 0 : -ENOMEM;
+	json_int_t offset = coop_arg_int(call->args, "offset", 0);
 
-	if (r == 0 && reading->reader)
-		r = json_object_set_new(args, "reader", json_string(reading->reader));
-	else if (r == 0)
-		r = json_object_set_new(args, "cursor",
-					json_integer(coop_arg_int(call->args, "offset", 0)));
-	if (r < 0) {
-		json_decref(args);
-		return coop_tool_no_memory(call);
-	}
-	r = coop_tool_ask(call, "read", args, &reading->answer);
-	if (r < 0)
-		return r;
-	reading->size = 0;
-	for (int i = 0; i < 4; i++) {
-		if (coop_buf_size(&reading->answer.data[i])) {
-			reading->bytes = coop_buf_front(&reading->answer.data[i]);
-			reading->size = coop_buf_size(&reading->answer.data[i]);
-		}
-	}
-	reading->offset =
-		(uint64_t)json_integer_value(json_object_get(reading->answer.json, "cursor"));
-	return 0;
+	return coop_tool_read(call, reading->id, reading->stream,
+			      reading->reader ? json_pack("{s:I, s:s}", "max", (json_int_t)length,
+							  "reader", reading->reader)
+					      : json_pack("{s:I, s:I}", "max", (json_int_t)length,
+							  "cursor", offset),
+			      &reading->piece);
 }
 
 static int set_base64(struct coop_tool_call *call, const struct reading *reading)
 {
-	size_t size = coop_base64_length(reading->size);
+	size_t size = coop_base64_length(reading->piece.size);
 	char *text = coop_mem_alloc(size + 1);
 
 	if (!text)
 		return coop_tool_no_memory(call);
-	coop_base64_encode(reading->bytes, reading->size, text);
+	coop_base64_encode((const uint8_t *)reading->piece.bytes, reading->piece.size, text);
 	coop_tool_set(call, "content", json_string(""));
 	coop_tool_set(call, "content_base64", json_stringn_nocheck(text, size));
 	free(text);
@@ -116,16 +96,10 @@ static void set_mangled(struct coop_tool_call *call)
 				  "them exactly."));
 }
 
-static uint64_t told(const struct reading *reading, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(reading->answer.json, name));
-}
-
 /* Nothing follows what has come. */
-static bool is_last(const struct reading *reading)
+static bool is_last(const struct coop_tool_piece *piece)
 {
-	return told(reading, "next") >= told(reading, "total") &&
-	       json_is_true(json_object_get(reading->answer.json, "eof"));
+	return piece->next >= piece->total && piece->eof;
 }
 
 /* What has come as text. A length that does not reach to the end of a character or an escape code
@@ -134,19 +108,20 @@ static int fetch_text(struct coop_tool_call *call, struct reading *reading,
 		      struct coop_rendered *ret)
 {
 	int64_t length = coop_arg_int(call->args, "length", READ_DEFAULT);
+	struct coop_tool_piece *piece = &reading->piece;
 
 	for (;;) {
 		int r = fetch(call, reading, length);
 		if (r < 0)
 			return r;
-		if (coop_tool_render(reading->bytes, reading->size, reading->offset,
-				     strcmp(reading->encoding, "raw") == 0, is_last(reading),
+		if (coop_tool_render(piece->bytes, piece->size, piece->at,
+				     strcmp(reading->encoding, "raw") == 0, is_last(piece),
 				     ret) < 0)
 			return coop_tool_no_memory(call);
-		if (ret->next > reading->offset || told(reading, "next") >= told(reading, "total"))
+		if (ret->next > piece->at || piece->next >= piece->total)
 			return 0;
 		free(ret->text);
-		coop_tool_answer_clear(&reading->answer);
+		coop_tool_piece_clear(piece);
 		length = length * 2 + 16;
 	}
 }
@@ -159,7 +134,7 @@ static int set_content(struct coop_tool_call *call, struct reading *reading, uin
 
 	if (strcmp(reading->encoding, "base64") == 0) {
 		r = fetch(call, reading, coop_arg_int(call->args, "length", READ_DEFAULT));
-		*ret_next = r == 0 ? told(reading, "next") : 0;
+		*ret_next = reading->piece.next;
 		return r == 0 ? set_base64(call, reading) : r;
 	}
 	r = fetch_text(call, reading, &text);
@@ -167,7 +142,7 @@ static int set_content(struct coop_tool_call *call, struct reading *reading, uin
 		return r;
 	/* Nothing but the beginning of a character: the reader comes again when the rest is there.
 	 * A whole piece of escape codes has no text but an end. */
-	*ret_next = is_last(reading) ? told(reading, "next") : text.next;
+	*ret_next = is_last(&reading->piece) ? reading->piece.next : text.next;
 	coop_tool_set(call, "content", json_stringn_nocheck(text.text, text.size));
 	if (!text.utf8_valid)
 		set_mangled(call);
@@ -178,12 +153,10 @@ static int set_content(struct coop_tool_call *call, struct reading *reading, uin
 /* Errors mostly stand on the other stream, where nobody looks who is not told. */
 static void set_other(struct coop_tool_call *call, const struct reading *reading)
 {
-	const json_t *other =
-		json_object_get(json_object_get(reading->record, "streams"), "stderr");
-	json_int_t bytes = json_integer_value(json_object_get(other, "end"));
+	uint64_t bytes = coop_tool_stream_end(reading->record, "stderr");
 
 	if (bytes && strcmp(reading->stream, "stdout") == 0)
-		coop_tool_set(call, "stderr_bytes", json_integer(bytes));
+		coop_tool_set(call, "stderr_bytes", json_integer((json_int_t)bytes));
 }
 
 static int read_range(struct coop_tool_call *call, struct reading *reading)
@@ -199,15 +172,13 @@ static int read_range(struct coop_tool_call *call, struct reading *reading)
 				  NULL);
 	if (r < 0)
 		return r;
-	const json_t *json = reading->answer.json;
-	uint64_t total = told(reading, "total");
+	const struct coop_tool_piece *piece = &reading->piece;
 	coop_tool_set(call, "stream", json_string(reading->stream));
-	coop_tool_set(call, "offset", json_integer((json_int_t)reading->offset));
+	coop_tool_set(call, "offset", json_integer((json_int_t)piece->at));
 	coop_tool_set(call, "next_offset", json_integer((json_int_t)next));
-	coop_tool_set(call, "total_bytes", json_integer((json_int_t)total));
-	coop_tool_set(call, "bytes_dropped", json_incref(json_object_get(json, "bytes_dropped")));
-	coop_tool_set(call, "eof",
-		      json_boolean(next >= total && json_is_true(json_object_get(json, "eof"))));
+	coop_tool_set(call, "total_bytes", json_integer((json_int_t)piece->total));
+	coop_tool_set(call, "bytes_dropped", json_integer((json_int_t)piece->dropped));
+	coop_tool_set(call, "eof", json_boolean(next >= piece->total && piece->eof));
 	return 0;
 }
 
@@ -215,8 +186,7 @@ static int read_range(struct coop_tool_call *call, struct reading *reading)
 static int read_ends(struct coop_tool_call *call, struct reading *reading)
 {
 	const struct coop_buf none = {0};
-	const json_t *state =
-		json_object_get(json_object_get(reading->record, "streams"), reading->stream);
+	const json_t *state = coop_tool_stream(reading->record, reading->stream);
 	enum coop_stream stream = COOP_STDOUT;
 	char name[32];
 
@@ -226,8 +196,9 @@ static int read_ends(struct coop_tool_call *call, struct reading *reading)
 	int r = fetch(call, reading, length);
 	if (r == 0)
 		r = coop_tool_add_excerpt(call, reading->record, stream,
-					  reading->size ? &reading->answer.data[stream] : &none,
-					  reading->offset, (size_t)length);
+					  reading->piece.size ? &reading->piece.answer.data[stream]
+							      : &none,
+					  reading->piece.at, (size_t)length);
 	if (r < 0)
 		return r;
 	coop_tool_set(call, "content", json_incref(json_object_get(call->result, reading->stream)));
@@ -311,7 +282,7 @@ static int run(struct coop_tool_call *call)
 		set_other(call, &reading);
 		tell_of_receipt(call, reading.record);
 	}
-	coop_tool_answer_clear(&reading.answer);
+	coop_tool_piece_clear(&reading.piece);
 	json_decref(reading.record);
 	return r;
 }

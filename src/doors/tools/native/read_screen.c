@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "client/views/screen.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
-#include "doors/tools/core/output.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 
 /* Read at a time; other calls run between two of these. */
@@ -30,17 +30,15 @@ static int play(struct coop_tool_call *call, const char *id, uint64_t end, uint6
 	uint64_t at = end > most ? end - most : 0;
 
 	while (at < end) {
-		struct coop_tool_answer answer;
-		int r = coop_tool_ask(call, "read",
-				      json_pack("{s:s, s:s, s:I, s:i}", "id", id, "stream", "pty",
-						"cursor", (json_int_t)at, "max", PIECE),
-				      &answer);
+		struct coop_tool_piece piece;
+		int r = coop_tool_read(
+			call, id, "pty",
+			json_pack("{s:I, s:i}", "cursor", (json_int_t)at, "max", PIECE), &piece);
 		if (r < 0)
 			return r;
-		uint64_t next = (uint64_t)json_integer_value(json_object_get(answer.json, "next"));
-		const struct coop_buf *data = &answer.data[COOP_PTY];
-		coop_screen_feed(screen, coop_buf_front(data), coop_buf_size(data));
-		coop_tool_answer_clear(&answer);
+		uint64_t next = piece.next;
+		coop_screen_feed(screen, piece.bytes, piece.size);
+		coop_tool_piece_clear(&piece);
 		if (next == at)
 			break;
 		at = next;
@@ -53,8 +51,7 @@ static int play(struct coop_tool_call *call, const char *id, uint64_t end, uint6
 static int draw(struct coop_tool_call *call, const json_t *record, unsigned cols, unsigned rows,
 		struct coop_screen **ret)
 {
-	const json_t *stream = json_object_get(json_object_get(record, "streams"), "pty");
-	uint64_t end = (uint64_t)json_integer_value(json_object_get(stream, "end"));
+	uint64_t end = coop_tool_stream_end(record, "pty");
 
 	for (uint64_t most = PLAYED_MAX;; most /= 8) {
 		*ret = coop_screen_new(cols, rows);

@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doors/tools/core/advice.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/output.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/core/waiting.h"
-#include "doors/tools/harn/harn_result.h"
-#include "doors/tools/harn/harn_run.h"
 #include "interface/schema.h"
 
 /* So much stays readable of each stream when a result shows only its ends. */
@@ -249,18 +246,6 @@ static int run_plain(struct coop_tool_call *call)
 	return r;
 }
 
-static int run_either(struct coop_tool_call *call)
-{
-	struct coop_err err = {0};
-
-	if (coop_tool_is_harn(call->args))
-		return coop_tool_harn_run(call);
-	if (coop_schema_check(input, call->args, &err) == 0)
-		return run_plain(call);
-	coop_advice_take(&call->error, &err, &coop_tool_run_command);
-	return -EINVAL;
-}
-
 const struct coop_tool coop_tool_run_command = {
 	.name = "run_command",
 	.title = "Run a command",
@@ -271,8 +256,6 @@ const struct coop_tool coop_tool_run_command = {
 	.sets = COOP_TOOLS_ALL,
 	.input = input,
 	.output = output,
-	.harn_input = coop_fields_harn_run,
-	.harn_output = coop_fields_harn_result,
-	.checks_itself = true,
-	.run = run_either,
+	.harn = &coop_tool_harn_run_command,
+	.run = run_plain,
 };

@@ -5,11 +5,9 @@
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "interface/schema.h"
-
-/* What a program that does not read is waited for. */
-#define WRITE_MS 10000
 
 static const struct coop_field write_input[] = {
 	IN_PID,
@@ -23,28 +21,22 @@ static const struct coop_field write_output[] = {OUT_INT_NULL("pid"), OUT_STRING
 static int run_write(struct coop_tool_call *call)
 {
 	const json_t *input = coop_arg(call->args, "input");
-	struct coop_tool_answer answer;
+	size_t size = json_string_length(input), written = 0;
 	json_t *record;
 	int r = coop_tool_process(call, "pid", &record);
 
 	if (r == 0)
-		r = coop_tool_ask_data(
-			call, "write_stdin",
-			json_pack("{s:s, s:I, s:b}", "id", coop_tool_record_id(record),
-				  "timeout_ms", (json_int_t)coop_tool_patience(call, WRITE_MS),
-				  "secret", coop_arg_bool(call->args, "secret", false)),
-			json_string_value(input), json_string_length(input), &answer);
+		r = coop_tool_write(call, coop_tool_record_id(record), json_string_value(input),
+				    size, coop_arg_bool(call->args, "secret", false), &written);
 	if (r == 0) {
 		coop_tool_set_process(call, record);
-		coop_tool_set(call, "bytes",
-			      json_incref(json_object_get(answer.json, "bytes_written")));
-		call->failed = !json_is_true(json_object_get(answer.json, "success"));
+		coop_tool_set(call, "bytes", json_integer((json_int_t)written));
+		call->failed = written < size;
 		if (call->failed)
 			coop_tool_set(
 				call, "hint",
 				json_string("It does not read its input; only the first bytes "
 					    "were taken. Look at process_stats."));
-		coop_tool_answer_clear(&answer);
 	}
 	json_decref(record);
 	return r;

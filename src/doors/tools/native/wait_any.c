@@ -6,10 +6,11 @@
 
 #include "base/mem.h"
 #include "doors/tools/core/call.h"
-#include "doors/tools/core/condition.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
+#include "doors/tools/native/condition.h"
 #include "interface/schema.h"
 
 #define CONDITIONS_MAX 32
@@ -225,10 +226,11 @@ static int settle(struct waiting *waiting)
 
 	for (;;) {
 		bool all = true;
-		for (size_t i = 0; i < waiting->count; i++)
-			all = all &&
-			      (waiting->conditions[i].looked || waiting->conditions[i].held ||
-			       waiting->conditions[i].dead || waiting->conditions[i].status < 0);
+		for (size_t i = 0; i < waiting->count; i++) {
+			struct coop_condition *one = &waiting->conditions[i];
+			coop_condition_look(one, false);
+			all = all && (one->looked || one->held || one->dead || one->status < 0);
+		}
 		if (all || r == -ETIME)
 			return 0;
 		r = coop_tool_pause(waiting->call, until);

@@ -5,6 +5,7 @@
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/core/waiting.h"
 #include "interface/schema.h"

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/tap.h"
 #include "doors/tools/shell/shell.h"
 #include "doors/tools/shell/transcript.h"
 
@@ -18,10 +18,10 @@
 /* A terminal mostly ends because its process does: that is told soon after. */
 #define END_MS 500
 
-/* One case's search in the present look. */
 /* How often `continue` goes on. */
 #define ROUNDS_MAX 1000
 
+/* One case's search in the present look. */
 struct seeker {
 	struct coop_search *search;
 	struct coop_pattern_match match;
@@ -29,102 +29,56 @@ struct seeker {
 };
 
 struct look {
+	struct coop_tap tap;
 	struct coop_tool_call *call;
 	const char *id;
 	const struct coop_expect_case_list *list;
 	struct seeker *seekers;
 	struct coop_transcript *transcript;
-	struct coop_tool_watch *watch;
 	uint64_t origin; /* text offset where the searches begin */
 	uint64_t fed;    /* and up to which they have looked */
 	uint64_t shown;  /* the place of shell_read */
-	/* What the follow brought. */
+	/* What the follow brought and has not been looked at. */
 	struct coop_buf pending;
-	uint64_t pending_at, next; /* offsets of its first byte, and of the one to come */
-	uint64_t present;          /* where the stream ended when it began */
-	bool attached, lost, eof, over;
-	int status;
+	uint64_t pending_at; /* offset of its first byte */
+	bool lost;           /* something before that is missing */
 };
 
-/* All that had arrived when the look began is here. */
-static bool is_current(const struct look *look)
+/* The tap is its first member. */
+static struct look *look_of(struct coop_tap *tap)
 {
-	return look->over || (look->attached && look->next >= look->present);
+	return (struct look *)tap;
 }
 
-static void lose(struct look *look, uint64_t next)
+static bool on_gap(struct coop_tap *tap, uint64_t from, uint64_t to)
 {
+	struct look *look = look_of(tap);
+
+	(void)from;
 	coop_buf_consume(&look->pending, coop_buf_size(&look->pending));
-	look->pending_at = look->next = next;
+	look->pending_at = to;
 	look->lost = true;
+	return coop_tap_is_current(tap);
 }
 
-/* Waking may end the look: it is the last thing that each of these does. */
-static void on_data(void *context, const struct coop_chunk *chunk)
+static bool on_bytes(struct coop_tap *tap, uint64_t at, const void *bytes, size_t size)
 {
-	struct look *look = context;
+	struct look *look = look_of(tap);
 
-	if (chunk->stream != COOP_PTY)
-		return;
-	if (chunk->offset != look->next ||
-	    coop_buf_size(&look->pending) + chunk->size > PENDING_MAX)
-		lose(look, chunk->offset);
-	if (coop_buf_append(&look->pending, chunk->data, chunk->size) < 0)
-		look->status = coop_tool_no_memory(look->call);
-	look->next = chunk->offset + chunk->size;
-	if (is_current(look) || look->status < 0 || coop_buf_size(&look->pending) >= PENDING_ENOUGH)
-		coop_tool_wake(look->call);
-}
-
-static void on_event(void *context, const char *text)
-{
-	struct look *look = context;
-	json_t *json = json_loads(text, 0, NULL);
-	const char *event = json_string_value(json_object_get(json, "event"));
-
-	if (!event) {
-		look->status = coop_tool_no_memory(look->call);
-	} else if (strcmp(event, "gap") == 0) {
-		lose(look, (uint64_t)json_integer_value(json_object_get(json, "to")));
-	} else if (strcmp(event, "attached") == 0) {
-		const json_t *record = json_object_get(json, "process");
-		const json_t *stream = json_object_get(json_object_get(record, "streams"), "pty");
-		look->attached = true;
-		look->present = (uint64_t)json_integer_value(json_object_get(stream, "end"));
-		look->eof = json_is_true(json_object_get(stream, "eof"));
-	}
-	json_decref(json);
-	if (is_current(look) || look->status < 0)
-		coop_tool_wake(look->call);
-}
-
-static void on_done(void *context, int status, const char *json, const struct coop_error *error)
-{
-	struct look *look = context;
-
-	(void)json;
-	look->over = true;
-	if (status < 0) {
-		look->status = status;
-		look->call->error = *error;
-	}
-	coop_tool_wake(look->call);
+	if (coop_buf_size(&look->pending) + size > PENDING_MAX)
+		(void)on_gap(tap, look->pending_at, at);
+	if (coop_buf_append(&look->pending, bytes, size) < 0)
+		tap->status = coop_tool_no_memory(tap->call);
+	return coop_tap_is_current(tap) || tap->status < 0 ||
+	       coop_buf_size(&look->pending) >= PENDING_ENOUGH;
 }
 
 static int begin_follow(struct look *look, uint64_t from)
 {
-	const struct coop_tool_listener listener = {on_data, on_event, on_done, look};
-
-	coop_tool_close(look->watch);
-	look->watch = NULL;
-	look->attached = look->lost = look->over = false;
+	look->lost = false;
 	coop_buf_consume(&look->pending, coop_buf_size(&look->pending));
-	look->pending_at = look->next = from;
-	return coop_tool_open(look->call, "follow",
-			      json_pack("{s:s, s:[s], s:{s:I}, s:b}", "id", look->id, "streams",
-					"pty", "from", "pty", (json_int_t)from, "hold",
-					look->list->hold),
-			      &listener, &look->watch);
+	look->pending_at = from;
+	return coop_tap_open(&look->tap, look->call, look->id, from);
 }
 
 static void end_searches(struct look *look)
@@ -153,9 +107,10 @@ static int begin_searches(struct look *look, uint64_t origin)
 static int seek_one(struct look *look, struct seeker *seeker, const char *text, size_t size)
 {
 	char reason[256];
-	int r = coop_search_feed(seeker->search, text, size, look->over, &seeker->match, reason);
+	int r = coop_search_feed(seeker->search, text, size, look->tap.over, &seeker->match,
+				 reason);
 
-	if (r == 0 && !seeker->match.found && is_current(look) && !look->over)
+	if (r == 0 && !seeker->match.found && coop_tap_is_current(&look->tap) && !look->tap.over)
 		r = coop_search_peek(seeker->search, &seeker->match, reason);
 	if (r == -ENOMEM)
 		return coop_tool_no_memory(look->call);
@@ -201,9 +156,9 @@ static int take(struct look *look)
 		return coop_tool_no_memory(look->call);
 	look->pending_at += coop_buf_size(pending);
 	coop_buf_consume(pending, coop_buf_size(pending));
-	if (r == 0 && look->over && coop_transcript_finish(look->transcript) < 0)
+	if (r == 0 && look->tap.over && coop_transcript_finish(look->transcript) < 0)
 		return coop_tool_no_memory(look->call);
-	if (r == 0 && (look->attached || look->over))
+	if (r == 0 && (look->tap.attached || look->tap.over))
 		r = seek(look);
 	if (r == 0 && coop_transcript_trim(look->transcript) < 0)
 		return coop_tool_no_memory(look->call);
@@ -213,7 +168,7 @@ static int take(struct look *look)
 /* The case that wins: -1 while there is none. */
 static int winner(const struct look *look)
 {
-	for (size_t i = 0; is_current(look) && i < look->list->count; i++)
+	for (size_t i = 0; coop_tap_is_current(&look->tap) && i < look->list->count; i++)
 		if (look->seekers[i].match.found)
 			return (int)i;
 	return -1;
@@ -222,9 +177,11 @@ static int winner(const struct look *look)
 /* When to give up. What has arrived is looked at however short the time is. */
 static int64_t limit_of(const struct look *look, int64_t until)
 {
-	int64_t soon = look->eof && is_current(look) ? coop_tool_until(look->call, END_MS) : -1;
+	int64_t soon = look->tap.eof && coop_tap_is_current(&look->tap)
+			       ? coop_tool_until(look->call, END_MS)
+			       : -1;
 
-	if (!is_current(look))
+	if (!coop_tap_is_current(&look->tap))
 		return coop_tool_until(look->call, -1);
 	return soon >= 0 && (until < 0 || soon < until) ? soon : until;
 }
@@ -233,15 +190,15 @@ static int64_t limit_of(const struct look *look, int64_t until)
 static int await(struct look *look, int64_t until, struct coop_expect_result *ret)
 {
 	for (;;) {
-		int r = look->status < 0 ? look->status : take(look);
+		int r = look->tap.status < 0 ? look->tap.status : take(look);
 		if (r < 0)
 			return r;
 		ret->index = winner(look);
 		if (ret->index >= 0)
 			return 0;
-		r = look->over ? -ETIME : coop_tool_pause(look->call, limit_of(look, until));
+		r = look->tap.over ? -ETIME : coop_tool_pause(look->call, limit_of(look, until));
 		if (r == -ETIME) {
-			ret->reason = look->over ? "exited" : look->eof ? "eof" : "timeout";
+			ret->reason = look->tap.over ? "exited" : look->tap.eof ? "eof" : "timeout";
 			return 0;
 		}
 		if (r < 0)
@@ -365,7 +322,12 @@ int coop_expect(struct coop_tool_call *call, const char *id,
 		const struct coop_expect_case_list *list, int64_t timeout_ms, size_t budget,
 		struct coop_expect_result *ret)
 {
-	struct look look = {.call = call, .id = id, .list = list};
+	struct look look = {
+		.tap = {.stream = "pty", .hold = list->hold, .bytes = on_bytes, .gap = on_gap},
+		.call = call,
+		.id = id,
+		.list = list,
+	};
 	int64_t until = coop_tool_until(call, timeout_ms);
 	int64_t wanted = coop_tool_now() + timeout_ms;
 	uint64_t from = 0;
@@ -387,7 +349,7 @@ int coop_expect(struct coop_tool_call *call, const char *id,
 		r = run(&look, until, ret);
 	ret->cut_short =
 		ret->reason && coop_tool_now() < wanted && strcmp(ret->reason, "timeout") == 0;
-	coop_tool_close(look.watch);
+	coop_tap_close(&look.tap);
 	end_searches(&look);
 	free(look.seekers);
 	coop_transcript_free(look.transcript);

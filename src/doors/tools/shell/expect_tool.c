@@ -6,7 +6,7 @@
 #include "client/views/budget.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/expect.h"
 #include "doors/tools/shell/shell.h"
@@ -171,8 +171,7 @@ int coop_expect_run(struct coop_tool_call *call, struct coop_expect_case_list *l
 	json_t *record = NULL;
 	int r = coop_shell_find(call, &record);
 
-	const char *agent = json_string_value(json_object_get(record, "agent"));
-	list->hold = agent && strcmp(agent, "self") == 0;
+	list->hold = coop_tool_is_own(record);
 	if (r == 0)
 		r = expect(call, coop_tool_record_id(record), list, tell);
 	json_decref(record);

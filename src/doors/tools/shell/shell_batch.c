@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/expect.h"
 #include "doors/tools/shell/shell.h"

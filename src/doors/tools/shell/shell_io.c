@@ -2,26 +2,19 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
 #include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/shell.h"
 #include "doors/tools/shell/transcript.h"
 #include "interface/schema.h"
 
-#define WRITE_MS 10000
 #define PIECE (256u << 10)
 /* More than this between two reads is not looked through: its beginning and its end are. */
 #define WHOLE_MAX (1u << 20)
-
-static uint64_t number(const json_t *object, const char *name)
-{
-	json_int_t value = json_integer_value(json_object_get(object, name));
-
-	return value > 0 ? (uint64_t)value : 0;
-}
 
 int coop_shell_find(struct coop_tool_call *call, json_t **ret)
 {
@@ -53,7 +46,7 @@ int coop_shell_place(struct coop_tool_call *call, const char *id, const char *na
 
 	if (r < 0)
 		return r;
-	*ret = number(answer.json, "cursor");
+	*ret = coop_tool_number(answer.json, "cursor");
 	coop_tool_answer_clear(&answer);
 	return 0;
 }
@@ -69,20 +62,8 @@ int coop_shell_move(struct coop_tool_call *call, const char *id, const char *nam
 int coop_shell_send(struct coop_tool_call *call, const char *id, const char *bytes, size_t size,
 		    size_t *ret_written)
 {
-	struct coop_tool_answer answer;
-
 	*ret_written = 0;
-	if (size == 0)
-		return 0;
-	int r = coop_tool_ask_data(call, "write_stdin",
-				   json_pack("{s:s, s:I}", "id", id, "timeout_ms",
-					     (json_int_t)coop_tool_patience(call, WRITE_MS)),
-				   bytes, size, &answer);
-	if (r < 0)
-		return r;
-	*ret_written = (size_t)number(answer.json, "bytes_written");
-	coop_tool_answer_clear(&answer);
-	return 0;
+	return size ? coop_tool_write(call, id, bytes, size, false, ret_written) : 0;
 }
 
 static const struct coop_field write_input[] = {
@@ -148,36 +129,32 @@ struct reading {
 /* Reads from `next` on; from the reader's place the first time. */
 static int read_piece(struct coop_tool_call *call, const char *id, struct reading *reading)
 {
-	struct coop_tool_answer answer;
-	json_t *args = json_pack("{s:s, s:s, s:i}", "id", id, "stream", "pty", "max", (int)PIECE);
+	struct coop_tool_piece piece;
 	bool first = !reading->transcript;
+	int r = coop_tool_read(
+		call, id, "pty",
+		first ? json_pack("{s:i, s:s}", "max", (int)PIECE, "reader", COOP_SHELL_READ)
+		      : json_pack("{s:i, s:I}", "max", (int)PIECE, "cursor",
+				  (json_int_t)reading->next),
+		&piece);
 
-	if ((first ? json_object_set_new(args, "reader", json_string(COOP_SHELL_READ))
-		   : json_object_set_new(args, "cursor", json_integer((json_int_t)reading->next))) <
-	    0) {
-		json_decref(args);
-		return coop_tool_no_memory(call);
-	}
-	int r = coop_tool_ask(call, "read", args, &answer);
 	if (r < 0)
 		return r;
-	uint64_t begin = number(answer.json, "cursor");
 	if (first)
-		reading->transcript = coop_transcript_new(coop_tool_inline(call), begin);
+		reading->transcript = coop_transcript_new(coop_tool_inline(call), piece.at);
 	if (!reading->transcript ||
-	    (!first && begin != reading->next &&
-	     coop_transcript_skip(reading->transcript, begin) < 0) ||
-	    coop_transcript_feed(reading->transcript, coop_buf_front(&answer.data[COOP_PTY]),
-				 coop_buf_size(&answer.data[COOP_PTY])) < 0)
+	    (!first && piece.at != reading->next &&
+	     coop_transcript_skip(reading->transcript, piece.at) < 0) ||
+	    coop_transcript_feed(reading->transcript, piece.bytes, piece.size) < 0)
 		r = coop_tool_no_memory(call);
 	/* What arrives while it is read is left for the next time: a busy program must not keep the
 	 * call from ending. */
 	if (first)
-		reading->total = number(answer.json, "total");
-	reading->next = number(answer.json, "next");
-	reading->dropped += number(answer.json, "bytes_dropped");
-	reading->eof = json_is_true(json_object_get(answer.json, "drained_eof"));
-	coop_tool_answer_clear(&answer);
+		reading->total = piece.total;
+	reading->next = piece.next;
+	reading->dropped += piece.dropped;
+	reading->eof = piece.drained;
+	coop_tool_piece_clear(&piece);
 	return r;
 }
 
@@ -300,10 +277,9 @@ static int run_signal(struct coop_tool_call *call)
 	const char *id = coop_tool_record_id(record);
 	r = coop_shell_signal(call, id, coop_arg(call->args, "signal"), &sent);
 	if (r == 0) {
-		json_t *group = json_object_get(sent, "group");
 		coop_tool_set(call, "session_id", json_string(id));
 		coop_tool_set(call, "signal", json_incref(json_object_get(sent, "signal_name")));
-		coop_tool_set(call, "pid", group ? json_incref(group) : json_null());
+		coop_tool_set(call, "pid", coop_tool_member(sent, "group"));
 	}
 	json_decref(sent);
 	json_decref(record);

@@ -4,7 +4,7 @@
 
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
-#include "doors/tools/core/process_arg.h"
+#include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/shell/shell.h"
 #include "interface/schema.h"
@@ -98,7 +98,6 @@ static int hang_up(struct coop_tool_call *call, const char *id, int64_t grace_ms
 static int tell_closed(struct coop_tool_call *call, const char *id, const json_t *killed)
 {
 	const json_t *end = json_object_get(json_object_get(killed, "process"), "exit");
-	json_t *code = json_object_get(end, "code"), *name = json_object_get(end, "signal_name");
 	json_t *survivors = json_object_get(killed, "survivors");
 	struct coop_tool_answer answer;
 	int r = coop_tool_ask(call, "release", json_pack("{s:s}", "id", id), &answer);
@@ -109,8 +108,8 @@ static int tell_closed(struct coop_tool_call *call, const char *id, const json_t
 	coop_tool_answer_clear(&answer);
 	coop_tool_set(call, "session_id", json_string(id));
 	coop_tool_set(call, "closed", json_boolean(released));
-	coop_tool_set(call, "exit_code", code ? json_incref(code) : json_null());
-	coop_tool_set(call, "signal", name ? json_incref(name) : json_null());
+	coop_tool_set(call, "exit_code", coop_tool_member(end, "code"));
+	coop_tool_set(call, "signal", coop_tool_member(end, "signal_name"));
 	coop_tool_set(call, "survivors", survivors ? json_incref(survivors) : json_integer(0));
 	if (!released) {
 		call->failed = true;

@@ -1,4 +1,4 @@
-#include "sandbox/policy/protected.h"
+#include "sandbox/layout/protected.h"
 
 #include <string.h>
 

@@ -2,9 +2,7 @@
 #ifndef COOP_TOOLS_CONDITION_H
 #define COOP_TOOLS_CONDITION_H
 
-#include "client/views/pattern.h"
-#include "client/views/plain.h"
-#include "doors/tools/core/call.h"
+#include "doors/tools/core/hunt.h"
 
 enum coop_condition_kind {
 	COOP_CONDITION_EXIT,
@@ -25,21 +23,9 @@ struct coop_condition {
 	bool held, dead;     /* dead: it cannot hold any more */
 	bool looked;         /* what was there at the start has been looked at */
 	uint64_t present;    /* bytes of the stream at the start */
-	/* output: when its end counts as the end if nothing comes; 0: nothing is new */
-	int64_t ponder_at;
-	int status;    /* negative: it cannot be waited for; call->error says why */
-	uint64_t from; /* output: where to search from */
-	uint64_t fed;  /* where the next byte of it is */
-	/* What is searched is the text without escape codes: a server that writes its address in
-	 * colours has written it. Of it `seen` bytes were searched, and the first `gone` are
-	 * forgotten. */
-	struct coop_plain *plain;
-	uint64_t seen, gone;
-	struct coop_pattern *pattern;
-	struct coop_search *search;
-	struct coop_pattern_match match;
+	int status;          /* negative: it cannot be waited for; call->error says why */
 	struct coop_tool_watch *watch;
-	char reason[256];
+	struct coop_hunt hunt; /* output */
 };
 
 /* Which kind an element of `conditions` is; negative: none or several. */
@@ -51,8 +37,8 @@ int coop_condition_begin(struct coop_tool_call *call, struct coop_condition *ret
 			 const json_t *item);
 void coop_condition_end(struct coop_condition *condition);
 
-/* Looks at what time alone makes true: silence, and a match that could only grow. `last`: there is
- * no later look. */
+/* Takes in what came, and what time alone makes true: silence, and a match that could only grow.
+ * `last`: there is no later look. */
 void coop_condition_look(struct coop_condition *condition, bool last);
 /* When the next such look is due; negative: never. */
 int64_t coop_condition_due(const struct coop_condition *condition);

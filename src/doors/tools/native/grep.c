@@ -1,4 +1,4 @@
-#include "doors/tools/core/grep.h"
+#include "doors/tools/native/grep.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +11,8 @@
 #include "client/views/budget.h"
 #include "client/views/pattern.h"
 #include "client/views/plain.h"
+#include "doors/tools/core/read.h"
+#include "doors/tools/core/record.h"
 #include "interface/schema.h"
 
 /* Read at a time; other calls run between two of these. */
@@ -323,31 +325,26 @@ static int take_lines(struct grep *grep, bool last)
 static int take_piece(struct grep *grep, const char *id, const char *stream, uint64_t end,
 		      bool *ret_last)
 {
-	struct coop_tool_answer answer;
-	int r = coop_tool_ask(grep->call, "read",
-			      json_pack("{s:s, s:s, s:I, s:i}", "id", id, "stream", stream,
-					"cursor", (json_int_t)grep->at, "max", PIECE),
-			      &answer);
+	struct coop_tool_piece piece;
+	int r = coop_tool_read(
+		grep->call, id, stream,
+		json_pack("{s:I, s:i}", "cursor", (json_int_t)grep->at, "max", PIECE), &piece);
 
 	if (r < 0)
 		return r;
-	uint64_t next = (uint64_t)json_integer_value(json_object_get(answer.json, "next"));
+	uint64_t next = piece.next;
 	if (!grep->plain) {
-		uint64_t at = (uint64_t)json_integer_value(json_object_get(answer.json, "cursor"));
-		grep->plain = coop_plain_new(COOP_PLAIN_COLLAPSE, at);
-		coop_tool_set(grep->call, "offset", json_integer((json_int_t)at));
-		coop_tool_set(grep->call, "bytes_dropped",
-			      json_incref(json_object_get(answer.json, "bytes_dropped")));
+		grep->plain = coop_plain_new(COOP_PLAIN_COLLAPSE, piece.at);
+		coop_tool_set(grep->call, "offset", json_integer((json_int_t)piece.at));
+		coop_tool_set(grep->call, "bytes_dropped", json_integer((json_int_t)piece.dropped));
 	}
 	*ret_last = next >= end || next == grep->at;
 	r = grep->plain ? 0 : -ENOMEM;
-	for (int i = 0; r == 0 && i < 4; i++)
-		if (coop_buf_size(&answer.data[i]))
-			r = coop_plain_feed(grep->plain, coop_buf_front(&answer.data[i]),
-					    coop_buf_size(&answer.data[i]));
+	if (r == 0 && piece.size)
+		r = coop_plain_feed(grep->plain, piece.bytes, piece.size);
 	if (r == 0 && *ret_last)
 		r = coop_plain_finish(grep->plain);
-	coop_tool_answer_clear(&answer);
+	coop_tool_piece_clear(&piece);
 	grep->searched += next - grep->at;
 	grep->at = next;
 	return r == 0 ? take_lines(grep, *ret_last) : r;
@@ -368,7 +365,7 @@ static void set_result(struct coop_tool_call *call, struct grep *grep, const cha
 {
 	size_t size = coop_buf_size(&grep->out), count = json_array_size(grep->offsets);
 	uint64_t next = grep->full || grep->partial ? grep->next : grep->at;
-	uint64_t end = (uint64_t)json_integer_value(json_object_get(state, "end"));
+	uint64_t end = coop_tool_number(state, "end");
 
 	coop_tool_set(call, "content",
 		      json_stringn_nocheck(size ? (char *)coop_buf_front(&grep->out) : "", size));
@@ -420,8 +417,8 @@ int coop_tool_grep(struct coop_tool_call *call, const char *id, const json_t *re
 		   const char *stream)
 {
 	const char *text = coop_arg_string(call->args, "grep", "");
-	const json_t *state = json_object_get(json_object_get(record, "streams"), stream);
-	uint64_t end = (uint64_t)json_integer_value(json_object_get(state, "end"));
+	const json_t *state = coop_tool_stream(record, stream);
+	uint64_t end = coop_tool_number(state, "end");
 	struct grep *grep = coop_mem_zalloc(sizeof *grep);
 	char reason[256];
 
