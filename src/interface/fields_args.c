@@ -1,6 +1,6 @@
 #include "interface/choices.h"
 #include "interface/fields.h"
-#include "keeper/agents/agent_settings.h"
+#include "keeper/owner/agent_settings.h"
 #include "keeper/conf/env.h"
 #include "keeper/confine/injections.h"
 #include "keeper/process/note.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "interface/err.h"
-#include "keeper/agents/agent_sandbox.h"
+#include "keeper/owner/agent_sandbox.h"
 #include "sandbox/policy/policy.h"
 
 struct coop_agent;

@@ -1,6 +1,6 @@
 #include "keeper/agents/change.h"
-#include "keeper/agents/agents.h"
 #include "keeper/core/books.h"
+#include "keeper/owner/agents.h"
 
 #include <string.h>
 

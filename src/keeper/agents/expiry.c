@@ -1,12 +1,12 @@
 #include "keeper/agents/expiry.h"
-#include "keeper/agents/agents.h"
+#include "keeper/owner/agents.h"
 
 #include "base/clock.h"
 #include "base/io/log.h"
-#include "keeper/agents/agent.h"
 #include "keeper/agents/agent_remove.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
+#include "keeper/owner/agent.h"
 
 #define GRACE_MS 500
 #define AGAIN_MS 1000 /* after a removal that failed: the disk was full, memory was short */

@@ -1,5 +1,5 @@
 #include "keeper/agents/left_out.h"
-#include "keeper/agents/agents.h"
+#include "keeper/owner/agents.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
 #include "keeper/agents/change.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
+#include "keeper/owner/agent.h"
 #include "records/store.h"
 
 struct left_out {

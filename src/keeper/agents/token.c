@@ -1,6 +1,6 @@
 #include "keeper/agents/token.h"
-#include "keeper/agents/agents.h"
 #include "keeper/core/books.h"
+#include "keeper/owner/agents.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,12 +12,12 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/admission.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/connections.h"
 #include "keeper/link/request.h"
+#include "keeper/owner/agent.h"
 
 #define PURPOSE "token"
 

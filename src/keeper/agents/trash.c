@@ -13,10 +13,11 @@
 #include "base/cleanup.h"
 #include "base/io/log.h"
 #include "base/mem.h"
-#include "keeper/agents/agent_folder.h"
+#include "keeper/agents/agent_folders.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/link/job.h"
+#include "keeper/owner/agent_folder.h"
 
 #define SLICE 256 /* names that are deleted or moved before it is somebody else's turn */
 

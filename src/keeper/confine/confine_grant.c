@@ -10,9 +10,6 @@
 #include "base/mem.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
-#include "keeper/agents/agent_folder.h"
-#include "keeper/agents/agent_sandbox.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
@@ -20,6 +17,9 @@
 #include "keeper/confine/host.h"
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agent_folder.h"
+#include "keeper/owner/agent_sandbox.h"
 #include "keeper/process/process.h"
 #include "policy/paths.h"
 #include "sandbox/layout/layout_path.h"
@@ -48,7 +48,7 @@ static int open_grant(const char *field, const char *path, const struct coop_loo
 {
 	char place[COOP_PATH_SIZE];
 	struct stat status;
-	COOP_AUTO_FD int fd = coop_reach_open(seen, path, type, place);
+	COOP_AUTO_FD int fd = coop_path_open(seen, path, type, place);
 
 	if (fd == -EXDEV && seen)
 		return -EXDEV;

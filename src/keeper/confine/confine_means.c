@@ -6,10 +6,10 @@
 #include <sys/resource.h>
 
 #include "interface/err.h"
-#include "keeper/agents/agent.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/process.h"
 #include "sandbox/filter/filter.h"
 #include "sandbox/layout/host.h"

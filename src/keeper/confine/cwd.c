@@ -10,15 +10,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "keeper/agents/agent.h"
-#include "keeper/agents/agent_folder.h"
 #include "keeper/conf/env.h"
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/host.h"
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agent_folder.h"
 #include "policy/paths.h"
+#include "sandbox/layout/path_walk.h"
 
 int coop_cwd_closed(const struct coop_agent *agent, const char *name, struct coop_err *err)
 {
@@ -132,12 +133,12 @@ static int open_named(const struct coop_agent *agent, const char *name)
 	struct coop_reach reach;
 	const struct coop_lookable *seen = coop_reach_of(agent, &reach);
 	char place[COOP_PATH_SIZE];
-	int fd = coop_reach_open(seen, name, O_DIRECTORY, place);
+	int fd = coop_path_open(seen, name, O_DIRECTORY, place);
 
 	/* What its view shows it may stand in, wherever that is: the command looks there itself. */
 	if (fd != -EXDEV || !*place || !may_enter(agent->keeper, seen, place))
 		return fd;
-	fd = coop_reach_open_plain(place, O_DIRECTORY);
+	fd = coop_path_open_plain(place, O_DIRECTORY);
 	return fd >= 0 || fd == -EMFILE || fd == -ENFILE ? fd : -EXDEV;
 }
 

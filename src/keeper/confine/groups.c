@@ -13,11 +13,11 @@
 
 #include "base/io/log.h"
 #include "base/mem.h"
-#include "keeper/agents/agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 #include "keeper/start/cells.h"

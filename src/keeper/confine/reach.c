@@ -1,18 +1,13 @@
 #include "keeper/confine/reach.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "keeper/agents/agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
 #include "policy/paths.h"
 #include "sandbox/layout/layout.h"
 #include "sandbox/layout/layout_path.h"
@@ -116,28 +111,4 @@ const struct coop_lookable *coop_reach_of(const struct coop_agent *agent, struct
 	coop_homes_find(NULL, &coop_conf_of(agent->keeper)->env, true, NULL, &ret->homes);
 	ret->homes.memory = &coop_host_of(agent->keeper)->credentials;
 	return &ret->seen;
-}
-
-int coop_reach_open_plain(const char *path, int flags)
-{
-	struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
-			       .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-
-	/* Refused by a filter that knows no such call: at least the last name is no link. */
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC | flags);
-	return fd >= 0 ? fd : errno == ELOOP ? -EXDEV : -errno;
-}
-
-int coop_reach_open(const struct coop_lookable *seen, const char *path, int flags,
-		    char ret[COOP_PATH_SIZE])
-{
-	*ret = 0;
-	if (!seen) {
-		int fd = open(path, O_PATH | O_CLOEXEC | flags);
-		return fd < 0 ? -errno : fd;
-	}
-	int r = coop_path_walk(seen, path, ret);
-	return r < 0 ? r : coop_reach_open_plain(ret, flags);
 }

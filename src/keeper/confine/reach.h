@@ -18,13 +18,4 @@ struct coop_reach {
  * anywhere. Else &ret->seen, good as long as the agent's settings stay as they are. */
 const struct coop_lookable *coop_reach_of(const struct coop_agent *agent, struct coop_reach *ret);
 
-/* Opens what a name resolves to, as O_PATH with `flags`: the descriptor, -EXDEV where it leads
- * out of what may be looked at (`ret` as of coop_path_walk), or -errno. Without `seen` whatever
- * is there is opened, and `ret` stays empty. */
-int coop_reach_open(const struct coop_lookable *seen, const char *path, int flags,
-		    char ret[COOP_PATH_SIZE]);
-/* The same of a place without links: one that came since it was walked to is refused with
- * -EXDEV. */
-int coop_reach_open_plain(const char *path, int flags);
-
 #endif

@@ -1,10 +1,10 @@
 #include "keeper/confine/stats.h"
 
 #include "base/clock.h"
-#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/orphans.h"

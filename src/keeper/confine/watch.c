@@ -3,9 +3,10 @@
 #include <signal.h>
 
 #include "base/clock.h"
-#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
+#include "keeper/confine/net.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/process.h"
@@ -74,3 +75,9 @@ const struct coop_observer coop_confine_observer = {
 	.on_empty = on_empty,
 	.on_free = coop_confine_free,
 };
+
+void coop_confine_agent_left(struct coop_agent *agent)
+{
+	coop_net_orphan(&agent->net);
+	coop_groups_agent_removed(agent);
+}

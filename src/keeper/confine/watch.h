@@ -3,8 +3,12 @@
 #ifndef COOP_KEEPER_CONFINE_WATCH_H
 #define COOP_KEEPER_CONFINE_WATCH_H
 
+struct coop_agent;
 struct coop_observer;
 
 extern const struct coop_observer coop_confine_observer;
+
+/* An agent goes: its network, and the group of its processes. May be said twice. */
+void coop_confine_agent_left(struct coop_agent *agent);
 
 #endif

@@ -7,11 +7,11 @@
 #include "base/io/log.h"
 #include "base/json/jsonw.h"
 #include "interface/frame.h"
-#include "keeper/agents/agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/connections.h"
+#include "keeper/owner/agent.h"
 
 #define FDS_FOR_LOOKING 12 /* stay free: without a look at /proc nothing can be killed */
 #define WARN_MS 60000u

@@ -13,7 +13,6 @@
 #include "base/io/log.h"
 #include "base/later.h"
 #include "base/mem.h"
-#include "keeper/agents/agents.h"
 #include "keeper/agents/change.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
@@ -39,6 +38,7 @@
 #include "keeper/ops/op_wait.h"
 #include "keeper/ops/preflight.h"
 #include "keeper/output/spool.h"
+#include "keeper/owner/agents.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
@@ -214,7 +214,7 @@ static bool make_parts(struct coop_keeper *keeper)
 	       (keeper->eviction = coop_eviction_new(keeper)) &&
 	       (keeper->notices = coop_notices_new()) && (keeper->tree = coop_tree_new()) &&
 	       (keeper->kills = coop_kills_new(keeper)) &&
-	       (keeper->agents = coop_agents_new(keeper)) &&
+	       (keeper->agents = coop_agents_new(keeper, coop_confine_agent_left)) &&
 	       (keeper->host = coop_keeper_host_new()) && (keeper->views = coop_views_new()) &&
 	       (keeper->nets = coop_nets_new(keeper)) && (keeper->ports = coop_ports_new(keeper)) &&
 	       (keeper->questions = coop_questions_new());

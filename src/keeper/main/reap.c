@@ -14,7 +14,6 @@
 #include "keeper/core/life.h"
 #include "keeper/core/meters.h"
 #include "keeper/main/keeper.h"
-#include "keeper/main/reap.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"

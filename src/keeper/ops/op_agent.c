@@ -4,10 +4,10 @@
 
 #include "base/json/jsonw.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/owner/agent.h"
 
 #define SHARE_MIN 16
 

@@ -2,7 +2,6 @@
 
 #include "base/json/jsonw.h"
 #include "base/list.h"
-#include "keeper/agents/agent.h"
 #include "keeper/agents/left_out.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
@@ -21,6 +20,7 @@
 #include "keeper/ops/notices.h"
 #include "keeper/ops/op_look.h"
 #include "keeper/output/spool.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/process.h"
 #include "keeper/start/launcher.h"

@@ -8,7 +8,6 @@
 #include "interface/choices.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/session.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/private_files.h"
 #include "keeper/core/keeper.h"
@@ -21,6 +20,7 @@
 #include "keeper/ops/ops.h"
 #include "keeper/ops/preflight.h"
 #include "keeper/output/spool.h"
+#include "keeper/owner/session.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/note.h"
@@ -74,7 +74,7 @@ static int start(struct coop_draft *draft)
 	coop_quota_make_room(process->agent, bytes);
 	coop_quota_charge(process, bytes);
 	if (draft->session)
-		coop_session_add(draft->session, process);
+		coop_process_join(process, draft->session);
 	if (process->lease == COOP_LEASE_EPHEMERAL)
 		coop_list_add(&draft->request->conn->leases, &process->origin.in_lease);
 	coop_eviction_claim(process, draft->request->conn);

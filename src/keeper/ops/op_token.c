@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
 #include "keeper/agents/ceiling.h"
 #include "keeper/agents/change.h"
 #include "keeper/agents/token.h"
@@ -21,6 +20,7 @@
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_agent.h"
+#include "keeper/owner/agent.h"
 #include "records/secret.h"
 #include "records/store.h"
 

@@ -1,24 +1,13 @@
 #include "keeper/process/completions.h"
 
-#include "keeper/agents/session.h"
+#include "base/list.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/owner/session.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
-
-void coop_completions_init(struct coop_completions *queue)
-{
-	coop_list_init(&queue->ended);
-	coop_list_init(&queue->notes);
-	coop_list_init(&queue->waiters);
-}
-
-bool coop_completions_empty(const struct coop_completions *queue)
-{
-	return coop_list_empty(&queue->ended) && coop_list_empty(&queue->notes);
-}
 
 static void wake_first(struct coop_completions *queue)
 {

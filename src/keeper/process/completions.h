@@ -10,24 +10,14 @@
 
 #include <stdbool.h>
 
-#include "base/list.h"
+#include "keeper/owner/queue.h"
 
 struct coop_observer;
 struct coop_process;
 struct coop_request;
 
-struct coop_completions {
-	struct coop_link ended;   /* coop_process.in_completions, oldest first */
-	struct coop_link notes;   /* coop_progress.in_notes, likewise */
-	struct coop_link waiters; /* requests, by in_process; their on_room answers */
-};
-
-void coop_completions_init(struct coop_completions *queue);
-
 /* The session has ended, and is not found any more: whoever waits is told so. */
 void coop_completions_close(struct coop_completions *queue);
-
-bool coop_completions_empty(const struct coop_completions *queue);
 
 /* A process whose end has been told joins the queue, if it is to. A new note of one takes the place
  * of an older, at the end of the queue. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "keeper/agents/agent.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"

@@ -4,12 +4,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "keeper/agents/agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/output/digest.h"
 #include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/session.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/observer.h"
@@ -82,6 +83,12 @@ void coop_process_touch(struct coop_process *process)
 		coop_deadlines_set(process, COOP_DUE_IDLE,
 				   coop_clock_now() +
 					   (uint64_t)process->limits.idle_timeout_ms * MS);
+}
+
+void coop_process_join(struct coop_process *process, struct coop_session *session)
+{
+	process->session_n = session->n;
+	coop_list_add(&session->processes, &process->in_session);
 }
 
 bool coop_process_boxed(const struct coop_process *process)

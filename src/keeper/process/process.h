@@ -27,6 +27,7 @@ struct coop_confine;
 struct coop_keeper;
 struct coop_kill;
 struct coop_progress;
+struct coop_session;
 struct coop_spawn;
 struct coop_wire;
 
@@ -150,6 +151,9 @@ static inline struct coop_process *coop_process_of(const struct coop_output *out
 struct coop_process *coop_process_new(struct coop_agent *agent);
 struct coop_process *coop_process_ref(struct coop_process *process);
 void coop_process_unref(struct coop_process *process);
+
+/* It belongs to that session, and ends with it. */
+void coop_process_join(struct coop_process *process, struct coop_session *session);
 
 /* Whether a first process of its own holds its tree together, and ends with all of it. */
 bool coop_process_boxed(const struct coop_process *process);

@@ -1,8 +1,8 @@
 #include "keeper/process/quota.h"
 
-#include "keeper/agents/agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "keeper/agents/agent.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/process.h"
 
 struct reader {

@@ -8,12 +8,12 @@
 
 #include "base/io/log.h"
 #include "base/mem.h"
-#include "keeper/agents/agent.h"
 #include "keeper/core/ids.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/ops/follow.h"
 #include "keeper/output/stdin.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"

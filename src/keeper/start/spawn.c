@@ -10,7 +10,6 @@
 
 #include "base/io/fdpass.h"
 #include "base/mem.h"
-#include "keeper/agents/agent.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
@@ -18,6 +17,7 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_spawn.h"
+#include "keeper/owner/agent.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/note.h"
 #include "keeper/process/observer.h"

@@ -6,14 +6,14 @@
 
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
-#include "keeper/agents/agent_settings.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/env.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/preflight.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agent_settings.h"
 #include "keeper/process/process.h"
 #include "keeper/start/draft.h"
 

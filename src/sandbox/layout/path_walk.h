@@ -28,4 +28,13 @@ int coop_path_walk(const struct coop_lookable *seen, const char *path, char ret[
 /* Whether the folder that a pattern begins in must not be looked at. */
 bool coop_path_begins_outside(const struct coop_lookable *seen, const char *pattern);
 
+/* Opens what a name resolves to, as O_PATH with `flags`: the descriptor, -EXDEV where it leads
+ * out of what may be looked at (`ret` as of coop_path_walk), or -errno. Without `seen` whatever
+ * is there is opened, and `ret` stays empty. */
+int coop_path_open(const struct coop_lookable *seen, const char *path, int flags,
+		   char ret[COOP_PATH_SIZE]);
+/* The same of a place without links: one that came since it was walked to is refused with
+ * -EXDEV. */
+int coop_path_open_plain(const char *path, int flags);
+
 #endif

@@ -8,15 +8,13 @@
 
 #include "base/list.h"
 #include "interface/err.h"
-#include "keeper/process/completions.h"
+#include "keeper/owner/queue.h"
 
 #define COOP_SESSION_TEXT 32u
 
 struct coop_agent;
 struct coop_keeper;
 struct coop_net;
-struct coop_process;
-struct coop_request;
 
 struct coop_session {
 	struct coop_agent *agent; /* a reference */
@@ -40,16 +38,7 @@ void coop_session_format(uint64_t n, char ret[COOP_SESSION_TEXT]);
 struct coop_session *coop_session_find(const struct coop_agent *agent, const char *id,
 				       const char *field, struct coop_err *err);
 
-void coop_session_add(struct coop_session *session, struct coop_process *process);
-
 /* The queue of that agent's session, 0 being its default one; NULL where it has ended. */
 struct coop_completions *coop_session_completions(struct coop_agent *agent, uint64_t n);
-
-/* Their agent goes, and their processes with it, by themselves. */
-void coop_session_drop_all(struct coop_agent *agent);
-
-void coop_op_session_new(struct coop_request *request);
-void coop_op_session_end(struct coop_request *request);
-void coop_op_session_list(struct coop_request *request);
 
 #endif

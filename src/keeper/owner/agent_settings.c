@@ -1,4 +1,4 @@
-#include "keeper/agents/agent_settings.h"
+#include "keeper/owner/agent_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include "base/mem.h"
 #include "interface/fields.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
-#include "keeper/agents/agent_sandbox.h"
-#include "keeper/confine/reach.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agent_sandbox.h"
 #include "policy/paths.h"
 #include "policy/policy.h"
+#include "sandbox/layout/path_walk.h"
 
 #define SOURCE_MAX 96u
 
@@ -56,7 +56,7 @@ bool coop_workspace_holds(char *const *roots, const char *path)
 static char *resolve_root(const char *path, const struct coop_lookable *seen)
 {
 	char link[64], resolved[4096];
-	COOP_AUTO_FD int fd = coop_reach_open(seen, path, O_DIRECTORY, resolved);
+	COOP_AUTO_FD int fd = coop_path_open(seen, path, O_DIRECTORY, resolved);
 
 	errno = fd < 0 ? -fd : 0;
 	if (fd < 0)

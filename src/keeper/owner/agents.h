@@ -1,4 +1,5 @@
-/* All agents of the keeper, with what their modules count: between the files of this room. */
+/* All agents of the keeper, with what their modules count: between the files of the rooms owner/
+ * and agents/. */
 #ifndef COOP_KEEPER_AGENTS_H
 #define COOP_KEEPER_AGENTS_H
 
@@ -13,6 +14,8 @@ struct coop_agent;
 struct coop_keeper;
 
 struct coop_agents {
+	/* An agent leaves its tree, and once more when nobody holds it any more. */
+	void (*on_leave)(struct coop_agent *agent);
 	struct coop_link principals;
 	struct coop_agent *main; /* of the user whose keeper it is */
 	unsigned count;
@@ -26,6 +29,7 @@ struct coop_agents {
 };
 
 /* NULL without memory. */
-struct coop_agents *coop_agents_new(struct coop_keeper *keeper);
+struct coop_agents *coop_agents_new(struct coop_keeper *keeper,
+				    void (*on_leave)(struct coop_agent *agent));
 
 #endif

@@ -1,4 +1,4 @@
-#include "keeper/agents/agent_sandbox.h"
+#include "keeper/owner/agent_sandbox.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "interface/schema.h"
 #include "keeper/conf/homes.h"
-#include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
+#include "sandbox/layout/path_walk.h"
 
 /* Of an agent that nobody gave a profile; the user himself is not bound. */
 static const struct coop_sandbox_policy insists = {
@@ -40,7 +40,7 @@ static int resolve(char **path, const struct coop_lookable *seen, struct coop_er
 	if (n < 0 || (size_t)n >= sizeof text)
 		return coop_err_field(err, COOP_TOO_LARGE, "sandbox",
 				      "sandbox: a path is too long");
-	COOP_AUTO_FD int fd = coop_reach_open(seen, text, 0, place);
+	COOP_AUTO_FD int fd = coop_path_open(seen, text, 0, place);
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	ssize_t size = fd < 0 ? -1 : readlink(link, text, sizeof text - 1);
 	if (size >= 0)

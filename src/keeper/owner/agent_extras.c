@@ -1,4 +1,4 @@
-#include "keeper/agents/agent_extras.h"
+#include "keeper/owner/agent_extras.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
-#include "keeper/agents/agent_folder.h"
 #include "keeper/conf/env.h"
 #include "keeper/conf/env_rules.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agent_folder.h"
 
 void coop_agent_extras_clear(struct coop_agent_extras *extras)
 {

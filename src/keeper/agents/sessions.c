@@ -1,5 +1,5 @@
-#include "keeper/agents/session.h"
-#include "keeper/agents/agents.h"
+#include "keeper/agents/sessions.h"
+#include "keeper/owner/agents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,10 @@
 
 #include "base/clock.h"
 #include "base/json/jsonw.h"
+#include "base/list.h"
 #include "base/mem.h"
+#include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
@@ -18,62 +19,15 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/queue.h"
+#include "keeper/owner/session.h"
+#include "keeper/process/completions.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/party.h"
 
 #define GRACE_MS 5000
-
-void coop_session_format(uint64_t n, char ret[COOP_SESSION_TEXT])
-{
-	*ret = 0;
-	if (n)
-		(void)snprintf(ret, COOP_SESSION_TEXT, "ses-%llu", (unsigned long long)n);
-}
-
-static struct coop_session *by_id(const struct coop_agent *agent, const char *id)
-{
-	char text[COOP_SESSION_TEXT];
-
-	COOP_LIST_EACH(&agent->sessions, link)
-	{
-		struct coop_session *session = COOP_LIST_ITEM(link, struct coop_session, in_agent);
-		coop_session_format(session->n, text);
-		if (!session->ending && !strcmp(text, id))
-			return session;
-	}
-	return NULL;
-}
-
-struct coop_session *coop_session_find(const struct coop_agent *agent, const char *id,
-				       const char *field, struct coop_err *err)
-{
-	struct coop_session *session = by_id(agent, id);
-
-	if (!session)
-		(void)coop_err_field(err, COOP_INVALID_INPUT, field,
-				     "this agent has no such session");
-	return session;
-}
-
-void coop_session_add(struct coop_session *session, struct coop_process *process)
-{
-	process->session_n = session->n;
-	coop_list_add(&session->processes, &process->in_session);
-}
-
-struct coop_completions *coop_session_completions(struct coop_agent *agent, uint64_t n)
-{
-	if (!n)
-		return &agent->completions;
-	COOP_LIST_EACH(&agent->sessions, link)
-	{
-		struct coop_session *session = COOP_LIST_ITEM(link, struct coop_session, in_agent);
-		if (session->n == n)
-			return &session->completions;
-	}
-	return NULL;
-}
 
 static void on_closed(uv_handle_t *handle)
 {

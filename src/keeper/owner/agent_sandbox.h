@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "interface/err.h"
-#include "keeper/agents/agent.h"
+#include "keeper/owner/agent.h"
 #include "sandbox/policy/policy.h"
 
 struct coop_lookable;

@@ -1,5 +1,5 @@
-#include "keeper/agents/agent.h"
-#include "keeper/agents/agents.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agents.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "keeper/conf/conf.h"
-#include "keeper/confine/groups.h"
-#include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
 
 static int64_t least(int64_t a, int64_t b)
@@ -16,12 +14,14 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-struct coop_agents *coop_agents_new(struct coop_keeper *keeper)
+struct coop_agents *coop_agents_new(struct coop_keeper *keeper,
+				    void (*on_leave)(struct coop_agent *agent))
 {
 	struct coop_agents *agents = coop_mem_zalloc(sizeof *agents);
 
 	if (!agents)
 		return NULL;
+	agents->on_leave = on_leave;
 	coop_list_init(&agents->principals);
 	coop_list_init(&agents->left_out);
 	coop_list_init(&agents->changes);
@@ -147,8 +147,7 @@ void coop_agent_unref(struct coop_agent *agent)
 {
 	while (agent && --agent->refs == 0) {
 		struct coop_agent *parent = agent->parent;
-		coop_net_orphan(&agent->net);
-		coop_groups_agent_removed(agent);
+		coop_agents_of(agent->keeper)->on_leave(agent);
 		if (--agent->principal->agents == 0)
 			free_principal(agent->principal);
 		coop_agent_settings_clear(&agent->settings);
@@ -169,8 +168,7 @@ void coop_agent_detach(struct coop_agent *agent)
 	/* Not with the last reference: finished records hold one for a long time. */
 	json_decref(agent->settings.extras.env);
 	agent->settings.extras.env = NULL;
-	coop_net_orphan(&agent->net);
-	coop_groups_agent_removed(agent);
+	coop_agents_of(agent->keeper)->on_leave(agent);
 	coop_agents_of(agent->keeper)->count--;
 	coop_list_remove(&agent->in_parent);
 	if (agent->principal->first == agent)

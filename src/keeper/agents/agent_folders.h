@@ -1,9 +1,7 @@
-/* The folder that an agent may have of its own: `<data folder>/<agent's number>-<mark>`. In it are
- * `work`, its workspace root, and `tmp`, what its commands have as /tmp. It is made with the agent
- * and goes with it. The mark is random, and the keeper's key says whether one is its own: several
- * keepers may share a data folder, and each touches what it has made itself, nothing else. */
-#ifndef COOP_KEEPER_AGENT_FOLDER_H
-#define COOP_KEEPER_AGENT_FOLDER_H
+/* The folders of agents on disk (owner/agent_folder.h): chosen, made, proved to be ours, deleted.
+ */
+#ifndef COOP_KEEPER_AGENT_FOLDERS_H
+#define COOP_KEEPER_AGENT_FOLDERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,14 +14,6 @@ struct coop_agent;
 struct coop_agent_settings;
 struct coop_keeper;
 struct coop_trash;
-
-/* The workspace root in it; NULL: it has none. */
-const char *coop_agent_folder(const struct coop_agent *agent);
-
-/* Where the /tmp lies that the agent's commands share: in its own folder, or in the one above that
- * it works in. One that was given a narrower workspace shares none. To be freed; NULL without one,
- * or without memory (then errno is ENOMEM). */
-char *coop_agent_folder_tmp(const struct coop_agent *agent);
 
 /* All of it is to go. 0, also where there is none, or -ENOMEM. */
 int coop_agent_folder_discard(const struct coop_agent *agent, struct coop_trash *trash);

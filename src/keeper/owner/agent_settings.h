@@ -9,7 +9,7 @@
 
 #include "base/json/jsonw.h"
 #include "interface/err.h"
-#include "keeper/agents/agent_extras.h"
+#include "keeper/owner/agent_extras.h"
 #include "sandbox/policy/policy.h"
 
 struct coop_agent;

@@ -1,8 +1,8 @@
 #include "base/json/jsonw.h"
-#include "keeper/agents/agent.h"
-#include "keeper/agents/agent_extras.h"
-#include "keeper/agents/agent_settings.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agent_extras.h"
+#include "keeper/owner/agent_settings.h"
 
 static void write_effective(const struct coop_agent *agent, struct coop_jsonw *w)
 {

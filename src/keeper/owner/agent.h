@@ -13,8 +13,8 @@
 #include "base/json/jsonw.h"
 #include "base/list.h"
 #include "interface/err.h"
-#include "keeper/agents/agent_settings.h"
-#include "keeper/process/completions.h"
+#include "keeper/owner/agent_settings.h"
+#include "keeper/owner/queue.h"
 #include "sandbox/cgroup/cgroup.h"
 
 #define COOP_AGENT_NAME_MAX 64u

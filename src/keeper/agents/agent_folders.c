@@ -1,4 +1,4 @@
-#include "keeper/agents/agent_folder.h"
+#include "keeper/agents/agent_folders.h"
 #include "keeper/core/books.h"
 
 #include <dirent.h>
@@ -14,46 +14,17 @@
 #include "base/io/log.h"
 #include "base/io/paths.h"
 #include "base/mem.h"
-#include "keeper/agents/agent.h"
 #include "keeper/agents/left_out.h"
 #include "keeper/agents/trash.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/agent.h"
+#include "keeper/owner/agent_folder.h"
 #include "records/secret.h"
 
 #define HALF_BYTES 8u /* of a mark: so many random ones, so many that prove them */
 #define HALF_TEXT (2 * HALF_BYTES)
 #define NUMBER_MAX 20u /* digits of an agent's number */
 #define HEX "0123456789abcdef"
-#define WORK "/work"
-#define TMP "/tmp" /* no longer than WORK */
-
-const char *coop_agent_folder(const struct coop_agent *agent)
-{
-	return agent->settings.extras.folder_in ? agent->settings.workspace[0] : NULL;
-}
-
-/* What else lies beside the root; "": the folder that holds both. To be freed; NULL without
- * memory. */
-static char *beside(const char *root, const char *name)
-{
-	char *path = coop_mem_strdup(root);
-
-	if (path)
-		memcpy(path + strlen(path) - strlen(WORK), name, strlen(name) + 1);
-	return path;
-}
-
-char *coop_agent_folder_tmp(const struct coop_agent *agent)
-{
-	errno = 0;
-	while (agent && !agent->settings.workspace)
-		agent = agent->parent;
-	const char *root = agent ? coop_agent_folder(agent) : NULL;
-	char *path = root ? beside(root, TMP) : NULL;
-	if (root && !path)
-		errno = ENOMEM;
-	return path;
-}
 
 int coop_agent_folder_discard(const struct coop_agent *agent, struct coop_trash *trash)
 {
@@ -61,7 +32,7 @@ int coop_agent_folder_discard(const struct coop_agent *agent, struct coop_trash 
 
 	if (!root)
 		return 0;
-	COOP_AUTO_FREE char *whole = beside(root, "");
+	COOP_AUTO_FREE char *whole = coop_agent_folder_beside(root, "");
 	return whole ? coop_trash_add(trash, whole) : -ENOMEM;
 }
 
@@ -90,7 +61,7 @@ static int make_mark(const struct coop_keeper *keeper, char ret[COOP_AGENT_FOLDE
 static size_t root_size(const struct coop_agent_settings *settings)
 {
 	return strlen(settings->extras.folder_in) + NUMBER_MAX + COOP_AGENT_FOLDER_MARK + 3 +
-	       strlen(WORK);
+	       strlen(COOP_AGENT_FOLDER_WORK);
 }
 
 /* Room for the whole path. 0 or -ENOMEM. */
@@ -138,15 +109,16 @@ void coop_agent_folder_name(struct coop_agent_settings *settings, int64_t id)
 {
 	const struct coop_agent_extras *extras = &settings->extras;
 
-	(void)snprintf(settings->workspace[0], root_size(settings), "%s/%lld-%s" WORK,
-		       extras->folder_in, (long long)id, extras->folder_mark);
+	(void)snprintf(settings->workspace[0], root_size(settings),
+		       "%s/%lld-%s" COOP_AGENT_FOLDER_WORK, extras->folder_in, (long long)id,
+		       extras->folder_mark);
 }
 
 int coop_agent_folder_make(const struct coop_agent_settings *settings)
 {
 	const char *root = settings->workspace[0];
-	COOP_AUTO_FREE char *whole = beside(root, "");
-	COOP_AUTO_FREE char *tmp = beside(root, TMP);
+	COOP_AUTO_FREE char *whole = coop_agent_folder_beside(root, "");
+	COOP_AUTO_FREE char *tmp = coop_agent_folder_beside(root, COOP_AGENT_FOLDER_TMP);
 
 	if (!whole || !tmp)
 		return -ENOMEM;
@@ -203,7 +175,7 @@ static bool holds(const char *path, const char *root)
 {
 	size_t size = strlen(path);
 
-	return root && !strncmp(root, path, size) && !strcmp(root + size, WORK);
+	return root && !strncmp(root, path, size) && !strcmp(root + size, COOP_AGENT_FOLDER_WORK);
 }
 
 /* Whose it is decides the database alone: one without an agent is left over. */
