@@ -10,6 +10,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/link/watch.h"
 #include "keeper/owner/agent.h"
 #include "keeper/owner/agent_folder.h"
 #include "keeper/process/process.h"
@@ -315,3 +316,10 @@ void coop_op_ceiling(struct coop_request *request)
 	coop_sandbox_limits_write(&ceiling->policy.limits, &w, "limits");
 	coop_request_end(request, &w);
 }
+
+static void on_free(struct coop_conn *conn)
+{
+	coop_ceiling_free(conn->ceiling);
+}
+
+const struct coop_conn_watch coop_ceiling_watch = {.on_free = on_free};

@@ -16,6 +16,7 @@ struct coop_agent;
 struct coop_agent_settings;
 struct coop_ceiling;
 struct coop_conn;
+struct coop_conn_watch;
 struct coop_draft;
 struct coop_process;
 struct coop_request;
@@ -59,6 +60,8 @@ int coop_ceiling_check_input(const struct coop_conn *conn, const struct coop_pro
 			     struct coop_err *err);
 
 void coop_ceiling_free(struct coop_ceiling *ceiling);
+/* It goes with its connection. */
+extern const struct coop_conn_watch coop_ceiling_watch;
 
 void coop_op_ceiling(struct coop_request *request);
 

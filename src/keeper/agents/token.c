@@ -149,7 +149,7 @@ static const struct coop_token *check_token(const struct coop_keeper *keeper, co
 /* Whatever else it asked for was asked by somebody: that ends with it. */
 static void become_nobody(struct coop_conn *conn)
 {
-	(void)coop_conn_become(conn, NULL);
+	(void)coop_conn_become(conn, NULL, 0, 0);
 	if (conn->request_count > 1)
 		coop_conn_fatal(conn, "permission_denied", "the login is not valid");
 }
@@ -190,7 +190,7 @@ static void login_with_token(struct coop_request *request, const char *text)
 		(void)coop_err_set(&err, COOP_PERMISSION_DENIED, "the token is not valid");
 	else if (coop_admission_login(request->conn, token->agent, &err) < 0)
 		token = NULL;
-	if (coop_conn_become(request->conn, token) < 0) {
+	if (coop_conn_become(request->conn, token->agent, token->id, token->expires_at) < 0) {
 		coop_request_no_memory(request);
 	} else if (!token) {
 		coop_request_fail(request, &err);

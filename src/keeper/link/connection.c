@@ -10,8 +10,6 @@
 #include "base/io/log.h"
 #include "base/mem.h"
 #include "interface/frame.h"
-#include "keeper/agents/ceiling.h"
-#include "keeper/agents/token.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/env_rules.h"
 #include "keeper/core/keeper.h"
@@ -21,13 +19,9 @@
 #include "keeper/link/connections.h"
 #include "keeper/link/intake.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/follow.h"
-#include "keeper/ops/notices.h"
+#include "keeper/link/watch.h"
+#include "keeper/owner/account.h"
 #include "keeper/owner/agent.h"
-#include "keeper/process/eviction.h"
-#include "keeper/process/holder.h"
-#include "keeper/process/process.h"
-#include "keeper/tree/kill.h"
 
 #define READ_SIZE 65536u
 #define RETIRE_MS 2000
@@ -37,6 +31,17 @@
 /* Sizes of an output buffer that is worth handing on. */
 #define SPARE_MIN (64u << 10)
 #define SPARE_MAX (2u << 20)
+
+/* Calls that member of each row that has it. */
+#define TELL(conn, call, ...)                                         \
+	do {                                                          \
+		const struct coop_conn_watch *const *row_ =           \
+			coop_connections_of((conn)->keeper)->watch;   \
+		for (; *row_; row_++) {                               \
+			if ((*row_)->call)                            \
+				(*row_)->call((conn), ##__VA_ARGS__); \
+		}                                                     \
+	} while (0)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 static void say_fatal(struct coop_conn *conn, const char *code, const char *why,
@@ -50,7 +55,7 @@ static void on_closed(uv_handle_t *handle)
 	coop_buf_clear(&conn->out);
 	coop_buf_clear(&conn->telling);
 	coop_agent_unref(conn->agent);
-	coop_ceiling_free(conn->ceiling);
+	TELL(conn, on_free);
 	free(conn);
 }
 
@@ -69,23 +74,6 @@ static void on_overdue(uv_timer_t *timer)
 	coop_conn_close(timer->data);
 }
 
-/* What was to end with the connection ends. */
-static void end_leases(struct coop_conn *conn)
-{
-	static const struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END,
-						     .grace_ms = 5000};
-
-	COOP_LIST_EACH(&conn->leases, link)
-	{
-		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, origin.in_lease);
-		coop_list_remove(&process->origin.in_lease);
-		if (coop_kill_begin(process, &order) < 0)
-			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
-				 process->id);
-	}
-}
-
 static int watch_expiry(struct coop_conn *conn, int64_t expires_at)
 {
 	int64_t left = expires_at - coop_clock_wall_ms();
@@ -101,18 +89,19 @@ static int watch_expiry(struct coop_conn *conn, int64_t expires_at)
 	return uv_timer_start(conn->expiry, on_expired, left > 0 ? (uint64_t)left : 0, 0);
 }
 
-int coop_conn_become(struct coop_conn *conn, const struct coop_token *token)
+int coop_conn_become(struct coop_conn *conn, struct coop_agent *agent, int64_t token,
+		     int64_t expires_at)
 {
 	coop_agent_unref(conn->agent);
 	conn->agent = NULL;
 	conn->is_operator = false;
-	if (!token || watch_expiry(conn, token->expires_at) < 0) {
+	if (!agent || watch_expiry(conn, expires_at) < 0) {
 		coop_admission_nobody(conn);
-		return token ? -ENOMEM : 0;
+		return agent ? -ENOMEM : 0;
 	}
-	conn->agent = coop_agent_ref(token->agent);
-	conn->token = token->id;
-	conn->expires_at = token->expires_at;
+	conn->agent = coop_agent_ref(agent);
+	conn->token = token;
+	conn->expires_at = expires_at;
 	return 0;
 }
 
@@ -149,9 +138,7 @@ void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reaso
 		coop_request_drop(
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
 	conn->collecting = NULL;
-	coop_holders_leave(conn);
-	end_leases(conn);
-	coop_eviction_forgo(conn);
+	TELL(conn, on_over);
 	say_fatal(conn, "permission_denied", why, reason);
 	close_soon(conn);
 }
@@ -160,7 +147,7 @@ void coop_conn_retire(struct coop_conn *conn, const char *why, const char *reaso
  * on as its client reads, by less at a time. */
 static bool is_tight(const struct coop_conn *conn)
 {
-	return conn->agent && coop_quota_full(conn->agent);
+	return conn->agent && coop_account_full(conn->agent);
 }
 
 /* Whether fewer bytes than this wait to be sent, or are on their way from the disk. A connection
@@ -215,8 +202,8 @@ static void count_unread(struct coop_conn *conn)
 {
 	bool any = coop_buf_size(&conn->out) || conn->coming;
 
-	coop_quota_unread(&conn->unread, conn->agent,
-			  (any ? conn->out.capacity + conn->coming : 0) + half_sent(conn));
+	coop_account_unread(&conn->unread, conn->agent,
+			    (any ? conn->out.capacity + conn->coming : 0) + half_sent(conn));
 }
 
 void coop_conn_collect(struct coop_conn *conn, struct coop_request *request)
@@ -265,10 +252,10 @@ bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size
 	size_t size = coop_buf_size(out) - start;
 	if (writer->failed || size - COOP_FRAME_HEADER > COOP_FRAME_JSON_MAX) {
 		out->tail = out->head + start;
-		coop_eviction_place(conn, 0);
+		TELL(conn, on_frame, 0);
 		return false;
 	}
-	coop_eviction_place(conn, conn->sent + coop_buf_size(out));
+	TELL(conn, on_frame, conn->sent + coop_buf_size(out));
 	coop_frame_put_json(coop_buf_front(out) + start, size - COOP_FRAME_HEADER);
 	coop_conn_touch(conn);
 	return true;
@@ -390,16 +377,14 @@ void coop_conn_close(struct coop_conn *conn)
 	while (!coop_list_empty(&conn->requests))
 		coop_request_drop(
 			COOP_LIST_ITEM(conn->requests.next, struct coop_request, in_conn));
-	coop_holders_leave(conn);
-	end_leases(conn);
-	coop_eviction_forgo(conn);
-	coop_eviction_take_back(conn);
+	TELL(conn, on_over);
+	TELL(conn, on_close);
 	if (conn->expiry)
 		uv_close((uv_handle_t *)conn->expiry, on_timer_closed);
 	coop_later_cancel(&conn->dirty);
 	coop_list_remove(&conn->in_keeper);
 	coop_admission_leave(conn);
-	coop_quota_unread(&conn->unread, NULL, 0);
+	coop_account_unread(&conn->unread, NULL, 0);
 	coop_buf_clear(&conn->out);
 	coop_connections_of(conn->keeper)->count--;
 	uv_close((uv_handle_t *)&conn->poll, on_closed);
@@ -409,7 +394,7 @@ void coop_conn_close(struct coop_conn *conn)
 
 /* A large output buffer goes from one busy connection to the next: growing a new one for each turn
  * costs as much as the bytes that it carries, and keeping one in each connection too much. */
-static void take_buffer(struct coop_conn *conn)
+void coop_conn_take_buffer(struct coop_conn *conn)
 {
 	struct coop_buf *spare = &coop_connections_of(conn->keeper)->spare_out;
 
@@ -431,30 +416,6 @@ static void leave_buffer(struct coop_conn *conn)
 	*spare = conn->out;
 	spare->head = spare->tail = 0;
 	conn->out = (struct coop_buf){0};
-}
-
-/* Followers take turns, so that a busy one cannot keep the others from the client. Returns whether
- * any had something. */
-static bool serve_follows(struct coop_conn *conn)
-{
-	bool any = false;
-
-	if (!coop_list_empty(&conn->follows))
-		take_buffer(conn);
-	COOP_LIST_EACH(&conn->follows, link)
-	{
-		if (!below_room(conn))
-			break;
-		any = coop_follow_fill(COOP_LIST_ITEM(link, struct coop_follow, in_conn),
-				       COOP_CONN_ROOM / 2) ||
-		      any;
-	}
-	if (!coop_list_empty(&conn->follows)) {
-		struct coop_link *first = conn->follows.next;
-		coop_list_remove(first);
-		coop_list_add(&conn->follows, first);
-	}
-	return any;
 }
 
 void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request)
@@ -488,6 +449,17 @@ static bool serve_ready(struct coop_conn *conn)
 	return any;
 }
 
+/* Returns whether any had something. */
+static bool serve_rows(struct coop_conn *conn)
+{
+	const struct coop_conn_watch *const *row = coop_connections_of(conn->keeper)->watch;
+	bool any = false;
+
+	for (; *row; row++)
+		any = ((*row)->on_room && (*row)->on_room(conn)) || any;
+	return any;
+}
+
 /* Returns false when the connection is broken. */
 static bool send_out(struct coop_conn *conn)
 {
@@ -508,7 +480,7 @@ static bool send_out(struct coop_conn *conn)
 			leave_buffer(conn);
 		if (n > 0 && (size_t)n < size)
 			coop_buf_consume(&conn->out, (size_t)n);
-		coop_eviction_taken(conn);
+		TELL(conn, on_taken);
 	}
 	return true;
 }
@@ -526,8 +498,7 @@ void coop_conn_flush(struct coop_conn *conn)
 		 * sent. */
 		bool full = coop_buf_size(&conn->out) && !below_room(conn);
 		more = !conn->closing && serve_ready(conn);
-		more = (!conn->closing && serve_follows(conn)) || more || full;
-		more = (!conn->closing && coop_notices_serve(conn)) || more;
+		more = (!conn->closing && serve_rows(conn)) || more || full;
 		if (!send_out(conn)) {
 			coop_conn_close(conn);
 			return;

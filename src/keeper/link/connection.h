@@ -11,11 +11,11 @@
 #include "base/json/jsonw.h"
 #include "base/later.h"
 #include "base/list.h"
-#include "keeper/process/quota.h"
+#include "keeper/owner/account.h"
 
 #define COOP_CONN_REQUESTS_MAX 256u
 /* No more is read from a client that leaves so much unread. The second of each pair holds while an
- * account of the connection's agent is full (coop_quota_full). */
+ * account of the connection's agent is full (coop_account_full). */
 #define COOP_CONN_UNREAD_MAX (4u << 20)
 #define COOP_CONN_UNREAD_TIGHT (128u << 10)
 /* Events that are told once are lost, and counted, where so much waits. */
@@ -34,7 +34,6 @@ struct coop_ceiling;
 struct coop_keeper;
 struct coop_process;
 struct coop_request;
-struct coop_token;
 
 struct coop_conn {
 	struct coop_keeper *keeper;
@@ -88,9 +87,10 @@ enum coop_conn_as {
  * then. */
 int coop_conn_open(struct coop_keeper *keeper, int fd, enum coop_conn_as as);
 
-/* From now on it acts as the token's agent; with NULL as nobody. 0 or -ENOMEM: then as nobody,
- * too. */
-int coop_conn_become(struct coop_conn *conn, const struct coop_token *token);
+/* From now on it acts as that agent, with the token of that number, until that expires (0: never);
+ * with NULL as nobody. 0 or -ENOMEM: then as nobody, too. */
+int coop_conn_become(struct coop_conn *conn, struct coop_agent *agent, int64_t token,
+		     int64_t expires_at);
 
 /* From now on it acts as that agent, which is its own or one below it. What holds for its token
  * holds on. */
@@ -132,6 +132,9 @@ void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request);
 /* The same for an answer that has begun: when there is room it goes on, before any other. Never
  * from within. */
 void coop_conn_go_on(struct coop_conn *conn, struct coop_request *request);
+
+/* A large buffer for its output, if it has none and one is there: for rows that have much. */
+void coop_conn_take_buffer(struct coop_conn *conn);
 
 /* Sends what can be sent. */
 void coop_conn_flush(struct coop_conn *conn);

@@ -3,12 +3,14 @@
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
 
-struct coop_connections *coop_connections_new(struct coop_keeper *keeper)
+struct coop_connections *coop_connections_new(struct coop_keeper *keeper,
+					      const struct coop_conn_watch *const *watch)
 {
 	struct coop_connections *connections = coop_mem_zalloc(sizeof *connections);
 
 	if (!connections)
 		return NULL;
+	connections->watch = watch;
 	coop_list_init(&connections->all);
 	coop_admission_init(&connections->admission, keeper);
 	return connections;

@@ -4,6 +4,8 @@
 #define COOP_KEEPER_LISTENER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
+#include <sys/un.h>
 #include <uv.h>
 
 #include "interface/err.h"
@@ -11,22 +13,15 @@
 
 struct coop_keeper;
 struct coop_listeners;
-struct coop_place;
 
-/* NULL without memory. */
-struct coop_listeners *coop_listeners_new(struct coop_keeper *keeper);
+/* `may_connect` says whether a process may ask for anything here, once the kernel has said that its
+ * user may. NULL without memory. */
+struct coop_listeners *coop_listeners_new(struct coop_keeper *keeper,
+					  bool (*may_connect)(struct coop_keeper *keeper,
+							      pid_t pid));
 
-/* Takes the claims (base/io/claim.h) and the locks that make this the only keeper of its socket and
- * its state folder. One that is on its way out is waited for a while; one that starts or serves is
- * not. 0, or the error filled (exists: there is one). Before coop_keeper_init. */
-int coop_listener_lock(struct coop_listeners *listeners, struct coop_place *place,
-		       struct coop_err *err);
-
-/* After the fork the claims are the keeper's, which says its number there, and not the guard's,
- * which lets go of them: they must not outlive the keeper. The locks do, until the guard is
- * done. */
-void coop_listener_take_over(struct coop_keeper *keeper);
-void coop_listener_let_go(struct coop_keeper *keeper);
+/* The address of a socket, whose path has been checked to fit (coop_paths_socket). */
+struct sockaddr_un coop_listener_address(const char *path);
 
 /* Binds the sockets and accepts. 0, or the error filled. Where the gate cannot be, the log says so.
  */

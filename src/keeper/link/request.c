@@ -10,7 +10,6 @@
 #include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/ops/ops.h"
-#include "keeper/process/process.h"
 
 /* Who asked for what gives memory back gets his answer, and everybody the word that there is
  * none. */
@@ -50,7 +49,7 @@ static void free_request(struct coop_request *request)
 	coop_conn_touch(request->conn);
 	coop_request_timer_stop(request);
 	if (request->process)
-		coop_process_unref(request->process);
+		request->release(request->process);
 	json_decref(request->args);
 	coop_buf_clear(&request->programs);
 	free(request->data);
@@ -181,11 +180,6 @@ int coop_request_data(struct coop_request *request, unsigned stream, uint64_t of
 	coop_meters_of(request->keeper)->sent += frame.size;
 	coop_conn_touch(request->conn);
 	return 0;
-}
-
-void coop_request_hold(struct coop_request *request, struct coop_process *process)
-{
-	request->process = coop_process_ref(process);
 }
 
 static void on_timer(uv_timer_t *timer)

@@ -29,8 +29,9 @@ struct coop_request {
 	size_t data_size, data_have;
 
 	/* A request that waits: */
-	struct coop_process *process; /* a reference, or NULL */
-	struct coop_link in_process;  /* in the list of whatever it waits for */
+	struct coop_process *process;                  /* a reference, or NULL */
+	void (*release)(struct coop_process *process); /* gives that back */
+	struct coop_link in_process;                   /* in the list of whatever it waits for */
 	/* There is room for a large answer. The callback answers. */
 	void (*on_room)(struct coop_request *request);
 	/* Time is up. The callback answers. */
@@ -80,9 +81,6 @@ void coop_request_event_end(struct coop_request *request, struct coop_jsonw *wri
 struct iovec;
 int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset,
 		      uint64_t cursor, const struct iovec *views, int count);
-
-/* Holds on to a process while waiting; released with the request. */
-void coop_request_hold(struct coop_request *request, struct coop_process *process);
 
 /* on_timeout is called after `ms`, unless the request was answered before. 0 or -ENOMEM. */
 int coop_request_timer(struct coop_request *request, uint64_t ms);

@@ -13,6 +13,7 @@
 #include "base/io/log.h"
 #include "base/later.h"
 #include "base/mem.h"
+#include "keeper/agents/ceiling.h"
 #include "keeper/agents/change.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
@@ -29,6 +30,7 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/connections.h"
 #include "keeper/link/listener.h"
+#include "keeper/link/watch.h"
 #include "keeper/main/leaving.h"
 #include "keeper/main/startup.h"
 #include "keeper/ops/follow.h"
@@ -79,6 +81,17 @@ static const struct coop_observer *const observers[] = {
 	&coop_follow_observer,
 	&coop_holders_observer,
 	&coop_start_observer,
+	NULL,
+};
+
+/* Who has something at connections. */
+static const struct coop_conn_watch *const watchers[] = {
+	&coop_follow_watch,
+	&coop_notices_watch,
+	&coop_holders_watch,
+	&coop_tree_watch,
+	&coop_eviction_watch,
+	&coop_ceiling_watch,
 	NULL,
 };
 
@@ -209,7 +222,7 @@ static bool make_parts(struct coop_keeper *keeper)
 {
 	return (keeper->meters = coop_mem_zalloc(sizeof *keeper->meters)) &&
 	       (keeper->books = coop_mem_zalloc(sizeof *keeper->books)) &&
-	       (keeper->connections = coop_connections_new(keeper)) &&
+	       (keeper->connections = coop_connections_new(keeper, watchers)) &&
 	       (keeper->spools = coop_spools_new()) && (keeper->registry = coop_registry_new()) &&
 	       (keeper->eviction = coop_eviction_new(keeper)) &&
 	       (keeper->notices = coop_notices_new()) && (keeper->tree = coop_tree_new()) &&

@@ -9,12 +9,14 @@
 #include "interface/err.h"
 #include "keeper/core/context.h"
 #include "keeper/core/life.h"
+#include "keeper/main/locks.h"
 #include "keeper/main/reap.h"
 
 struct coop_main {
 	struct coop_keeper keeper;
 	struct coop_life life;
 	struct coop_reaper reaper;
+	struct coop_locks locks;
 	bool on_demand;  /* it leaves when there is nothing to keep */
 	bool serves_one; /* the one client of a private keeper has been connected */
 	uv_signal_t signals[3];

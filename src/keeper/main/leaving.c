@@ -16,6 +16,7 @@
 #include "keeper/link/connections.h"
 #include "keeper/link/listener.h"
 #include "keeper/link/request.h"
+#include "keeper/main/locks.h"
 #include "keeper/ops/op_spawn.h"
 #include "keeper/output/spool.h"
 #include "keeper/owner/agents.h"
@@ -166,6 +167,8 @@ static void shut_down(struct coop_keeper *keeper, uint64_t grace_ms, struct coop
 		main->shutdown_live = coop_registry_live(keeper);
 	main->life.stopping = true;
 	(void)uv_timer_stop(&main->idle);
+	/* From here on the next keeper waits for the end of this one. */
+	coop_locks_let_go(&main->locks);
 	coop_listener_close(keeper);
 	end_all(keeper, grace_ms);
 }

@@ -26,11 +26,13 @@
 #include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
 #include "keeper/conf/settings.h"
+#include "keeper/confine/peer.h"
 #include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/listener.h"
 #include "keeper/main/keeper.h"
+#include "keeper/main/locks.h"
 #include "keeper/store/journal.h"
 #include "records/backlog.h"
 #include "sandbox/layout/ghosts.h"
@@ -248,7 +250,7 @@ static int serve(struct coop_main *main, const struct options *options, int read
 	struct coop_guard_findings survivors;
 	struct coop_err err = {0};
 
-	coop_listener_take_over(keeper);
+	coop_locks_take_over(&main->locks);
 	keeper->place.mark = new_mark();
 	coop_guard_inherit(keeper->place.state_dir, keeper->place.mark, &survivors);
 	int r = coop_keeper_init(main, &err);
@@ -286,7 +288,8 @@ static int serve(struct coop_main *main, const struct options *options, int read
 }
 
 /* 0, or the exit status to end with. */
-static int take_place(struct coop_keeper *keeper, const struct options *options, int ready)
+static int take_place(struct coop_keeper *keeper, struct coop_locks *locks,
+		      const struct options *options, int ready)
 {
 	struct coop_err err = {0};
 	int r;
@@ -303,7 +306,7 @@ static int take_place(struct coop_keeper *keeper, const struct options *options,
 			&err, COOP_UNAVAILABLE,
 			"the path of the socket, the state or the data folder is too long");
 	else
-		r = coop_listener_lock(keeper->listeners, &keeper->place, &err);
+		r = coop_locks_take(locks, &keeper->place, &err);
 	if (r == 0)
 		return 0;
 	report(ready, err.message);
@@ -384,15 +387,16 @@ int main(int argc, char **argv)
 		ready = options.ready_fd;
 		(void)fcntl(ready, F_SETFD, FD_CLOEXEC);
 	}
+	program.locks = (struct coop_locks){-1, {-1, -1}};
 	keeper->life = &program.life;
 	keeper->place.private_mode = options.private_fd >= 0;
 	program.on_demand = options.daemon;
-	keeper->listeners = coop_listeners_new(keeper);
+	keeper->listeners = coop_listeners_new(keeper, coop_peer_may_connect);
 	if (!keeper->listeners) {
 		report(ready, "out of memory");
 		return 1;
 	}
-	code = take_place(keeper, &options, ready);
+	code = take_place(keeper, &program.locks, &options, ready);
 	if (code)
 		return code;
 	if (make_memory(keeper) < 0) {
@@ -408,7 +412,7 @@ int main(int argc, char **argv)
 	}
 	if (child == 0)
 		return serve(&program, &options, ready, &relay);
-	coop_listener_let_go(keeper);
+	coop_locks_let_go(&program.locks);
 	if (ready >= 0)
 		(void)close(ready);
 	if (options.private_fd >= 0)

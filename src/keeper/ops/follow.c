@@ -14,6 +14,7 @@
 #include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/link/watch.h"
 #include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
 #include "keeper/output/output.h"
@@ -362,7 +363,9 @@ static bool at_end(const struct coop_follow *follow)
 	return true;
 }
 
-bool coop_follow_fill(struct coop_follow *follow, uint64_t budget)
+/* Adds frames to the connection's output until about `budget` bytes or until there is nothing more;
+ * ends the follow when its end is reached (then it is gone). Returns whether anything was added. */
+static bool fill(struct coop_follow *follow, uint64_t budget)
 {
 	if (follow->fetch)
 		return false;
@@ -490,7 +493,7 @@ void coop_op_follow(struct coop_request *request)
 		coop_request_fail(request, &err);
 		return;
 	}
-	coop_request_hold(request, process);
+	coop_process_hold(process, request);
 	request->state = follow;
 	request->on_drop = detach;
 	coop_process_reader_begin(process);
@@ -512,3 +515,28 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 }
 
 const struct coop_observer coop_follow_observer = {.on_phase = on_phase, .on_news = wake};
+
+/* Followers take turns, so that a busy one cannot keep the others from the client. Returns whether
+ * any had something. */
+static bool on_room(struct coop_conn *conn)
+{
+	bool any = false;
+
+	if (!coop_list_empty(&conn->follows))
+		coop_conn_take_buffer(conn);
+	COOP_LIST_EACH(&conn->follows, link)
+	{
+		if (!coop_conn_has_room(conn))
+			break;
+		any = fill(COOP_LIST_ITEM(link, struct coop_follow, in_conn), COOP_CONN_ROOM / 2) ||
+		      any;
+	}
+	if (!coop_list_empty(&conn->follows)) {
+		struct coop_link *first = conn->follows.next;
+		coop_list_remove(first);
+		coop_list_add(&conn->follows, first);
+	}
+	return any;
+}
+
+const struct coop_conn_watch coop_follow_watch = {.on_room = on_room};

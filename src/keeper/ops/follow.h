@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "keeper/process/holder.h"
 
+struct coop_conn_watch;
 struct coop_observer;
 struct coop_process;
 struct coop_request;
@@ -28,10 +29,7 @@ struct coop_follow {
 };
 
 extern const struct coop_observer coop_follow_observer;
-
-/* Adds frames to the connection's output until about `budget` bytes or until there is nothing more;
- * ends the follow when its end is reached (then it is gone). Returns whether anything was added. */
-bool coop_follow_fill(struct coop_follow *follow, uint64_t budget);
+extern const struct coop_conn_watch coop_follow_watch;
 
 /* The operation's handler. */
 void coop_op_follow(struct coop_request *request);

@@ -12,6 +12,7 @@
 #include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/link/watch.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
 #include "keeper/owner/agent.h"
@@ -249,7 +250,7 @@ static bool replay(struct coop_subscriber *subscriber)
 	return any;
 }
 
-bool coop_notices_serve(struct coop_conn *conn)
+static bool on_room(struct coop_conn *conn)
 {
 	bool any = false;
 
@@ -296,3 +297,5 @@ void coop_op_follow_events(struct coop_request *request)
 	coop_request_event_end(request, &w);
 	coop_conn_touch(request->conn);
 }
+
+const struct coop_conn_watch coop_notices_watch = {.on_room = on_room};

@@ -15,6 +15,7 @@
 
 struct coop_agent;
 struct coop_conn;
+struct coop_conn_watch;
 struct coop_keeper;
 struct coop_observer;
 struct coop_process;
@@ -42,8 +43,7 @@ extern const struct coop_observer coop_notices_observer;
 /* A spawn met a limit. */
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err);
 
-/* There may be room in the connection: replays and gaps go on. Returns whether anything was
- * written. */
-bool coop_notices_serve(struct coop_conn *conn);
+/* Replays and gaps go on when there is room in their connection. */
+extern const struct coop_conn_watch coop_notices_watch;
 
 #endif

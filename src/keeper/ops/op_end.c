@@ -135,7 +135,7 @@ static void end_process(struct coop_request *request, struct coop_process *proce
 	};
 
 	if (!request->process)
-		coop_request_hold(request, process);
+		coop_process_hold(process, request);
 	request->on_killed = answer;
 	if (coop_kill_begin(process, &order) < 0) {
 		coop_request_no_memory(request);

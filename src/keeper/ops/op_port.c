@@ -164,7 +164,7 @@ void coop_op_wait_port(struct coop_request *request)
 		return;
 	}
 	search->port = (uint16_t)coop_arg_int(request->args, "port", 0);
-	coop_request_hold(request, process);
+	coop_process_hold(process, request);
 	request->state = search;
 	request->on_drop = drop;
 	request->on_timeout = look_and_answer;

@@ -527,7 +527,7 @@ void coop_op_read(struct coop_request *request)
 		; /* to take bytes away is the owner's alone */
 	else if (check_read(args, combined, &err) == 0)
 		(void)coop_read_stream(process, args, &stream, &err);
-	coop_request_hold(request, process);
+	coop_process_hold(process, request);
 	if (err.code)
 		coop_request_fail(request, &err);
 	else if (stream)

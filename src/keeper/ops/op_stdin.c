@@ -94,7 +94,7 @@ void coop_op_write_stdin(struct coop_request *request)
 		fail_closed(request);
 		return;
 	}
-	coop_request_hold(request, process);
+	coop_process_hold(process, request);
 	request->on_timeout = on_timeout;
 	request->on_drop = on_drop;
 	coop_process_touch(process);
@@ -124,7 +124,7 @@ void coop_op_close_stdin(struct coop_request *request)
 		answer_close(request, false);
 		return;
 	}
-	coop_request_hold(request, process);
+	coop_process_hold(process, request);
 	request->on_drop = on_drop;
 	if (coop_stdin_end(&process->output, request, answer) < 0) {
 		request->on_drop = NULL;

@@ -138,7 +138,7 @@ void coop_op_wait(struct coop_request *request)
 
 	if (!process)
 		return;
-	coop_request_hold(request, process);
+	coop_process_hold(process, request);
 	request->on_timeout = answer_soon;
 	request->on_room = answer;
 	if (coop_arg_int(request->args, "output_bytes", 0)) {

@@ -12,6 +12,7 @@
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/watch.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/phase.h"
@@ -153,7 +154,7 @@ void coop_eviction_heard(struct coop_process *process, const struct coop_conn *c
 		coop_eviction_unclaim(process);
 }
 
-void coop_eviction_forgo(struct coop_conn *conn)
+static void on_over(struct coop_conn *conn)
 {
 	while (!coop_list_empty(&conn->started))
 		coop_eviction_unclaim(
@@ -316,7 +317,7 @@ void coop_eviction_gives(struct coop_conn *conn, const struct coop_process *proc
 }
 
 /* The latest first: each goes before those that are in the queue. */
-void coop_eviction_take_back(struct coop_conn *conn)
+static void on_close(struct coop_conn *conn)
 {
 	struct coop_buf *list = &conn->telling;
 	struct telling telling;
@@ -331,7 +332,7 @@ void coop_eviction_take_back(struct coop_conn *conn)
 	}
 }
 
-void coop_eviction_place(struct coop_conn *conn, uint64_t end)
+static void on_frame(struct coop_conn *conn, uint64_t end)
 {
 	struct coop_buf *list = &conn->telling;
 	struct telling telling;
@@ -349,7 +350,7 @@ void coop_eviction_place(struct coop_conn *conn, uint64_t end)
 	}
 }
 
-void coop_eviction_taken(struct coop_conn *conn)
+static void on_taken(struct coop_conn *conn)
 {
 	struct telling telling;
 
@@ -365,3 +366,10 @@ void coop_eviction_taken(struct coop_conn *conn)
 			coop_eviction_heard(process, conn);
 	}
 }
+
+const struct coop_conn_watch coop_eviction_watch = {
+	.on_frame = on_frame,
+	.on_taken = on_taken,
+	.on_over = on_over,
+	.on_close = on_close,
+};

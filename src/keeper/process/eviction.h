@@ -9,6 +9,7 @@
 
 struct coop_agent;
 struct coop_conn;
+struct coop_conn_watch;
 struct coop_keeper;
 struct coop_process;
 
@@ -33,8 +34,6 @@ void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn);
 void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn);
 /* Nobody waits for it any more. */
 void coop_eviction_unclaim(struct coop_process *process);
-/* The same for all that a connection has started, which goes. */
-void coop_eviction_forgo(struct coop_conn *conn);
 
 /* Whether a finished record must stay when `conn` asks for all to go: another connection claims it,
  * or somebody reads it. */
@@ -64,12 +63,9 @@ void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *proc
  * (completions.h). Should the connection go before the socket has taken the frame, the queue has it
  * again. */
 void coop_eviction_gives(struct coop_conn *conn, const struct coop_process *process);
-/* The connection goes: what it was given and has not taken is given back. */
-void coop_eviction_take_back(struct coop_conn *conn);
-/* The frame with the last of them ends at that place of what the connection sends; 0: it has been
- * dropped. */
-void coop_eviction_place(struct coop_conn *conn, uint64_t end);
-/* The socket has taken more. */
-void coop_eviction_taken(struct coop_conn *conn);
+
+/* Ends are told when the socket has taken their frame; a frame that is dropped, or a connection
+ * that goes before, has told nobody, and what it was given away to is given back. */
+extern const struct coop_conn_watch coop_eviction_watch;
 
 #endif

@@ -11,6 +11,7 @@
 #include "keeper/core/life.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
+#include "keeper/link/watch.h"
 #include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
 #include "keeper/output/stream.h"
@@ -193,7 +194,7 @@ void coop_holder_end(struct coop_holder *holder)
 	coop_process_unref(process);
 }
 
-void coop_holders_leave(struct coop_conn *conn)
+static void on_over(struct coop_conn *conn)
 {
 	while (!coop_list_empty(&conn->holders))
 		coop_holder_end(COOP_LIST_ITEM(conn->holders.next, struct coop_holder, in_conn));
@@ -425,7 +426,7 @@ void coop_op_hold(struct coop_request *request)
 		begin(request, process);
 		return;
 	}
-	coop_request_hold(request, process);
+	coop_process_hold(process, request);
 	struct coop_holder *holder = find(process, number);
 	if (holder && coop_arg_bool(request->args, "end", false))
 		coop_holder_end(holder);
@@ -436,3 +437,4 @@ void coop_op_hold(struct coop_request *request)
 }
 
 const struct coop_observer coop_holders_observer = {.on_phase = on_phase};
+const struct coop_conn_watch coop_holders_watch = {.on_over = on_over};

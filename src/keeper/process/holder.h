@@ -24,6 +24,7 @@
 #define COOP_HOLDERS_MAX 256u /* of a process, those of follows included */
 
 struct coop_conn;
+struct coop_conn_watch;
 struct coop_observer;
 struct coop_process;
 struct coop_request;
@@ -58,7 +59,7 @@ void coop_holder_take(struct coop_holder *holder, unsigned stream, uint64_t posi
 /* Gives the right up, if it is still there, and the process goes on. Numbered ones are freed. */
 void coop_holder_end(struct coop_holder *holder);
 /* The same for all of a connection that goes. */
-void coop_holders_leave(struct coop_conn *conn);
+extern const struct coop_conn_watch coop_holders_watch;
 
 /* The same for all of a process that is forgotten, or whose keeper leaves. */
 void coop_holders_clear(struct coop_process *process);

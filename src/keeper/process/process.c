@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
+#include "keeper/link/request.h"
 #include "keeper/output/digest.h"
 #include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
@@ -83,6 +84,12 @@ void coop_process_touch(struct coop_process *process)
 		coop_deadlines_set(process, COOP_DUE_IDLE,
 				   coop_clock_now() +
 					   (uint64_t)process->limits.idle_timeout_ms * MS);
+}
+
+void coop_process_hold(struct coop_process *process, struct coop_request *request)
+{
+	request->process = coop_process_ref(process);
+	request->release = coop_process_unref;
 }
 
 void coop_process_join(struct coop_process *process, struct coop_session *session)

@@ -27,6 +27,7 @@ struct coop_confine;
 struct coop_keeper;
 struct coop_kill;
 struct coop_progress;
+struct coop_request;
 struct coop_session;
 struct coop_spawn;
 struct coop_wire;
@@ -154,6 +155,9 @@ void coop_process_unref(struct coop_process *process);
 
 /* It belongs to that session, and ends with it. */
 void coop_process_join(struct coop_process *process, struct coop_session *session);
+
+/* The request holds it until it is answered. */
+void coop_process_hold(struct coop_process *process, struct coop_request *request);
 
 /* Whether a first process of its own holds its tree together, and ends with all of it. */
 bool coop_process_boxed(const struct coop_process *process);

@@ -2,6 +2,7 @@
 
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
+#include "keeper/owner/account.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/phase.h"
@@ -119,19 +120,10 @@ static uint64_t could_go(const struct coop_agent *level)
 	return bytes;
 }
 
-/* By how much `level` would be over its limit with so many bytes more. */
-static uint64_t excess(const struct coop_agent *level, uint64_t bytes)
-{
-	int64_t limit = coop_agent_max_buffer(level);
-	uint64_t wanted = level->buffer_bytes + bytes;
-
-	return limit < 0 || wanted <= (uint64_t)limit ? 0 : wanted - (uint64_t)limit;
-}
-
 int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err)
 {
 	for (struct coop_agent *level = agent; level; level = level->parent) {
-		uint64_t over = excess(level, bytes);
+		uint64_t over = coop_account_excess(level, bytes);
 		if (!over || over <= could_go(level))
 			continue;
 		int r = refuse(err, COOP_QUOTA, "buffer", coop_agent_max_buffer(level),
@@ -168,7 +160,7 @@ void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
 {
 	for (struct coop_agent *level = agent; level; level = level->parent) {
 		struct coop_process *process;
-		while (excess(level, bytes) && (process = first_to_go(agent, level)))
+		while (coop_account_excess(level, bytes) && (process = first_to_go(agent, level)))
 			coop_phase_at(process, COOP_AT_SHED);
 	}
 }
@@ -178,37 +170,6 @@ void coop_quota_charge(struct coop_process *process, uint64_t bytes)
 	for (struct coop_agent *level = process->agent; level; level = level->parent)
 		level->buffer_bytes = level->buffer_bytes - process->buffer_charge + bytes;
 	process->buffer_charge = bytes;
-}
-
-void coop_quota_unread(struct coop_unread *unread, struct coop_agent *agent, uint64_t bytes)
-{
-	if (!bytes || !agent) {
-		agent = NULL;
-		bytes = 0;
-	}
-	if (unread->agent == agent && unread->bytes == bytes)
-		return;
-	struct coop_agent *before = unread->agent;
-	for (struct coop_agent *level = before; level; level = level->parent) {
-		level->buffer_bytes -= unread->bytes;
-		level->unread_bytes -= unread->bytes;
-	}
-	for (struct coop_agent *level = agent; level; level = level->parent) {
-		level->buffer_bytes += bytes;
-		level->unread_bytes += bytes;
-	}
-	unread->bytes = bytes;
-	unread->agent = agent ? coop_agent_ref(agent) : NULL;
-	coop_agent_unref(before);
-}
-
-bool coop_quota_full(const struct coop_agent *agent)
-{
-	for (const struct coop_agent *level = agent; level; level = level->parent) {
-		if (excess(level, 0))
-			return true;
-	}
-	return false;
 }
 
 void coop_quota_count(const struct coop_process *process, int live, int finished)

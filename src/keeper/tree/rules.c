@@ -1,9 +1,12 @@
 #include "keeper/tree/rules.h"
 
 #include "base/clock.h"
+#include "base/io/log.h"
 #include "base/list.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
+#include "keeper/link/connection.h"
+#include "keeper/link/watch.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/observer.h"
@@ -127,3 +130,22 @@ const struct coop_observer coop_tree_observer = {
 	.on_output_quota = on_output_quota,
 	.on_due = on_due,
 };
+
+/* Ephemeral processes end with the connection that started them. */
+static void on_over(struct coop_conn *conn)
+{
+	static const struct coop_kill_order order = {.cause = COOP_CAUSE_SESSION_END,
+						     .grace_ms = 5000};
+
+	COOP_LIST_EACH(&conn->leases, link)
+	{
+		struct coop_process *process =
+			COOP_LIST_ITEM(link, struct coop_process, origin.in_lease);
+		coop_list_remove(&process->origin.in_lease);
+		if (coop_kill_begin(process, &order) < 0)
+			coop_log(COOP_LOG_ERROR, "out of memory: ephemeral process goes on id=%s",
+				 process->id);
+	}
+}
+
+const struct coop_conn_watch coop_tree_watch = {.on_over = on_over};

@@ -3,8 +3,10 @@
 #ifndef COOP_KEEPER_RULES_H
 #define COOP_KEEPER_RULES_H
 
+struct coop_conn_watch;
 struct coop_observer;
 
 extern const struct coop_observer coop_tree_observer;
+extern const struct coop_conn_watch coop_tree_watch;
 
 #endif

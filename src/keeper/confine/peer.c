@@ -1,10 +1,11 @@
-#include "keeper/link/peer.h"
+#include "keeper/confine/peer.h"
 
 #include <unistd.h>
 
 #include "base/io/procfs.h"
 #include "base/map.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
@@ -25,7 +26,7 @@ static bool confined(const struct coop_keeper *keeper, const struct coop_proc *p
 	       process->confine->policy.profile != COOP_PROFILE_FULL;
 }
 
-bool coop_peer_confined(struct coop_keeper *keeper, pid_t pid)
+static bool is_confined(struct coop_keeper *keeper, pid_t pid)
 {
 	pid_t self = getpid();
 	struct coop_proc proc;
@@ -41,4 +42,9 @@ bool coop_peer_confined(struct coop_keeper *keeper, pid_t pid)
 	}
 	/* Who stands below so many that the top is not found has not been looked at. */
 	return pid > 1;
+}
+
+bool coop_peer_may_connect(struct coop_keeper *keeper, pid_t pid)
+{
+	return !coop_views_loose(keeper) || !is_confined(keeper, pid);
 }
