@@ -212,7 +212,7 @@ int coop_tool_add_excerpt(struct coop_tool_call *call, const json_t *record,
 			  enum coop_stream stream, const struct coop_buf *head, uint64_t at,
 			  size_t budget)
 {
-	const char *name = coop_tool_stream_name(stream);
+	const char *name = coop_tool_streams[stream];
 	const json_t *state = coop_tool_stream(record, name);
 
 	if (!state)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+const char *const coop_tool_streams[] = {"stdin", "stdout", "stderr", "pty"};
+
 uint64_t coop_tool_number(const json_t *object, const char *name)
 {
 	json_int_t value = json_integer_value(json_object_get(object, name));
@@ -54,13 +56,6 @@ uint64_t coop_tool_record_bytes(const json_t *record)
 		total += coop_tool_number(stream, "end");
 	}
 	return total;
-}
-
-const char *coop_tool_stream_name(enum coop_stream stream)
-{
-	static const char *const names[] = {"stdin", "stdout", "stderr", "pty"};
-
-	return names[stream & 3];
 }
 
 enum coop_stream coop_tool_main_stream(const json_t *record)

@@ -22,8 +22,8 @@ uint64_t coop_tool_stream_end(const json_t *record, const char *name);
 /* The same of all of them. */
 uint64_t coop_tool_record_bytes(const json_t *record);
 
-/* The name of a stream on the wire; "stdout". */
-const char *coop_tool_stream_name(enum coop_stream stream);
+/* Names of streams on the wire, by enum coop_stream. */
+extern const char *const coop_tool_streams[];
 /* The stream that is meant where none is named: of a terminal pty, else stdout. */
 enum coop_stream coop_tool_main_stream(const json_t *record);
 

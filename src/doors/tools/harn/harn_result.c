@@ -98,7 +98,7 @@ static int fetch_front(struct coop_tool_call *call, const char *id, int stream, 
 		       struct coop_tool_answer *answer)
 {
 	struct coop_tool_piece front;
-	int r = coop_tool_read(call, id, coop_tool_stream_name(stream),
+	int r = coop_tool_read(call, id, coop_tool_streams[stream],
 			       json_pack("{s:I}", "max", (json_int_t)most), &front);
 
 	if (r < 0)
@@ -146,7 +146,7 @@ static uint64_t put_stream(struct form *form, const json_t *record, int stream,
 			   const struct coop_tool_answer *answer, const struct coop_harn_show *show)
 {
 	static const struct coop_buf nothing;
-	uint64_t total = coop_tool_stream_end(record, coop_tool_stream_name(stream));
+	uint64_t total = coop_tool_stream_end(record, coop_tool_streams[stream]);
 	bool front = answer && answer->at[stream] == 0;
 	struct coop_text text = {0};
 	char name[32];
@@ -156,13 +156,13 @@ static uint64_t put_stream(struct form *form, const json_t *record, int stream,
 		form->lost = true;
 		return 0;
 	}
-	put(form, coop_tool_stream_name(stream),
+	put(form, coop_tool_streams[stream],
 	    show->hidden[stream] ? json_null() : json_stringn_nocheck(text.text, text.size));
-	(void)snprintf(name, sizeof name, "%s_bytes", coop_tool_stream_name(stream));
+	(void)snprintf(name, sizeof name, "%s_bytes", coop_tool_streams[stream]);
 	put(form, name, json_integer((json_int_t)total));
-	(void)snprintf(name, sizeof name, "%s_truncated", coop_tool_stream_name(stream));
+	(void)snprintf(name, sizeof name, "%s_truncated", coop_tool_streams[stream]);
 	put(form, name, json_boolean(!show->hidden[stream] && text.consumed < total));
-	(void)snprintf(name, sizeof name, "%s_utf8_valid", coop_tool_stream_name(stream));
+	(void)snprintf(name, sizeof name, "%s_utf8_valid", coop_tool_streams[stream]);
 	put(form, name, json_boolean(text.utf8_valid));
 	uint64_t seen = show->hidden[stream] ? total : text.consumed;
 	coop_text_clear(&text);
@@ -191,13 +191,13 @@ static void say_missing(char *hint, size_t size, const json_t *record, const cha
 			const uint64_t seen[4])
 {
 	for (int i = COOP_STDOUT; i <= COOP_PTY; i++) {
-		uint64_t total = coop_tool_stream_end(record, coop_tool_stream_name(i));
+		uint64_t total = coop_tool_stream_end(record, coop_tool_streams[i]);
 		if (seen[i] < total)
 			say(hint, size,
 			    "%s has %llu bytes and %llu are shown: call read_command_output with "
 			    "{\"handle_id\":\"%s\",\"source\":\"%s\",\"offset\":%llu}.",
-			    coop_tool_stream_name(i), (unsigned long long)total,
-			    (unsigned long long)seen[i], id, coop_tool_stream_name(i),
+			    coop_tool_streams[i], (unsigned long long)total,
+			    (unsigned long long)seen[i], id, coop_tool_streams[i],
 			    (unsigned long long)seen[i]);
 	}
 }
@@ -355,12 +355,12 @@ static void put_nothing(struct form *form)
 {
 	for (int i = COOP_STDOUT; i <= COOP_STDERR; i++) {
 		char name[32];
-		put(form, coop_tool_stream_name(i), json_string(""));
-		(void)snprintf(name, sizeof name, "%s_bytes", coop_tool_stream_name(i));
+		put(form, coop_tool_streams[i], json_string(""));
+		(void)snprintf(name, sizeof name, "%s_bytes", coop_tool_streams[i]);
 		put(form, name, json_integer(0));
-		(void)snprintf(name, sizeof name, "%s_truncated", coop_tool_stream_name(i));
+		(void)snprintf(name, sizeof name, "%s_truncated", coop_tool_streams[i]);
 		put(form, name, json_false());
-		(void)snprintf(name, sizeof name, "%s_utf8_valid", coop_tool_stream_name(i));
+		(void)snprintf(name, sizeof name, "%s_utf8_valid", coop_tool_streams[i]);
 		put(form, name, json_true());
 	}
 }

@@ -176,7 +176,7 @@ int coop_condition_begin(struct coop_tool_call *call, struct coop_condition *ret
 	if (r < 0)
 		return r;
 	ret->stream = coop_arg_string(item, "stream",
-				      coop_tool_stream_name(coop_tool_main_stream(ret->record)));
+				      coop_tool_streams[coop_tool_main_stream(ret->record)]);
 	ret->amount = coop_arg_int(item, names[ret->kind], 0);
 	look_at_record(ret);
 	if (ret->kind == COOP_CONDITION_OUTPUT)

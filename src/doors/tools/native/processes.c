@@ -68,7 +68,7 @@ static int add_line_of(struct coop_tool_call *call, const json_t *record, enum c
 		       json_t *row)
 {
 	struct coop_tool_piece piece;
-	int r = coop_tool_read(call, coop_tool_record_id(record), coop_tool_stream_name(stream),
+	int r = coop_tool_read(call, coop_tool_record_id(record), coop_tool_streams[stream],
 			       json_pack("{s:i, s:i}", "tail", 1000, "max", 1000), &piece);
 	/* It may have been released meanwhile: it is listed as it was. */
 	if (r < 0)

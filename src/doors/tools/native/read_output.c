@@ -50,7 +50,7 @@ struct reading {
 static int choose_stream(struct coop_tool_call *call, struct reading *reading)
 {
 	const char *asked = coop_arg_string(call->args, "stream", NULL);
-	const char *usual = coop_tool_stream_name(coop_tool_main_stream(reading->record));
+	const char *usual = coop_tool_streams[coop_tool_main_stream(reading->record)];
 
 	reading->stream = asked ? asked : usual;
 	if (coop_tool_stream(reading->record, reading->stream))
@@ -190,7 +190,7 @@ static int read_ends(struct coop_tool_call *call, struct reading *reading)
 	enum coop_stream stream = COOP_STDOUT;
 	char name[32];
 
-	while (strcmp(coop_tool_stream_name(stream), reading->stream) != 0)
+	while (strcmp(coop_tool_streams[stream], reading->stream) != 0)
 		stream++;
 	int64_t length = coop_arg_int(call->args, "length", READ_DEFAULT);
 	int r = fetch(call, reading, length);
