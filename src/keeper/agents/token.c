@@ -190,10 +190,12 @@ static void login_with_token(struct coop_request *request, const char *text)
 		(void)coop_err_set(&err, COOP_PERMISSION_DENIED, "the token is not valid");
 	else if (coop_admission_login(request->conn, token->agent, &err) < 0)
 		token = NULL;
-	if (coop_conn_become(request->conn, token->agent, token->id, token->expires_at) < 0) {
-		coop_request_no_memory(request);
-	} else if (!token) {
+	if (!token) {
+		(void)coop_conn_become(request->conn, NULL, 0, 0);
 		coop_request_fail(request, &err);
+	} else if (coop_conn_become(request->conn, token->agent, token->id, token->expires_at) <
+		   0) {
+		coop_request_no_memory(request);
 	} else {
 		answer_login(request, token->agent);
 	}
