@@ -1,8 +1,52 @@
-/* Rows of result tables: there always; there, or null; sometimes there; an object or list of
- * objects with a table of its own. */
+/* Rows of tables. */
 #ifndef COOP_INTERFACE_FIELD_ROWS_H
 #define COOP_INTERFACE_FIELD_ROWS_H
 
+/* Arguments. What follows the sentence are further members: .required = true. */
+#define STRING(n, limit, text, ...)                                                          \
+	{                                                                                    \
+		.name = n, .type = COOP_FIELD_STRING, .max = limit, .doc = text, __VA_ARGS__ \
+	}
+#define INT(n, low, high, text, ...)                                                     \
+	{                                                                                \
+		.name = n, .type = COOP_FIELD_INT, .min = low, .max = high, .doc = text, \
+		__VA_ARGS__                                                              \
+	}
+#define NUMBER(n, low, high, text, ...)                                                     \
+	{                                                                                   \
+		.name = n, .type = COOP_FIELD_NUMBER, .min = low, .max = high, .doc = text, \
+		__VA_ARGS__                                                                 \
+	}
+#define BOOL(n, text, ...)                                                   \
+	{                                                                    \
+		.name = n, .type = COOP_FIELD_BOOL, .doc = text, __VA_ARGS__ \
+	}
+#define ENUM(n, words, text, ...)                                                              \
+	{                                                                                      \
+		.name = n, .type = COOP_FIELD_ENUM, .choices = words, .doc = text, __VA_ARGS__ \
+	}
+#define STRINGS(n, limit, text, ...)                                                          \
+	{                                                                                     \
+		.name = n, .type = COOP_FIELD_STRINGS, .max = limit, .doc = text, __VA_ARGS__ \
+	}
+#define MAP(n, limit, text, ...)                                                          \
+	{                                                                                 \
+		.name = n, .type = COOP_FIELD_MAP, .max = limit, .doc = text, __VA_ARGS__ \
+	}
+#define OBJECT(n, table, text, ...)                                                             \
+	{                                                                                       \
+		.name = n, .type = COOP_FIELD_OBJECT, .fields = table, .doc = text, __VA_ARGS__ \
+	}
+#define OBJECTS(n, table, text, ...)                                                             \
+	{                                                                                        \
+		.name = n, .type = COOP_FIELD_OBJECTS, .fields = table, .doc = text, __VA_ARGS__ \
+	}
+
+#define MS(n, low, high, ...) INT(n, low, high, __VA_ARGS__, .unit = COOP_UNIT_MS)
+#define BYTES(n, low, high, ...) INT(n, low, high, __VA_ARGS__, .unit = COOP_UNIT_BYTES)
+
+/* Results: there always; there, or null; sometimes there; an object or list of objects with a table
+ * of its own. */
 #define ALWAYS(n, t)                                                \
 	{                                                           \
 		.name = n, .type = COOP_FIELD_##t, .required = true \

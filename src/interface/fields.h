@@ -4,6 +4,9 @@
 
 #include "interface/schema.h"
 
+extern const struct coop_field coop_sandbox_fields[], coop_limits_fields[], coop_injection_fields[],
+	coop_record_fields[];
+
 extern const struct coop_field coop_fields_none[];
 extern const struct coop_field coop_fields_doctor[];
 

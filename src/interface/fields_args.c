@@ -1,52 +1,17 @@
+#include "interface/bounds.h"
 #include "interface/choices.h"
+#include "interface/field_rows.h"
 #include "interface/fields.h"
-#include "keeper/owner/agent_settings.h"
-#include "keeper/conf/env.h"
-#include "keeper/confine/injections.h"
-#include "keeper/process/note.h"
-#include "keeper/process/reader.h"
-#include "keeper/start/helpers.h"
-#include "sandbox/policy/policy.h"
 
-#define MS_MAX 315360000000LL /* ten years */
-#define POSITION_MAX COOP_JSON_INT_MAX
 #define TEXT_MAX 65536
-#define ID_MAX 512
 #define AGENT_MAX 1024
 
-#define ID                                                                                \
-	{                                                                                 \
-		.name = "id", .type = COOP_FIELD_STRING, .required = true, .max = ID_MAX, \
-		.doc = "id, tag, or an unambiguous beginning of an id"                    \
-	}
-#define STRING(n, limit, text)                                                  \
-	{                                                                       \
-		.name = n, .type = COOP_FIELD_STRING, .max = limit, .doc = text \
-	}
-#define INT(n, low, high, text)                                                         \
-	{                                                                               \
-		.name = n, .type = COOP_FIELD_INT, .min = low, .max = high, .doc = text \
-	}
-#define BOOL(n, text)                                           \
-	{                                                       \
-		.name = n, .type = COOP_FIELD_BOOL, .doc = text \
-	}
-#define ENUM(n, words, text)                                                      \
-	{                                                                         \
-		.name = n, .type = COOP_FIELD_ENUM, .choices = words, .doc = text \
-	}
-#define END                  \
-	{                    \
-		.name = NULL \
-	}
-
+#define ID \
+	STRING("id", COOP_ID_MAX, "id, tag, or an unambiguous beginning of an id", .required = true)
 #define TIDY BOOL("tidy", "not before its placeholders are gone from the workspace")
 #define AGENT(text) STRING("agent", AGENT_MAX, text)
-#define AGENT_NEEDED                                                                            \
-	{                                                                                       \
-		.name = "agent", .type = COOP_FIELD_STRING, .required = true, .max = AGENT_MAX, \
-		.doc = "its path, from this agent or in full"                                   \
-	}
+#define AGENT_NEEDED \
+	STRING("agent", AGENT_MAX, "its path, from this agent or in full", .required = true)
 #define PRINCIPAL STRING("principal", 256, "whose tree of agents; for the operator")
 
 const struct coop_field coop_fields_none[] = {END};
@@ -59,10 +24,7 @@ const struct coop_field coop_fields_id[] = {ID, END};
 
 /* `check` takes all that `spawn` does. */
 #define SPAWN_FIELDS                                                                             \
-	{.name = "argv",                                                                         \
-	 .type = COOP_FIELD_STRINGS,                                                             \
-	 .max = 131072,                                                                          \
-	 .doc = "program and arguments (mode argv)"},                                            \
+	STRINGS("argv", 131072, "program and arguments (mode argv)"),                            \
 		ENUM("mode", coop_choices_mode, "argv (default) or shell"),                      \
 		STRING("command", 2 << 20, "the command line (mode shell)"),                     \
 		STRING("shell", 4096, "id or path of list_shells (mode shell)"),                 \
@@ -71,19 +33,10 @@ const struct coop_field coop_fields_id[] = {ID, END};
 		BOOL("login", "as a login shell (mode shell)"),                                  \
 		BOOL("interactive", "as an interactive shell (mode shell)"),                     \
 		STRING("cwd", 4096, "working directory; default: the user's home"),              \
-		{.name = "env",                                                                  \
-		 .type = COOP_FIELD_MAP,                                                         \
-		 .max = COOP_ENV_MAX,                                                            \
-		 .doc = "variables to set"},                                                     \
+		MAP("env", COOP_ENV_MAX, "variables to set"),                                    \
 		ENUM("env_mode", coop_choices_env_mode, "what env is laid over"),                \
-		{.name = "env_remove",                                                           \
-		 .type = COOP_FIELD_STRINGS,                                                     \
-		 .max = COOP_ENV_MAX,                                                            \
-		 .doc = "variables to remove from the base"},                                    \
-		{.name = "base_env",                                                             \
-		 .type = COOP_FIELD_MAP,                                                         \
-		 .max = COOP_ENV_MAX,                                                            \
-		 .doc = "the door's own PATH, HOME, LANG, …"},                                   \
+		STRINGS("env_remove", COOP_ENV_MAX, "variables to remove from the base"),        \
+		MAP("base_env", COOP_ENV_MAX, "the door's own PATH, HOME, LANG, …"),             \
 		ENUM("kind", coop_choices_kind, "pipe (default) or pty"),                        \
 		INT("cols", 1, 65535, "width of the terminal; default 80"),                      \
 		INT("rows", 1, 65535, "height of the terminal; default 24"),                     \
@@ -91,23 +44,24 @@ const struct coop_field coop_fields_id[] = {ID, END};
 		     "none (default), pipe, or data: the bytes of the request"),                 \
 		BOOL("keep_stdin_open", "do not close stdin after the bytes"),                   \
 		ENUM("stderr", coop_choices_stderr, "separate (default) or merged into stdout"), \
-		INT("timeout_ms", 0, MS_MAX, "run limit; 0: none"),                              \
-		INT("timeout_grace_ms", 0, 30000,                                                \
-		    "between SIGTERM and SIGKILL at the run limit; default 0"),                  \
-		INT("idle_timeout_ms", 1, MS_MAX,                                                \
-		    "ends after so long without output, input or a call"),                       \
-		INT("max_lifetime_ms", 1, MS_MAX, "ends at that age"),                           \
-		INT("exit_retention_ms", 0, MS_MAX,                                              \
-		    "how long the record stays after the end; clamped to 1 min - 1 h"),          \
-		INT("ring_bytes", 0, POSITION_MAX,                                               \
-		    "output kept per stream; clamped to 4 KiB - 8 MiB; default 1 MiB"),          \
+		MS("timeout_ms", 0, COOP_MS_MAX, "run limit; 0: none"),                          \
+		MS("timeout_grace_ms", 0, 30000,                                                 \
+		   "between SIGTERM and SIGKILL at the run limit; default 0"),                   \
+		MS("idle_timeout_ms", 1, COOP_MS_MAX,                                            \
+		   "ends after so long without output, input or a call"),                        \
+		MS("max_lifetime_ms", 1, COOP_MS_MAX, "ends at that age"),                       \
+		MS("exit_retention_ms", 0, COOP_MS_MAX,                                          \
+		   "how long the record stays after the end; clamped to 1 min - 1 h"),           \
+		BYTES("ring_bytes", 0, COOP_POSITION_MAX,                                        \
+		      "output kept per stream; clamped to 4 KiB - 8 MiB; default 1 MiB"),        \
 		ENUM("overflow", coop_choices_overflow, "when the ring is full"),                \
 		ENUM("on_output_quota", coop_choices_quota, "when the spool is full"),           \
 		ENUM("on_exit", coop_choices_on_exit,                                            \
 		     "what becomes of descendants; default keep"),                               \
 		ENUM("lease", coop_choices_lease,                                                \
 		     "ephemeral ends with the connection; default awaited"),                     \
-		STRING("session", ID_MAX, "the session it ends with; default: the agent's own"), \
+		STRING("session", COOP_ID_MAX,                                                   \
+		       "the session it ends with; default: the agent's own"),                    \
 		STRING("call_id", 256, "cancel ends what carries it"),                           \
 		STRING("tag", TEXT_MAX, "the caller's name for it"),                             \
 		STRING("why", TEXT_MAX, "what it is for"),                                       \
@@ -118,24 +72,16 @@ const struct coop_field coop_fields_id[] = {ID, END};
 		       "the keeper's own user, by name or number; there is no other"),           \
 		BOOL("digest", "count and hash its output: the record's digest"),                \
 		BOOL("completion", "its end goes into its session's queue: completions"),        \
-		INT("progress_interval_ms", 100, MS_MAX,                                         \
-		    "notes about it after so long, then twice as long, up to 30 s"),             \
+		MS("progress_interval_ms", 100, COOP_MS_MAX,                                     \
+		   "notes about it after so long, then twice as long, up to 30 s"),              \
 		BOOL("hold", "it waits for the caller rather than lose output: see hold"),       \
 		BOOL("record_failure",                                                           \
 		     "leave a finished record if the program cannot be executed"),               \
-		{.name = "sandbox",                                                              \
-		 .type = COOP_FIELD_OBJECT,                                                      \
-		 .fields = coop_sandbox_fields,                                                  \
-		 .doc = "what it may do"},                                                       \
+		OBJECT("sandbox", coop_sandbox_fields, "what it may do"),                        \
 		STRING("sandbox_profile", 64, "the same, by another's name for a profile"),      \
-		{.name = "limits",                                                               \
-		 .type = COOP_FIELD_OBJECT,                                                      \
-		 .fields = coop_limits_fields,                                                   \
-		 .doc = "how much of the host it may use"},                                      \
-		{.name = "file_injections",                                                      \
-		 .type = COOP_FIELD_OBJECTS,                                                     \
-		 .fields = coop_injection_fields,                                                \
-		 .doc = "read-only files that it gets, and that go with it"},
+		OBJECT("limits", coop_limits_fields, "how much of the host it may use"),         \
+		OBJECTS("file_injections", coop_injection_fields,                                \
+			"read-only files that it gets, and that go with it"),
 
 const struct coop_field coop_fields_spawn[] = {SPAWN_FIELDS END};
 
@@ -153,41 +99,39 @@ const struct coop_field coop_fields_list[] = {
 	STRING("agent", TEXT_MAX, "only that agent"),
 	STRING("session", TEXT_MAX, "only that session"),
 	INT("limit", 1, 100000, "at most so many; default 1000"),
-	STRING("after", ID_MAX, "only what was started after this one"),
+	STRING("after", COOP_ID_MAX, "only what was started after this one"),
 	BOOL("brief", "fewer fields"),
 	END,
 };
 
 const struct coop_field coop_fields_status[] = {
-	STRING("id", ID_MAX, "one process"),
-	{.name = "ids",
-	 .type = COOP_FIELD_STRINGS,
-	 .max = 10000,
-	 .doc = "several; unknown ones are left out"},
+	STRING("id", COOP_ID_MAX, "one process"),
+	STRINGS("ids", 10000, "several; unknown ones are left out"),
 	END,
 };
 
 const struct coop_field coop_fields_wait[] = {
 	ID,
-	INT("timeout_ms", 0, MS_MAX, "answer then at the latest; default: no limit"),
-	INT("output_bytes", 0, 1 << 20, "send that much of each stream's retained beginning"),
+	MS("timeout_ms", 0, COOP_MS_MAX, "answer then at the latest; default: no limit"),
+	BYTES("output_bytes", 0, 1 << 20, "send that much of each stream's retained beginning"),
 	TIDY,
 	END,
 };
 
 const struct coop_field coop_fields_wait_port[] = {
 	ID,
-	{.name = "port", .type = COOP_FIELD_INT, .required = true, .min = 1, .max = 65535},
-	INT("timeout_ms", 0, MS_MAX, "answer then at the latest; default: no limit"),
+	INT("port", 1, 65535, NULL, .required = true),
+	MS("timeout_ms", 0, COOP_MS_MAX, "answer then at the latest; default: no limit"),
 	END,
 };
 
 const struct coop_field coop_fields_read[] = {
 	ID,
 	ENUM("stream", coop_choices_read_stream, "default stdout, of a terminal pty"),
-	INT("cursor", 0, POSITION_MAX, "position in the stream, or number of the event (combined)"),
-	INT("max", 0, 4 << 20, "at most so many bytes; default 65536"),
-	INT("tail", 0, POSITION_MAX, "instead of cursor: so many bytes before the end"),
+	INT("cursor", 0, COOP_POSITION_MAX,
+	    "position in the stream, or number of the event (combined)"),
+	BYTES("max", 0, 4 << 20, "at most so many bytes; default 65536"),
+	BYTES("tail", 0, COOP_POSITION_MAX, "instead of cursor: so many bytes before the end"),
 	BOOL("drain", "release everything before next"),
 	BOOL("times", "when each event was read (combined)"),
 	BOOL("notes", "also what coop itself says of the process (combined)"),
@@ -197,13 +141,10 @@ const struct coop_field coop_fields_read[] = {
 
 const struct coop_field coop_fields_reader[] = {
 	ID,
-	{.name = "reader",
-	 .type = COOP_FIELD_STRING,
-	 .required = true,
-	 .max = COOP_READER_NAME_MAX,
-	 .doc = "its name; the caller's own, of this process and stream"},
+	STRING("reader", COOP_READER_NAME_MAX,
+	       "its name; the caller's own, of this process and stream", .required = true),
 	ENUM("stream", coop_choices_read_stream, "default stdout, of a terminal pty"),
-	INT("cursor", 0, POSITION_MAX, "where it is from now on; default: where it was"),
+	INT("cursor", 0, COOP_POSITION_MAX, "where it is from now on; default: where it was"),
 	END,
 };
 
@@ -219,8 +160,8 @@ const struct coop_field coop_fields_follow[] = {
 	 .type = COOP_FIELD_OFFSETS,
 	 .choices = coop_choices_stream,
 	 .doc = "positions; default 0"},
-	INT("tail", 0, POSITION_MAX, "begin so many bytes before each stream's end"),
-	INT("since", 0, POSITION_MAX, "first event (mode events)"),
+	BYTES("tail", 0, COOP_POSITION_MAX, "begin so many bytes before each stream's end"),
+	INT("since", 0, COOP_POSITION_MAX, "first event (mode events)"),
 	BOOL("drain", "release what has been sent (mode bytes)"),
 	ENUM("until", coop_choices_until,
 	     "exit (default), or eof: while descendants hold the pipes"),
@@ -232,34 +173,31 @@ const struct coop_field coop_fields_follow[] = {
 
 const struct coop_field coop_fields_note[] = {
 	ID,
-	{.name = "text",
-	 .type = COOP_FIELD_STRING,
-	 .required = true,
-	 .max = COOP_NOTE_MAX - sizeof "coop: \n",
-	 .doc = "one line, shown among its output as coop's"},
+	STRING("text", COOP_NOTE_MAX - sizeof "coop: \n",
+	       "one line, shown among its output as coop's", .required = true),
 	BOOL("once", "only if there is none with this text yet"),
 	END,
 };
 
 const struct coop_field coop_fields_hold[] = {
 	ID,
-	INT("hold", 1, POSITION_MAX, "its number; default: a new one"),
-	INT("cursor", 0, POSITION_MAX, "events before this one are not needed any more"),
+	INT("hold", 1, COOP_POSITION_MAX, "its number; default: a new one"),
+	INT("cursor", 0, COOP_POSITION_MAX, "events before this one are not needed any more"),
 	BOOL("end", "give it up"),
 	END,
 };
 
 const struct coop_field coop_fields_write_stdin[] = {
 	ID,
-	INT("timeout_ms", -1, MS_MAX, "give up then; default 10000, -1: never"),
+	MS("timeout_ms", -1, COOP_MS_MAX, "give up then; default 10000, -1: never"),
 	BOOL("secret", "for doors that would show it"),
 	END,
 };
 
 const struct coop_field coop_fields_resize[] = {
 	ID,
-	{.name = "cols", .type = COOP_FIELD_INT, .required = true, .min = 1, .max = 65535},
-	{.name = "rows", .type = COOP_FIELD_INT, .required = true, .min = 1, .max = 65535},
+	INT("cols", 1, 65535, NULL, .required = true),
+	INT("rows", 1, 65535, NULL, .required = true),
 	END,
 };
 
@@ -284,7 +222,7 @@ const struct coop_field coop_fields_signal[] = {
 
 const struct coop_field coop_fields_stop[] = {
 	ID,
-	INT("grace_ms", 0, 30000, "between SIGTERM and the kill; default 5000"),
+	MS("grace_ms", 0, 30000, "between SIGTERM and the kill; default 5000"),
 	END,
 };
 
@@ -295,31 +233,25 @@ const struct coop_field coop_fields_release[] = {
 };
 
 const struct coop_field coop_fields_shutdown[] = {
-	INT("grace_ms", 0, 30000, "for the processes; default 5000"),
+	MS("grace_ms", 0, 30000, "for the processes; default 5000"),
 	END,
 };
 
 const struct coop_field coop_fields_cancel[] = {
-	{.name = "call_ids",
-	 .type = COOP_FIELD_STRINGS,
-	 .max = 1000,
-	 .doc = "all that carries one of them ends"},
-	{.name = "ids",
-	 .type = COOP_FIELD_STRINGS,
-	 .max = 1000,
-	 .doc = "these end; unknown ones are left out"},
+	STRINGS("call_ids", 1000, "all that carries one of them ends"),
+	STRINGS("ids", 1000, "these end; unknown ones are left out"),
 	END,
 };
 
 const struct coop_field coop_fields_session_new[] = {
 	STRING("label", TEXT_MAX, "for reading"),
-	INT("max_lifetime_ms", 1, MS_MAX, "ends by itself then; default: never"),
+	MS("max_lifetime_ms", 1, COOP_MS_MAX, "ends by itself then; default: never"),
 	END,
 };
 
 const struct coop_field coop_fields_session_end[] = {
-	{.name = "id", .type = COOP_FIELD_STRING, .required = true, .max = ID_MAX},
-	INT("grace_ms", 0, 30000, "between SIGTERM and the kill; default 5000"),
+	STRING("id", COOP_ID_MAX, NULL, .required = true),
+	MS("grace_ms", 0, 30000, "between SIGTERM and the kill; default 5000"),
 	END,
 };
 
@@ -330,14 +262,8 @@ const struct coop_field coop_fields_login[] = {
 };
 
 const struct coop_field coop_fields_ceiling[] = {
-	{.name = "sandbox",
-	 .type = COOP_FIELD_OBJECT,
-	 .fields = coop_sandbox_fields,
-	 .doc = "what a command may do at most"},
-	{.name = "limits",
-	 .type = COOP_FIELD_OBJECT,
-	 .fields = coop_limits_fields,
-	 .doc = "how much of the host it may use at most"},
+	OBJECT("sandbox", coop_sandbox_fields, "what a command may do at most"),
+	OBJECT("limits", coop_limits_fields, "how much of the host it may use at most"),
 	END,
 };
 
@@ -348,34 +274,22 @@ const struct coop_field coop_fields_agent_list[] = {
 
 const struct coop_field coop_fields_agent_show[] = {AGENT_NEEDED, PRINCIPAL, END};
 
-#define AGENT_SETTINGS                                                                             \
-	INT("max_running", 0, 1000000, "live processes, those of agents below included"),          \
-		INT("max_buffer_bytes", 0, POSITION_MAX, "memory for output, likewise"),           \
-		INT("max_finished", 1, 1000000, "finished records kept in full"),                  \
-		BOOL("persistent", "may start what outlives its session"),                         \
-		BOOL("restricted", "may not set variables that change what programs load"),        \
-		{.name = "workspace",                                                              \
-		 .type = COOP_FIELD_STRINGS,                                                       \
-		 .max = COOP_WORKSPACE_MAX,                                                        \
-		 .doc = "directories that working directories must lie in"},                       \
-		{.name = "policy", .type = COOP_FIELD_OBJECT, .doc = "what it may run"},           \
-		{.name = "sandbox",                                                                \
-		 .type = COOP_FIELD_OBJECT,                                                        \
-		 .fields = coop_sandbox_fields,                                                    \
-		 .doc = "the most that its processes and those of agents below may have"},         \
-		{.name = "limits",                                                                 \
-		 .type = COOP_FIELD_OBJECT,                                                        \
-		 .fields = coop_limits_fields,                                                     \
-		 .doc = "likewise; memory_bytes, cpu_quota and max_pids of all of them together"}, \
-		{.name = "env",                                                                    \
-		 .type = COOP_FIELD_MAP,                                                           \
-		 .max = COOP_ENV_MAX,                                                              \
-		 .doc = "variables that its processes begin with; never shown"},                   \
-		{.name = "metadata",                                                               \
-		 .type = COOP_FIELD_MAP,                                                           \
-		 .max = COOP_AGENT_METADATA_MAX,                                                   \
-		 .doc = "words of whoever makes it"},                                              \
-		INT("expires_in_ms", 1, MS_MAX, "it is removed then; default: never"),
+#define AGENT_SETTINGS                                                                            \
+	INT("max_running", 0, 1000000, "live processes, those of agents below included"),         \
+		BYTES("max_buffer_bytes", 0, COOP_POSITION_MAX, "memory for output, likewise"),   \
+		INT("max_finished", 1, 1000000, "finished records kept in full"),                 \
+		BOOL("persistent", "may start what outlives its session"),                        \
+		BOOL("restricted", "may not set variables that change what programs load"),       \
+		STRINGS("workspace", COOP_WORKSPACE_MAX,                                          \
+			"directories that working directories must lie in"),                      \
+		OBJECT("policy", NULL, "what it may run"),                                        \
+		OBJECT("sandbox", coop_sandbox_fields,                                            \
+		       "the most that its processes and those of agents below may have"),         \
+		OBJECT("limits", coop_limits_fields,                                              \
+		       "likewise; memory_bytes, cpu_quota and max_pids of all of them together"), \
+		MAP("env", COOP_ENV_MAX, "variables that its processes begin with; never shown"), \
+		MAP("metadata", COOP_AGENT_METADATA_MAX, "words of whoever makes it"),            \
+		MS("expires_in_ms", 1, COOP_MS_MAX, "it is removed then; default: never"),
 
 const struct coop_field coop_fields_agent_add[] = {
 	AGENT_NEEDED,
@@ -393,15 +307,16 @@ static const struct coop_field stored_folder[] = {
 };
 
 const struct coop_field coop_fields_agent_stored[] = {
-	AGENT_SETTINGS INT("expires_at", 1, POSITION_MAX, "milliseconds since 1970"),
-	{.name = "folder", .type = COOP_FIELD_OBJECT, .fields = stored_folder},
+	AGENT_SETTINGS INT("expires_at", 1, COOP_POSITION_MAX, "milliseconds since 1970",
+			   .unit = COOP_UNIT_TIME),
+	OBJECT("folder", stored_folder, NULL),
 	END,
 };
 
 const struct coop_field coop_fields_agent_remove[] = {
 	AGENT_NEEDED,
 	PRINCIPAL,
-	INT("grace_ms", 0, 30000, "between SIGTERM and the kill; default 0"),
+	MS("grace_ms", 0, 30000, "between SIGTERM and the kill; default 0"),
 	END,
 };
 
@@ -409,25 +324,21 @@ const struct coop_field coop_fields_token_new[] = {
 	AGENT("default: this one"),
 	PRINCIPAL,
 	STRING("label", TEXT_MAX, "for reading"),
-	INT("expires_in_ms", 1, MS_MAX, "default: never"),
+	MS("expires_in_ms", 1, COOP_MS_MAX, "default: never"),
 	END,
 };
 
 const struct coop_field coop_fields_token_revoke[] = {
-	{.name = "id",
-	 .type = COOP_FIELD_INT,
-	 .required = true,
-	 .min = 1,
-	 .max = POSITION_MAX,
-	 .doc = "its number in token_list"},
+	INT("id", 1, COOP_POSITION_MAX, "its number in token_list", .required = true),
 	END,
 };
 
 const struct coop_field coop_fields_history[] = {
 	AGENT("self, or a path; default: all that may be seen"),
-	INT("since", 0, POSITION_MAX, "started then or later; milliseconds since 1970"),
-	INT("until", 0, POSITION_MAX, "started before"),
-	STRING("before", ID_MAX, "go on with what is older than this one"),
+	INT("since", 0, COOP_POSITION_MAX, "started then or later; milliseconds since 1970",
+	    .unit = COOP_UNIT_TIME),
+	INT("until", 0, COOP_POSITION_MAX, "started before", .unit = COOP_UNIT_TIME),
+	STRING("before", COOP_ID_MAX, "go on with what is older than this one"),
 	INT("limit", 1, 10000, "at most so many; default 100"),
 	END,
 };
@@ -440,10 +351,10 @@ const struct coop_field coop_fields_follow_events[] = {
 };
 
 const struct coop_field coop_fields_completions[] = {
-	STRING("session", ID_MAX, "whose queue; default: the agent's own"),
+	STRING("session", COOP_ID_MAX, "whose queue; default: the agent's own"),
 	BOOL("take", "they leave the queue; default true"),
 	INT("limit", 1, 100, "at most so many of each; default 10"),
-	INT("timeout_ms", 0, MS_MAX, "wait for something so long; default 0"),
+	MS("timeout_ms", 0, COOP_MS_MAX, "wait for something so long; default 0"),
 	END,
 };
 

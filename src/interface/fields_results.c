@@ -1,6 +1,5 @@
 #include "interface/field_rows.h"
 #include "interface/fields.h"
-#include "keeper/store/record.h"
 
 static const struct coop_field digest_fields[] = {
 	ALWAYS("bytes", INT),

@@ -7,15 +7,13 @@
 #include <stdint.h>
 
 #include "base/json/jsonw.h"
+#include "interface/bounds.h"
 #include "interface/err.h"
-
-/* Larger integers are not the same to every JSON parser. */
-#define COOP_JSON_INT_MAX ((1LL << 53) - 1)
 
 enum coop_field_type {
 	COOP_FIELD_STRING, /* no NUL inside; max: bytes */
 	COOP_FIELD_INT,    /* min to max */
-	COOP_FIELD_NUMBER,
+	COOP_FIELD_NUMBER, /* its bounds are for who reads it */
 	COOP_FIELD_BOOL,
 	COOP_FIELD_ENUM,    /* one of choices */
 	COOP_FIELD_ENUMS,   /* a list of choices, none twice */
@@ -28,12 +26,23 @@ enum coop_field_type {
 	COOP_FIELD_OBJECTS, /* a list of such */
 };
 
+/* What a number counts. */
+enum coop_unit {
+	COOP_UNIT_NONE,
+	COOP_UNIT_BYTES,
+	COOP_UNIT_MS,
+	COOP_UNIT_SECONDS,
+	COOP_UNIT_CORES, /* of processors; bounds are in thousandths */
+	COOP_UNIT_TIME,  /* milliseconds since 1970 */
+};
+
 struct coop_field {
 	const char *name; /* NULL ends the table */
 	enum coop_field_type type;
 	bool required;
 	bool nullable; /* results: may be null. In arguments null always means absent. */
 	int64_t min, max;
+	enum coop_unit unit;
 	const char *const *choices; /* NULL-terminated */
 	const struct coop_field *fields;
 	const char *doc;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "interface/bounds.h"
 #include "interface/err.h"
 #include "interface/fields.h"
 #include "keeper/agents/ceiling.h"
@@ -34,12 +35,10 @@
 #include "keeper/start/draft.h"
 #include "keeper/tree/freeze.h"
 
-#define STDIN_DATA_MAX (1u << 20)
-
 static const struct coop_op table[] = {
-	{"spawn", "start a command", COOP_RIGHT_USE, true, COOP_DRAFT_DATA_MAX, coop_fields_spawn,
+	{"spawn", "start a command", COOP_RIGHT_USE, true, COOP_SPAWN_BYTES_MAX, coop_fields_spawn,
 	 coop_results_spawn, coop_op_spawn, coop_op_spawn_invalid, COOP_OP_LOOKS},
-	{"check", "what policy says of a command", COOP_RIGHT_LOOK, false, COOP_DRAFT_DATA_MAX,
+	{"check", "what policy says of a command", COOP_RIGHT_LOOK, false, COOP_SPAWN_BYTES_MAX,
 	 coop_fields_check, coop_results_check, coop_op_check, NULL, COOP_OP_LOOKS},
 	{"list", "processes in the order of their start", COOP_RIGHT_LOOK, false, 0,
 	 coop_fields_list, coop_results_processes, coop_op_list, NULL, COOP_OP_RELIEVES},
@@ -59,8 +58,8 @@ static const struct coop_op table[] = {
 	 0, coop_fields_hold, coop_results_hold, coop_op_hold},
 	{"note", "say something among a process's output", COOP_RIGHT_USE, false, 0,
 	 coop_fields_note, coop_results_note, coop_op_note},
-	{"write_stdin", "send input", COOP_RIGHT_USE, true, STDIN_DATA_MAX, coop_fields_write_stdin,
-	 coop_results_write_stdin, coop_op_write_stdin},
+	{"write_stdin", "send input", COOP_RIGHT_USE, true, COOP_STDIN_WRITE_MAX,
+	 coop_fields_write_stdin, coop_results_write_stdin, coop_op_write_stdin},
 	{"close_stdin", "send end of file", COOP_RIGHT_USE, true, 0, coop_fields_id,
 	 coop_results_close_stdin, coop_op_close_stdin},
 	{"resize", "change the size of a terminal", COOP_RIGHT_USE, false, 0, coop_fields_resize,
