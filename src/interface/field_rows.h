@@ -45,6 +45,17 @@
 #define MS(n, low, high, ...) INT(n, low, high, __VA_ARGS__, .unit = COOP_UNIT_MS)
 #define BYTES(n, low, high, ...) INT(n, low, high, __VA_ARGS__, .unit = COOP_UNIT_BYTES)
 
+#define TEXT_MAX 65536
+#define AGENT_MAX 1024
+
+#define ID \
+	STRING("id", COOP_ID_MAX, "id, tag, or an unambiguous beginning of an id", .required = true)
+#define TIDY BOOL("tidy", "not before its placeholders are gone from the workspace")
+#define AGENT(text) STRING("agent", AGENT_MAX, text)
+#define AGENT_NEEDED \
+	STRING("agent", AGENT_MAX, "its path, from this agent or in full", .required = true)
+#define PRINCIPAL STRING("principal", 256, "whose tree of agents; for the operator")
+
 /* Results: there always; there, or null; sometimes there; an object or list of objects with a table
  * of its own. */
 #define ALWAYS(n, t)                                                \
@@ -66,6 +77,22 @@
 #define END                  \
 	{                    \
 		.name = NULL \
+	}
+
+/* One operation, for whom COOP_RIGHT_r names; further members of its row follow. */
+#define OPERATION(n, r, text, ...)                         \
+	const struct coop_operation coop_operation_##n = { \
+		.name = #n, .right = COOP_RIGHT_##r, .summary = text, __VA_ARGS__}
+#define NOTHING ((const struct coop_field[]){END})
+#define ARGS(...)                           \
+	.args = (const struct coop_field[]) \
+	{                                   \
+		__VA_ARGS__, END            \
+	}
+#define RESULT(...)                           \
+	.result = (const struct coop_field[]) \
+	{                                     \
+		__VA_ARGS__, END              \
 	}
 
 #endif

@@ -134,7 +134,7 @@ static void check_accepted(const struct coop_op *op, const json_t *args)
 {
 	size_t known = 0;
 
-	for (const struct coop_field *field = op->args; field->name; field++) {
+	for (const struct coop_field *field = op->row->args; field->name; field++) {
 		json_t *value = json_object_get(args, field->name);
 		known += value != NULL;
 		assert(!field->required || (value && !json_is_null(value)));
@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	if (!args)
 		return 0;
 	struct coop_err err = {0};
-	if (coop_schema_check(op->args, args, &err) < 0)
+	if (coop_schema_check(op->row->args, args, &err) < 0)
 		check_refused(&err);
 	else
 		check_accepted(op, args);
