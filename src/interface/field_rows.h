@@ -51,10 +51,10 @@
 #define ID \
 	STRING("id", COOP_ID_MAX, "id, tag, or an unambiguous beginning of an id", .required = true)
 #define TIDY BOOL("tidy", "not before its placeholders are gone from the workspace")
-#define AGENT(text) STRING("agent", AGENT_MAX, text)
+#define AGENT(text) STRING("agent", AGENT_MAX, text, .form = "AGENT")
 #define AGENT_NEEDED \
 	STRING("agent", AGENT_MAX, "its path, from this agent or in full", .required = true)
-#define PRINCIPAL STRING("principal", 256, "whose tree of agents; for the operator")
+#define PRINCIPAL STRING("principal", 256, "whose tree of agents; for the operator", .form = "NAME")
 
 /* Results: there always; there, or null; sometimes there; an object or list of objects with a table
  * of its own. */

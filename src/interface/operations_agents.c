@@ -12,15 +12,18 @@
 		BOOL("persistent", "may start what outlives its session"),                        \
 		BOOL("restricted", "may not set variables that change what programs load"),       \
 		STRINGS("workspace", COOP_WORKSPACE_MAX,                                          \
-			"directories that working directories must lie in"),                      \
+			"directories that working directories must lie in", .form = "FOLDER"),    \
 		OBJECT("policy", NULL, "what it may run"),                                        \
 		OBJECT("sandbox", coop_sandbox_fields,                                            \
 		       "the most that its processes and those of agents below may have"),         \
 		OBJECT("limits", coop_limits_fields,                                              \
 		       "likewise; memory_bytes, cpu_quota and max_pids of all of them together"), \
-		MAP("env", COOP_ENV_MAX, "variables that its processes begin with; never shown"), \
-		MAP("metadata", COOP_AGENT_METADATA_MAX, "words of whoever makes it"),            \
-		MS("expires_in_ms", 1, COOP_MS_MAX, "it is removed then; default: never")
+		MAP("env", COOP_ENV_MAX, "variables that its processes begin with; never shown",  \
+		    .form = "NAME=VALUE"),                                                        \
+		MAP("metadata", COOP_AGENT_METADATA_MAX, "words of whoever makes it",             \
+		    .form = "KEY=VALUE"),                                                         \
+		MS("expires_in_ms", 1, COOP_MS_MAX, "it is removed then; default: never",         \
+		   .option = "expires")
 
 OPERATION(login, NONE, "act as a token's agent, or as one below this",
 	  ARGS(STRING("token", 256, "its agent; or"),
@@ -69,8 +72,9 @@ OPERATION(agent_remove, USE, "end an agent and all that it and those below it ow
 	  RESULT(ALWAYS("agents", INT), ALWAYS("ended", INT), ALWAYS("survivors", INT)));
 
 OPERATION(token_new, USE, "a token for an agent", .waits = true,
-	  ARGS(AGENT("default: this one"), PRINCIPAL, STRING("label", TEXT_MAX, "for reading"),
-	       MS("expires_in_ms", 1, COOP_MS_MAX, "default: never")),
+	  ARGS(AGENT("default: this one"), PRINCIPAL,
+	       STRING("label", TEXT_MAX, "for reading", .form = "TEXT"),
+	       MS("expires_in_ms", 1, COOP_MS_MAX, "default: never", .option = "expires")),
 	  RESULT(ALWAYS("token", STRING), ALWAYS("id", INT), ALWAYS("agent", STRING),
 		 MAYBE_NULL("expires_at", STRING)));
 

@@ -6,7 +6,7 @@
 #include "interface/operations.h"
 
 OPERATION(audit_tail, MANAGE, "the last lines of the audit", .waits = true,
-	  ARGS(INT("count", 1, 10000, "so many lines; default 50")),
+	  ARGS(INT("count", 1, 10000, "so many lines; default 50", .letter = 'n')),
 	  RESULT({.name = "lines", .type = COOP_FIELD_OBJECTS, .required = true}));
 
 OPERATION(audit_verify, MANAGE, "whether the audit is whole", .waits = true,

@@ -6,13 +6,13 @@
 #include "interface/operations.h"
 
 OPERATION(list, LOOK, "processes in the order of their start",
-	  ARGS(BOOL("include_finished", "also what has ended"),
+	  ARGS(BOOL("include_finished", "also what has ended", .option = "all", .letter = 'a'),
 	       ENUM("state", coop_choices_state, "only that state"),
-	       STRING("tag", TEXT_MAX, "only that tag"),
-	       STRING("label", TEXT_MAX, "only labels that contain this"),
-	       STRING("agent", TEXT_MAX, "only that agent"),
-	       STRING("session", TEXT_MAX, "only that session"),
-	       INT("limit", 1, 100000, "at most so many; default 1000"),
+	       STRING("tag", TEXT_MAX, "only that tag", .form = "TAG"),
+	       STRING("label", TEXT_MAX, "only labels that contain this", .form = "TEXT"),
+	       STRING("agent", TEXT_MAX, "only that agent", .form = "AGENT"),
+	       STRING("session", TEXT_MAX, "only that session", .form = "ID"),
+	       INT("limit", 1, 100000, "at most so many; default 1000", .letter = 'n'),
 	       STRING("after", COOP_ID_MAX, "only what was started after this one"),
 	       BOOL("brief", "fewer fields")),
 	  RESULT(OF("processes", OBJECTS, coop_record_fields), ALWAYS("more", BOOL)));
@@ -45,12 +45,12 @@ OPERATION(history, LOOK, "processes of the past", .waits = true,
 		   .unit = COOP_UNIT_TIME),
 	       INT("until", 0, COOP_POSITION_MAX, "started before", .unit = COOP_UNIT_TIME),
 	       STRING("before", COOP_ID_MAX, "go on with what is older than this one"),
-	       INT("limit", 1, 10000, "at most so many; default 100")),
+	       INT("limit", 1, 10000, "at most so many; default 100", .letter = 'n')),
 	  RESULT({.name = "processes", .type = COOP_FIELD_OBJECTS, .required = true},
 		 ALWAYS("more", BOOL)));
 
 OPERATION(follow_events, LOOK, "what happens to processes, as it happens", .waits = true,
-	  ARGS(STRING("agent", TEXT_MAX, "only that agent"),
-	       STRING("session", TEXT_MAX, "only that session"),
+	  ARGS(STRING("agent", TEXT_MAX, "only that agent", .form = "AGENT"),
+	       STRING("session", TEXT_MAX, "only that session", .form = "ID"),
 	       BOOL("replay", "first the ends of what has ended already; default true")),
 	  .result = NOTHING);

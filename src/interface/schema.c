@@ -212,6 +212,18 @@ static const struct coop_field *find_field(const struct coop_field *fields, cons
 	return NULL;
 }
 
+const struct coop_field *coop_schema_find(const struct coop_field *fields, const char *path)
+{
+	size_t length = strcspn(path, ".");
+
+	for (; fields && fields->name; fields++) {
+		if (!strncmp(fields->name, path, length) && !fields->name[length])
+			return path[length] ? coop_schema_find(fields->fields, path + length + 1)
+					    : fields;
+	}
+	return NULL;
+}
+
 static int check_unknown(const struct coop_field *fields, const json_t *args, struct coop_err *err)
 {
 	const char *key;

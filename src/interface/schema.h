@@ -26,7 +26,7 @@ enum coop_field_type {
 	COOP_FIELD_OBJECTS, /* a list of such */
 };
 
-/* What a number counts. */
+/* What a number counts, and which texts are paths. */
 enum coop_unit {
 	COOP_UNIT_NONE,
 	COOP_UNIT_BYTES,
@@ -34,6 +34,8 @@ enum coop_unit {
 	COOP_UNIT_SECONDS,
 	COOP_UNIT_CORES, /* of processors; bounds are in thousandths */
 	COOP_UNIT_TIME,  /* milliseconds since 1970 */
+	COOP_UNIT_PATH,
+	COOP_UNIT_PLACE, /* a path of what must be there */
 };
 
 struct coop_field {
@@ -46,12 +48,19 @@ struct coop_field {
 	const char *const *choices; /* NULL-terminated */
 	const struct coop_field *fields;
 	const char *doc;
+	/* On a command line. NULL: --some-time for some_time_ms and some_time_bytes. */
+	const char *option;
+	char letter;      /* 0: it has none */
+	const char *form; /* what help calls the value, where type and unit do not say */
 };
 
 /* Checks `args` (NULL: no arguments) against the table: required, type, range, and nothing unknown.
  * 0, or the error filled with the field's name. A value's content is never repeated in the message,
  * as it may be secret. */
 int coop_schema_check(const struct coop_field *fields, const json_t *args, struct coop_err *err);
+
+/* The row of "name", or of "outer.name" in the table of a row; NULL: there is none. */
+const struct coop_field *coop_schema_find(const struct coop_field *fields, const char *path);
 
 /* "string", "integer", …; NULL for what is a string or an integer. */
 const char *coop_schema_type(enum coop_field_type type);

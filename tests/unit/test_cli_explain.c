@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "doors/cli/option_rows.h"
 #include "doors/cli/sandbox_args.h"
 
 struct settings {
@@ -25,6 +26,7 @@ static const struct cli_option options[] = {
 	{0},
 };
 
+static struct cli_option *completed;
 static const struct cli_verb verb = {.name = "run", .options = options}, bare = {.name = "freeze"};
 
 /* record.c says what a command left behind; nothing of that is looked at here. */
@@ -37,7 +39,8 @@ static void assert_said(const struct cli_verb *of, const struct settings *settin
 			const char *code, const char *message, const char *details,
 			const char *wanted)
 {
-	const struct cli cli = {.verb = of, .settings = settings};
+	const struct cli_option *rows = of == &verb ? completed : NULL;
+	const struct cli cli = {.verb = of, .options = rows, .settings = settings};
 	struct coop_error error = {0};
 	(void)snprintf(error.code, sizeof(error.code), "%s", code);
 	(void)snprintf(error.message, sizeof(error.message), "%s", message);
@@ -45,7 +48,7 @@ static void assert_said(const struct cli_verb *of, const struct settings *settin
 	cli_error_translate(&cli, &error);
 	assert_string_equal(error.message, wanted);
 	/* Some errors come by here twice, the second time without the settings. */
-	cli_error_translate(&(struct cli){.verb = of}, &error);
+	cli_error_translate(&(struct cli){.verb = of, .options = rows}, &error);
 	assert_string_equal(error.message, wanted);
 }
 
@@ -53,9 +56,9 @@ static void options_are_named(void **state)
 {
 	const char *items[] = {"/a", "b"};
 	const struct settings given = {.sandbox = {.profile = "wide",
-						   .write = {items, 2},
-						   .memory = {true, 1},
-						   .cpu_time = {true, 100000000}}};
+						   .allow_write = {items, 2},
+						   .memory_bytes = {true, 1},
+						   .max_cpu_secs = {true, 100000000}}};
 	assert_said(&verb, &given, "invalid_input",
 		    "limits.memory_bytes: must be between 1048576 and 1099511627776",
 		    "{\"field\":\"limits.memory_bytes\"}", "--mem: at least 1M");
@@ -87,7 +90,7 @@ static void options_are_named(void **state)
 static void subjects(void **state)
 {
 	const char *files[] = {"A=f", "/etc/key=f"}, *read[] = {"/srv"};
-	const struct settings given = {.inject = {files, 2}, .sandbox = {.read = {read, 1}}};
+	const struct settings given = {.inject = {files, 2}, .sandbox = {.allow_read = {read, 1}}};
 	assert_said(&verb, &given, "invalid_input", "file_injections[0].name A is set by env, too",
 		    "{\"field\":\"file_injections[0].name\"}",
 		    "--inject A=f: A is set by env, too");
@@ -127,7 +130,7 @@ static void working_folder(void **state)
 
 static void unavailable(void **state)
 {
-	const struct settings none = {0}, given = {.sandbox = {.memory = {true, 1}}};
+	const struct settings none = {0}, given = {.sandbox = {.memory_bytes = {true, 1}}};
 	const char *const code = "sandbox_unavailable", *const long_text =
 								"sandbox: (see coop doctor)";
 	assert_said(&verb, &none, code, long_text,
@@ -162,5 +165,8 @@ int main(void)
 		cmocka_unit_test(workspace),         cmocka_unit_test(working_folder),
 		cmocka_unit_test(unavailable),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	completed = cli_options_complete(options, coop_operation_spawn.args);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(completed);
+	return failed;
 }

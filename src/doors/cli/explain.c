@@ -23,8 +23,7 @@ static const struct {
 static const struct cli_option *find_option(const struct cli *cli, const char *field,
 					    const char **ret_rest)
 {
-	for (const struct cli_option *option = cli->verb->options; option && option->name;
-	     option++) {
+	for (const struct cli_option *option = cli->options; option && option->name; option++) {
 		const size_t length = option->field ? strlen(option->field) : 0;
 		if (!length || strncmp(option->field, field, length) != 0 ||
 		    (field[length] && !strchr(".[", field[length])))

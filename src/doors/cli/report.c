@@ -41,7 +41,7 @@ static const struct {
 
 static bool takes(const struct cli *cli, const char *field)
 {
-	for (const struct cli_option *option = cli->verb->options; option && option->name; option++)
+	for (const struct cli_option *option = cli->options; option && option->name; option++)
 		if (option->field && strcmp(option->field, field) == 0)
 			return true;
 	return false;
