@@ -62,6 +62,9 @@ int coop_schema_check(const struct coop_field *fields, const json_t *args, struc
 /* The row of "name", or of "outer.name" in the table of a row; NULL: there is none. */
 const struct coop_field *coop_schema_find(const struct coop_field *fields, const char *path);
 
+/* Adds a number's bounds and what it counts to the details. */
+void coop_schema_bounds(const struct coop_field *field, struct coop_err *err);
+
 /* "string", "integer", …; NULL for what is a string or an integer. */
 const char *coop_schema_type(enum coop_field_type type);
 /* Writes the table as a JSON schema. */

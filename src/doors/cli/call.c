@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/io/paths.h"
+#include "client/scan.h"
 #include "coop.h"
 #include "doors/cli/clean.h"
 #include "doors/cli/cli.h"
@@ -70,8 +71,8 @@ int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error)
 	if (r == 0)
 		r = coop_open(&options, &cli->coop, error);
 	/* -EACCES is also what a socket says that may not be opened. */
-	if (r < 0 &&
-	    (strcmp(error->code, "permission_denied") == 0 || strstr(error->details, "\"token\"")))
+	if (r < 0 && (strcmp(error->code, "permission_denied") == 0 ||
+		      coop_scan_says(error->details, "field", "token")))
 		explain_token(cli, error);
 	return r == -ECONNREFUSED && start == CLI_ONLY_RUNNING ? no_keeper(cli, error) : r;
 }

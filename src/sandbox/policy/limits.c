@@ -8,6 +8,7 @@
 #include "base/json/jsonw.h"
 #include "base/text/units.h"
 #include "interface/fields.h"
+#include "interface/schema.h"
 #include "sandbox/policy/protection.h"
 
 /* Where the values of coop_limits_fields go. Cores are kept in thousandths. */
@@ -73,10 +74,12 @@ static int out_of_range(size_t i, const char *field, struct coop_err *err)
 
 	coop_limit_text(i, coop_limits_fields[i].min, least, sizeof least);
 	coop_limit_text(i, coop_limits_fields[i].max, most, sizeof most);
-	return coop_err_field(
+	int r = coop_err_field(
 		err, COOP_INVALID_INPUT, field, "%s must be %s between %s and %s", field,
 		coop_limits_fields[i].unit == COOP_UNIT_CORES ? "a number" : "an integer", least,
 		most);
+	coop_schema_bounds(&coop_limits_fields[i], err);
+	return r;
 }
 
 static int64_t thousandths(double cores)

@@ -46,7 +46,7 @@ static int show(struct waiter *waiter, const json_t *result)
 static void refused(struct waiter *waiter, const struct coop_error *error)
 {
 	/* The error is a part of the one value that is printed at the end. */
-	const struct cli quiet = {.verb = waiter->cli->verb};
+	const struct cli quiet = {.verb = waiter->cli->verb, .options = waiter->cli->options};
 	struct coop_error translated = *error;
 	cli_error_translate(waiter->cli, &translated);
 	waiter->answer = cli_error_json(&translated);
