@@ -2,6 +2,9 @@
 #ifndef COOP_INTERFACE_FIELD_ROWS_H
 #define COOP_INTERFACE_FIELD_ROWS_H
 
+#include "interface/bounds.h"
+#include "interface/schema.h"
+
 /* Arguments. What follows the sentence are further members: .required = true. */
 #define STRING(n, limit, text, ...)                                                          \
 	{                                                                                    \
@@ -44,6 +47,25 @@
 
 #define MS(n, low, high, ...) INT(n, low, high, __VA_ARGS__, .unit = COOP_UNIT_MS)
 #define BYTES(n, low, high, ...) INT(n, low, high, __VA_ARGS__, .unit = COOP_UNIT_BYTES)
+
+/* Arguments that operations and tools have alike: who shows them says what they are for. */
+#define ARG_ARGV(...) STRINGS("argv", 131072, __VA_ARGS__)
+#define ARG_COMMAND(...) STRING("command", 2 << 20, __VA_ARGS__)
+#define ARG_SHELL(...) STRING("shell", 4096, __VA_ARGS__)
+#define ARG_LOGIN(...) BOOL("login", __VA_ARGS__)
+#define ARG_INTERACTIVE(...) BOOL("interactive", __VA_ARGS__)
+#define ARG_CWD(...) STRING("cwd", 4096, __VA_ARGS__)
+#define ARG_ENV(...) MAP("env", COOP_ENV_MAX, __VA_ARGS__)
+#define ARG_ENV_REMOVE(...) STRINGS("env_remove", COOP_ENV_MAX, __VA_ARGS__)
+#define ARG_COLS(...) INT("cols", 1, 65535, __VA_ARGS__)
+#define ARG_ROWS(...) INT("rows", 1, 65535, __VA_ARGS__)
+#define ARG_TIMEOUT(...) MS("timeout_ms", 0, COOP_MS_MAX, __VA_ARGS__)
+#define ARG_GRACE(...) MS("grace_ms", 0, 30000, __VA_ARGS__)
+#define ARG_READER(...) STRING("reader", COOP_READER_NAME_MAX, __VA_ARGS__)
+#define ARG_SIGNAL(text, ...)                                                         \
+	{                                                                             \
+		.name = "signal", .type = COOP_FIELD_SIGNAL, .doc = text, __VA_ARGS__ \
+	}
 
 #define TEXT_MAX 65536
 #define AGENT_MAX 1024

@@ -18,8 +18,8 @@
 		       "the most that its processes and those of agents below may have"),         \
 		OBJECT("limits", coop_limits_fields,                                              \
 		       "likewise; memory_bytes, cpu_quota and max_pids of all of them together"), \
-		MAP("env", COOP_ENV_MAX, "variables that its processes begin with; never shown",  \
-		    .form = "NAME=VALUE"),                                                        \
+		ARG_ENV("variables that its processes begin with; never shown",                   \
+			.form = "NAME=VALUE"),                                                    \
 		MAP("metadata", COOP_AGENT_METADATA_MAX, "words of whoever makes it",             \
 		    .form = "KEY=VALUE"),                                                         \
 		MS("expires_in_ms", 1, COOP_MS_MAX, "it is removed then; default: never",         \
@@ -67,8 +67,7 @@ OPERATION(agent_set, USE, "change what an agent below this one may", .waits = tr
 	  ARGS(AGENT_NEEDED, PRINCIPAL, AGENT_SETTINGS), .result = agent_result);
 
 OPERATION(agent_remove, USE, "end an agent and all that it and those below it own", .waits = true,
-	  ARGS(AGENT_NEEDED, PRINCIPAL,
-	       MS("grace_ms", 0, 30000, "between SIGTERM and the kill; default 0")),
+	  ARGS(AGENT_NEEDED, PRINCIPAL, ARG_GRACE("between SIGTERM and the kill; default 0")),
 	  RESULT(ALWAYS("agents", INT), ALWAYS("ended", INT), ALWAYS("survivors", INT)));
 
 OPERATION(token_new, USE, "a token for an agent", .waits = true,

@@ -6,11 +6,7 @@
 #include "interface/operations.h"
 
 OPERATION(signal, USE, "send one signal",
-	  ARGS(ID,
-	       {.name = "signal",
-		.type = COOP_FIELD_SIGNAL,
-		.required = true,
-		.doc = "name (SIGTERM, term) or number"},
+	  ARGS(ID, ARG_SIGNAL("name (SIGTERM, term) or number", .required = true),
 	       ENUM("target", coop_choices_target,
 		    "group (default), process, tree, or foreground: what runs in its terminal")),
 	  RESULT(ALWAYS("sent", BOOL), ALWAYS("signal", INT), ALWAYS("signal_name", STRING),
@@ -39,5 +35,5 @@ OPERATION(kill, USE, "kill the whole tree and prove it", .waits = true, ARGS(ID)
 	  .result = receipt_result);
 
 OPERATION(stop, USE, "SIGTERM, grace, then kill", .waits = true,
-	  ARGS(ID, MS("grace_ms", 0, 30000, "between SIGTERM and the kill; default 5000")),
+	  ARGS(ID, ARG_GRACE("between SIGTERM and the kill; default 5000")),
 	  .result = receipt_result);

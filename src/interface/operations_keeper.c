@@ -87,7 +87,7 @@ OPERATION(info, LOOK, "the keeper itself", .args = NOTHING,
 		  .doc = "agents that could not be read"}));
 
 OPERATION(shutdown, MANAGE, "end everything and leave", .waits = true,
-	  ARGS(MS("grace_ms", 0, 30000, "for the processes; default 5000")),
+	  ARGS(ARG_GRACE("for the processes; default 5000")),
 	  RESULT(ALWAYS("ended", INT), ALWAYS("survivors", INT)));
 
 static const struct coop_field shell_fields[] = {ALWAYS("id", STRING),

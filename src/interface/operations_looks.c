@@ -24,7 +24,7 @@ OPERATION(status, LOOK, "one or several records",
 		 {.name = "processes", .type = COOP_FIELD_OBJECTS, .fields = coop_record_fields}));
 
 OPERATION(wait, LOOK, "answer when a process has ended", .waits = true,
-	  ARGS(ID, MS("timeout_ms", 0, COOP_MS_MAX, "answer then at the latest; default: no limit"),
+	  ARGS(ID, ARG_TIMEOUT("answer then at the latest; default: no limit"),
 	       BYTES("output_bytes", 0, 1 << 20,
 		     "send that much of each stream's retained beginning"),
 	       TIDY),
@@ -34,7 +34,7 @@ OPERATION(wait, LOOK, "answer when a process has ended", .waits = true,
 
 OPERATION(wait_port, LOOK, "answer when a process listens on a port", .waits = true,
 	  ARGS(ID, INT("port", 1, 65535, NULL, .required = true),
-	       MS("timeout_ms", 0, COOP_MS_MAX, "answer then at the latest; default: no limit")),
+	       ARG_TIMEOUT("answer then at the latest; default: no limit")),
 	  RESULT(ALWAYS("listening", BOOL), ALWAYS("timed_out", BOOL),
 		 MAYBE_NULL("address", STRING), MAYBE_NULL("pid", INT),
 		 OF("process", OBJECT, coop_record_fields)));

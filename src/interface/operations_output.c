@@ -22,7 +22,7 @@ OPERATION(read, LOOK, "retained output from a position",
 	       BOOL("drain", "release everything before next"),
 	       BOOL("times", "when each event was read (combined)"),
 	       BOOL("notes", "also what coop itself says of the process (combined)"),
-	       STRING("reader", COOP_READER_NAME_MAX, "instead of cursor: where that reader is")),
+	       ARG_READER("instead of cursor: where that reader is")),
 	  RESULT(ALWAYS("stream", STRING), ALWAYS("cursor", INT), ALWAYS("next", INT),
 		 ALWAYS("bytes", INT), ALWAYS("bytes_dropped", INT), SOMETIMES("bytes_before", INT),
 		 SOMETIMES("first", INT), SOMETIMES("events_dropped", INT),
@@ -31,15 +31,14 @@ OPERATION(read, LOOK, "retained output from a position",
 		 ALWAYS("state", STRING),
 		 {.name = "events", .type = COOP_FIELD_OBJECTS, .fields = event_fields}));
 
-OPERATION(reader, LOOK, "where a named reader is, or is from now on",
-	  ARGS(ID,
-	       STRING("reader", COOP_READER_NAME_MAX,
-		      "its name; the caller's own, of this process and stream", .required = true),
-	       ENUM("stream", coop_choices_read_stream, "default stdout, of a terminal pty"),
-	       INT("cursor", 0, COOP_POSITION_MAX,
-		   "where it is from now on; default: where it was")),
-	  RESULT(ALWAYS("reader", STRING), ALWAYS("stream", STRING), ALWAYS("cursor", INT),
-		 ALWAYS("previous", INT)));
+OPERATION(
+	reader, LOOK, "where a named reader is, or is from now on",
+	ARGS(ID,
+	     ARG_READER("its name; the caller's own, of this process and stream", .required = true),
+	     ENUM("stream", coop_choices_read_stream, "default stdout, of a terminal pty"),
+	     INT("cursor", 0, COOP_POSITION_MAX, "where it is from now on; default: where it was")),
+	RESULT(ALWAYS("reader", STRING), ALWAYS("stream", STRING), ALWAYS("cursor", INT),
+	       ALWAYS("previous", INT)));
 
 OPERATION(follow, LOOK, "output as it comes, until the end", .waits = true,
 	  ARGS(ID, ENUM("mode", coop_choices_follow_mode, "bytes (default) or events"),
@@ -89,6 +88,5 @@ OPERATION(close_stdin, USE, "send end of file", .waits = true, ARGS(ID),
 	  RESULT(ALWAYS("closed", BOOL), ALWAYS("was_open", BOOL)));
 
 OPERATION(resize, USE, "change the size of a terminal",
-	  ARGS(ID, INT("cols", 1, 65535, NULL, .required = true),
-	       INT("rows", 1, 65535, NULL, .required = true)),
+	  ARGS(ID, ARG_COLS(NULL, .required = true), ARG_ROWS(NULL, .required = true)),
 	  RESULT(ALWAYS("cols", INT), ALWAYS("rows", INT)));
