@@ -121,6 +121,9 @@ static void check_field(const struct coop_field *field, json_t *value)
 	case COOP_FIELD_SIGNAL:
 		assert(json_is_integer(value) || coop_signame_parse(json_string_value(value)) > 0);
 		break;
+	case COOP_FIELD_ID:
+		assert(json_is_integer(value) || is_text(value));
+		break;
 	case COOP_FIELD_OBJECT:
 		assert(json_is_object(value));
 		break;
