@@ -43,18 +43,24 @@ int coop_arguments_string(struct coop_arguments *arguments, const char *name, co
 	return 0;
 }
 
+int coop_arguments_ask(struct coop_arguments *arguments, struct coop *coop, const char *op,
+		       const void *data, size_t size, struct coop_reply **ret,
+		       struct coop_error *error)
+{
+	coop_jsonw_end(&arguments->w);
+	if (arguments->w.failed || coop_buf_append(&arguments->text, "", 1) < 0)
+		return coop_client_fail(error, -ENOMEM, "internal", "out of memory");
+	return coop_call(coop, op, (const char *)coop_buf_front(&arguments->text), data, size, ret,
+			 error);
+}
+
 int coop_arguments_call(struct coop_arguments *arguments, struct coop *coop, const char *op,
 			const void *data, size_t size, json_t **ret_result,
 			struct coop_reply **ret_reply, struct coop_error *error)
 {
 	struct coop_reply *reply;
-	int r;
+	int r = coop_arguments_ask(arguments, coop, op, data, size, &reply, error);
 
-	coop_jsonw_end(&arguments->w);
-	if (arguments->w.failed || coop_buf_append(&arguments->text, "", 1) < 0)
-		return coop_client_fail(error, -ENOMEM, "internal", "out of memory");
-	r = coop_call(coop, op, (const char *)coop_buf_front(&arguments->text), data, size, &reply,
-		      error);
 	if (r < 0)
 		return r;
 	json_t *result = json_loads(coop_reply_json(reply), JSON_ALLOW_NUL, NULL);

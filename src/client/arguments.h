@@ -22,8 +22,13 @@ void coop_arguments_clear(struct coop_arguments *arguments);
 int coop_arguments_string(struct coop_arguments *arguments, const char *name, const char *field,
 			  const char *text, struct coop_error *error);
 
-/* Carries out the operation. On success *ret_result is a new reference; *ret_reply (may be NULL)
- * the caller's. */
+/* Carries out the operation; the reply is the caller's. */
+int coop_arguments_ask(struct coop_arguments *arguments, struct coop *coop, const char *op,
+		       const void *data, size_t size, struct coop_reply **ret,
+		       struct coop_error *error);
+
+/* The same, with the result parsed. On success *ret_result is a new reference; *ret_reply (may be
+ * NULL) the caller's. */
 int coop_arguments_call(struct coop_arguments *arguments, struct coop *coop, const char *op,
 			const void *data, size_t size, json_t **ret_result,
 			struct coop_reply **ret_reply, struct coop_error *error);

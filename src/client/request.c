@@ -1,15 +1,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/json/jsonclamp.h"
+#include "base/json/jsoncheck.h"
 #include "base/mem.h"
 #include "client/client.h"
 #include "coop.h"
@@ -74,26 +72,6 @@ static struct coop_reply_slot *next_slot(struct coop *coop)
 	return &coop->slots[coop->next_id & (coop->slot_count - 1)];
 }
 
-static bool is_object(const char *text, size_t size)
-{
-	json_error_t fault;
-	json_t *value = json_loadb(text, size, JSON_ALLOW_NUL, &fault);
-
-	/* Which number is too large, the keeper says by its name. All of the text must be one
-	 * object all the same: what stands behind one would become members of the request. */
-	if (!value && json_error_code(&fault) == json_error_numeric_overflow) {
-		COOP_AUTO_FREE char *copy = coop_mem_alloc(size);
-		if (copy) {
-			memcpy(copy, text, size);
-			coop_jsonclamp(copy, size);
-			value = json_loadb(copy, size, JSON_ALLOW_NUL, &fault);
-		}
-	}
-	bool yes = json_is_object(value);
-	json_decref(value);
-	return yes;
-}
-
 static bool is_op_name(const char *op)
 {
 	size_t length = op ? strlen(op) : 0;
@@ -126,7 +104,8 @@ static int compose(struct message *message, const char *op, struct coop_error *e
 	if (message->args_size > COOP_FRAME_JSON_MAX - message->head_size - message->tail_size)
 		return coop_client_refuse(error, -EMSGSIZE, "too_large", "args",
 					  "a request is at most 8 MiB of JSON");
-	if (message->args && !is_object(message->args, message->args_size))
+	/* What stands behind an object would become members of the request. */
+	if (message->args && !coop_jsoncheck_object(message->args, message->args_size))
 		return coop_client_refuse(error, -EINVAL, "invalid_input", "args",
 					  "not a JSON object");
 	message->json_size = message->head_size + message->args_size + message->tail_size;

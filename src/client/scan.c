@@ -1,6 +1,7 @@
 #include "client/scan.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 /* All of these take where to look and where the text ends, and return where they stopped, or
@@ -112,4 +113,15 @@ int coop_scan_object(char *text, size_t size, struct coop_scan_member *members, 
 		at = skip_space(at + 1, end);
 	}
 	return -EPROTO;
+}
+
+bool coop_scan_says(const char *object, const char *name, const char *value)
+{
+	struct coop_scan_member member = {.name = name};
+	size_t size = strlen(value);
+
+	/* Nothing is written to the text. */
+	return coop_scan_object((char *)(uintptr_t)object, strlen(object), &member, 1) == 0 &&
+	       member.size == size + 2 && *member.value == '"' &&
+	       memcmp(member.value + 1, value, size) == 0;
 }

@@ -4,6 +4,7 @@
 #ifndef COOP_CLIENT_SCAN_H
 #define COOP_CLIENT_SCAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct coop_scan_member {
@@ -14,5 +15,9 @@ struct coop_scan_member {
 
 /* Fills value and size of each of the `count` members. 0, or -EPROTO if the text is no object. */
 int coop_scan_object(char *text, size_t size, struct coop_scan_member *members, size_t count);
+
+/* Whether the object has a member of that name that is the string `value`, which needs no escapes:
+ * for what is often asked of details and events, mostly in vain. */
+bool coop_scan_says(const char *object, const char *name, const char *value);
 
 #endif

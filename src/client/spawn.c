@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/json/jsonw.h"
 #include "client/arguments.h"
 #include "client/client.h"
+#include "client/scan.h"
 #include "client/spawn_sandbox.h"
 #include "coop.h"
 
@@ -160,11 +162,25 @@ static int check(const struct coop_spawn_options *options, struct coop_error *er
 	return 0;
 }
 
+/* The id alone is looked for: nothing else of the record is needed. */
+static int find_id(const char *result, char ret_id[COOP_ID_SIZE])
+{
+	struct coop_scan_member process = {.name = "process"}, id = {.name = "id"};
+
+	/* Nothing is written to the text. */
+	if (coop_scan_object((char *)(uintptr_t)result, strlen(result), &process, 1) < 0 ||
+	    !process.value || coop_scan_object(process.value, process.size, &id, 1) < 0 ||
+	    id.size < 3 || id.size - 2 >= COOP_ID_SIZE || *id.value != '"')
+		return -EPROTO;
+	(void)snprintf(ret_id, COOP_ID_SIZE, "%.*s", (int)id.size - 2, id.value + 1);
+	return 0;
+}
+
 COOP_PUBLIC int coop_spawn(struct coop *coop, const struct coop_spawn_options *options,
 			   char ret_id[COOP_ID_SIZE], struct coop_error *error)
 {
 	COOP_AUTO_ARGUMENTS struct coop_arguments arguments = {0};
-	COOP_AUTO_JSON json_t *result = NULL;
+	struct coop_reply *reply;
 	struct coop_buf gathered = {0};
 	bool data = options->input == COOP_INPUT_DATA;
 	const void *bytes = data ? options->input_data : NULL;
@@ -189,15 +205,11 @@ COOP_PUBLIC int coop_spawn(struct coop *coop, const struct coop_spawn_options *o
 		size = coop_buf_size(&gathered);
 	}
 	r = r < 0 ? coop_client_fail(error, r, "internal", "out of memory")
-		  : coop_arguments_call(&arguments, coop, "spawn", bytes, size, &result, NULL,
-					error);
+		  : coop_arguments_ask(&arguments, coop, "spawn", bytes, size, &reply, error);
 	coop_buf_clear(&gathered);
 	if (r < 0)
 		return r;
-	const char *id =
-		json_string_value(json_object_get(json_object_get(result, "process"), "id"));
-	if (!id || strlen(id) >= COOP_ID_SIZE)
-		return coop_client_fail(error, -EPROTO, "protocol", "the keeper gave no id");
-	(void)snprintf(ret_id, COOP_ID_SIZE, "%s", id);
-	return 0;
+	r = find_id(coop_reply_json(reply), ret_id);
+	coop_reply_free(reply);
+	return r < 0 ? coop_client_fail(error, r, "protocol", "the keeper gave no id") : 0;
 }

@@ -2,6 +2,12 @@
 
 #include <stddef.h>
 
+const char *const coop_choices_network[] = {"none", "loopback", "allowlist", "host", NULL};
+const char *const coop_choices_home[] = {"cow", "read-only", "hidden", NULL};
+const char *const coop_choices_root[] = {"host", "minimal", NULL};
+const char *const coop_choices_names[] = {"as_typed", "resolved", NULL};
+const char *const coop_choices_placement[] = {"env", "path", NULL};
+const char *const coop_choices_helper[] = {"files", NULL};
 const char *const coop_choices_mode[] = {"argv", "shell", NULL};
 const char *const coop_choices_env_mode[] = {"inherit_clean", "patch", "merge", "replace", NULL};
 const char *const coop_choices_kind[] = {"pipe", "pty", NULL};

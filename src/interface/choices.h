@@ -4,6 +4,12 @@
 
 enum { COOP_STDIN_NONE, COOP_STDIN_PIPE, COOP_STDIN_DATA };
 
+extern const char *const coop_choices_network[];
+extern const char *const coop_choices_home[];
+extern const char *const coop_choices_root[];
+extern const char *const coop_choices_names[];
+extern const char *const coop_choices_placement[];
+extern const char *const coop_choices_helper[];
 extern const char *const coop_choices_mode[];
 extern const char *const coop_choices_env_mode[];
 extern const char *const coop_choices_kind[];

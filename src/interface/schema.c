@@ -47,6 +47,25 @@ static int beyond(const struct place *at, enum coop_code code, int64_t max, cons
 			      (long long)max, unit);
 }
 
+void coop_schema_bounds(const struct coop_field *field, struct coop_err *err)
+{
+	static const char *const units[] = {
+		[COOP_UNIT_NONE] = NULL,     [COOP_UNIT_BYTES] = "bytes",
+		[COOP_UNIT_MS] = "ms",       [COOP_UNIT_SECONDS] = "s",
+		[COOP_UNIT_CORES] = "cores", [COOP_UNIT_TIME] = "ms since 1970",
+	};
+	/* Thousandths of a core. */
+	double scale = field->unit == COOP_UNIT_CORES ? 0.001 : 1;
+	char number[32];
+
+	(void)snprintf(number, sizeof number, "%.16g", (double)field->min * scale);
+	coop_err_detail_raw(err, "minimum", number);
+	(void)snprintf(number, sizeof number, "%.16g", (double)field->max * scale);
+	coop_err_detail_raw(err, "maximum", number);
+	if (units[field->unit])
+		coop_err_detail(err, "unit", units[field->unit]);
+}
+
 static int check_text(const struct place *at, const json_t *value, int64_t max)
 {
 	if (!json_is_string(value))
@@ -95,7 +114,9 @@ static int check_int(const struct place *at, const json_t *value)
 		return 0;
 	(void)snprintf(range, sizeof range, "must be between %lld and %lld",
 		       (long long)at->field->min, (long long)at->field->max);
-	return wrong(at, range);
+	int r = wrong(at, range);
+	coop_schema_bounds(at->field, at->err);
+	return r;
 }
 
 static int check_list(const struct place *at, const json_t *value)
@@ -208,6 +229,18 @@ static const struct coop_field *find_field(const struct coop_field *fields, cons
 	for (; fields->name; fields++) {
 		if (!strcmp(fields->name, name))
 			return fields;
+	}
+	return NULL;
+}
+
+const struct coop_field *coop_schema_find(const struct coop_field *fields, const char *path)
+{
+	size_t length = strcspn(path, ".");
+
+	for (; fields && fields->name; fields++) {
+		if (!strncmp(fields->name, path, length) && !fields->name[length])
+			return path[length] ? coop_schema_find(fields->fields, path + length + 1)
+					    : fields;
 	}
 	return NULL;
 }

@@ -249,12 +249,12 @@ class RequestTest(FakeCase):
 class AnswerTest(FakeCase):
     def test_b106_unavailable(self):
         """What cannot be held is named with the reason and the way out; a limit with its option."""
-        self.answers["spawn"] = self.unavailable(protection="files", reason="no mounts", tolerable=True)
+        self.answers["spawn"] = self.unavailable(protection="files", reason="no mounts", cause="host", tolerable=True)
         self.assertEqual(self.refusal("run", "--", "true", code=125, cwd=self.work),
                          "coop: sandbox: files cannot be enforced: no mounts (coop doctor says what to change; --tolerate files runs without)\n")
         out, _ = self.coop("run", "--json", "--", "true", code=125, cwd=self.work)
         self.assertEqual(json.loads(out)["error"]["details"]["protection"], "files")
-        self.answers["spawn"] = self.unavailable(protection="memory_bytes", reason="no cgroup", tolerable=True)
+        self.answers["spawn"] = self.unavailable(protection="memory_bytes", reason="no cgroup", cause="host", tolerable=True)
         self.assertIn("memory_bytes (--mem) cannot be enforced: no cgroup", self.refusal("run", "-d", "--mem", "1M", "--", "true", code=125, cwd=self.work))
         self.answers["freeze"] = self.unavailable(protection="freezer", reason="no cgroup")
         text = self.refusal("freeze", "x", code=1)
@@ -267,9 +267,9 @@ class AnswerTest(FakeCase):
         above = "coop: sandbox: memory_bytes cannot be enforced: no cgroup (coop doctor says what to change; it is required from above)\n"
         cases = [
             (dict(protection="files", reason="Input/output error", step="mounts", errno="EIO"), start + "Input/output error, at mounts: EIO\n"),
-            (dict(protection="files", reason="profile full", tolerable=True), start + "profile full (--tolerate files runs without)\n"),
-            (dict(protection="files", reason="a confined profile is needed", tolerable=False), start + "a confined profile is needed\n"),
-            (dict(protection="memory_bytes", reason="no cgroup", tolerable=False), above),
+            (dict(protection="files", reason="profile full", cause="profile", tolerable=True), start + "profile full (--tolerate files runs without)\n"),
+            (dict(protection="files", reason="a confined profile is needed", cause="profile", tolerable=False), start + "a confined profile is needed\n"),
+            (dict(protection="memory_bytes", reason="no cgroup", cause="host", tolerable=False), above),
         ]
         for details, wanted in cases:
             self.answers["spawn"] = self.unavailable(**details)
@@ -280,7 +280,8 @@ class AnswerTest(FakeCase):
     def test_b108_one_way_out_for_an_agent_without_folders(self):
         """The keeper's own, and no second one that does not help it."""
         said = "sandbox.workspace /w: this agent has no workspace (coop agent set main/a --workspace DIR gives it one)"
-        self.answers["spawn"] = lambda args: {"error": {"code": "boundary_escape", "message": said, "details": {"field": "sandbox.workspace"}}}
+        self.answers["spawn"] = lambda args: {"error": {"code": "boundary_escape", "message": said,
+                                                           "details": {"field": "sandbox.workspace", "advised": True}}}
         self.assertEqual(self.refusal("run", "--workspace", ".", "true", code=125, cwd=self.work), f"coop: --workspace: {said[18:]}\n")
 
     def test_b108_refused_workspace(self):

@@ -121,6 +121,9 @@ static void check_field(const struct coop_field *field, json_t *value)
 	case COOP_FIELD_SIGNAL:
 		assert(json_is_integer(value) || coop_signame_parse(json_string_value(value)) > 0);
 		break;
+	case COOP_FIELD_ID:
+		assert(json_is_integer(value) || is_text(value));
+		break;
 	case COOP_FIELD_OBJECT:
 		assert(json_is_object(value));
 		break;
@@ -134,7 +137,7 @@ static void check_accepted(const struct coop_op *op, const json_t *args)
 {
 	size_t known = 0;
 
-	for (const struct coop_field *field = op->args; field->name; field++) {
+	for (const struct coop_field *field = op->row->args; field->name; field++) {
 		json_t *value = json_object_get(args, field->name);
 		known += value != NULL;
 		assert(!field->required || (value && !json_is_null(value)));
@@ -160,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	if (!args)
 		return 0;
 	struct coop_err err = {0};
-	if (coop_schema_check(op->args, args, &err) < 0)
+	if (coop_schema_check(op->row->args, args, &err) < 0)
 		check_refused(&err);
 	else
 		check_accepted(op, args);

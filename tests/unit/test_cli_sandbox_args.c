@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "doors/cli/option_rows.h"
 #include "doors/cli/sandbox_args.h"
 #include "folder.h"
 
@@ -15,12 +16,13 @@ struct settings {
 	struct cli_sandbox sandbox;
 };
 
-static const struct cli_option options[] = {
+static const struct cli_option table[] = {
 	{"flag", 0, CLI_FLAG, offsetof(struct settings, flag), NULL, NULL, ""},
 	CLI_SANDBOX_ROWS(struct settings),
 	{0},
 };
 
+static struct cli_option *options; /* completed */
 static struct settings settings;
 static struct coop_error error;
 static char problem[CLI_OPTION_ERROR_MAX];
@@ -60,7 +62,8 @@ static char *make(char **words)
 	json_t *args = json_object();
 	assert_int_equal(parse(words), 0);
 	assert_int_equal(cli_options_fields(options, &settings, args, &bad), 0);
-	if (cli_sandbox_args(&settings.sandbox, args, &error) == 0)
+	if (cli_sandbox_args(&(struct cli){.options = options, .settings = &settings},
+			     &settings.sandbox, args, &error) == 0)
 		text = json_dumps(args, JSON_COMPACT | JSON_SORT_KEYS);
 	json_decref(args);
 	return text;
@@ -178,7 +181,9 @@ int main(void)
 		cmocka_unit_test(zero),
 		cmocka_unit_test_setup_teardown(paths, folder_make, folder_remove),
 	};
+	options = cli_options_complete(table, coop_operation_spawn.args);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	cli_options_free(options, &settings);
+	free(options);
 	return failed;
 }

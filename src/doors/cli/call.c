@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/io/paths.h"
+#include "client/scan.h"
 #include "coop.h"
 #include "doors/cli/clean.h"
 #include "doors/cli/cli.h"
@@ -70,8 +71,8 @@ int cli_open(struct cli *cli, enum cli_start start, struct coop_error *error)
 	if (r == 0)
 		r = coop_open(&options, &cli->coop, error);
 	/* -EACCES is also what a socket says that may not be opened. */
-	if (r < 0 &&
-	    (strcmp(error->code, "permission_denied") == 0 || strstr(error->details, "\"token\"")))
+	if (r < 0 && (strcmp(error->code, "permission_denied") == 0 ||
+		      coop_scan_says(error->details, "field", "token")))
 		explain_token(cli, error);
 	return r == -ECONNREFUSED && start == CLI_ONLY_RUNNING ? no_keeper(cli, error) : r;
 }
@@ -97,12 +98,11 @@ json_t *cli_id_args(const char *id)
 	return json_pack("{s:s}", "id", id);
 }
 
-json_t *cli_args(const struct cli_option *options, const void *settings, const char *name,
-		 const char *text)
+json_t *cli_args(const struct cli *cli, const char *name, const char *text)
 {
 	json_t *args = json_object();
 	const char *bad;
-	if (cli_options_fields(options, settings, args, &bad) < 0 ||
+	if (cli_options_fields(cli->options, cli->settings, args, &bad) < 0 ||
 	    (name && json_object_set_new(args, name, json_string(text)) < 0)) {
 		json_decref(args);
 		return NULL;
@@ -189,7 +189,7 @@ static json_t *call_one(struct cli *cli, const char *op, const json_t *common, c
 	}
 	if (cli_call(cli, op, args, &result, &error) < 0) {
 		/* The error is a part of the one value that is printed at the end. */
-		const struct cli quiet = {.verb = cli->verb};
+		const struct cli quiet = {.verb = cli->verb, .options = cli->options};
 		cli_error_translate(cli, &error);
 		*code = cli_fail(&quiet, id, &error);
 		return cli_error_json(&error);

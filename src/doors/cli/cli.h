@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "doors/cli/options.h"
+#include "interface/operations.h"
 
 enum cli_exit {
 	CLI_OK = 0,
@@ -23,7 +24,8 @@ enum cli_exit {
 
 struct cli {
 	const struct cli_verb *verb;
-	const void *settings; /* what its options filled */
+	const struct cli_option *options; /* the verb's, completed */
+	const void *settings;             /* what they filled */
 	/* act as the agent whose token is there; NULL: as COOP_TOKEN says */
 	const char *token_file;
 	struct coop *coop; /* NULL until cli_open() */
@@ -35,12 +37,13 @@ struct cli {
 /* One row of the table of verbs. A verb that is made of others ("agent") has a table of its own for
  * them and cli_group_run() as its `run`. */
 struct cli_verb {
-	const char *name;                 /* all its words: "ps", "agent add" */
-	const char *synopsis;             /* what follows the name on a command line */
-	const char *summary;              /* one line */
-	const char *text;                 /* help: more about it, or NULL */
-	const struct cli_option *options; /* NULL: none of its own */
-	size_t settings_size;             /* of the struct that the options fill */
+	const char *name;                       /* all its words: "ps", "agent add" */
+	const char *synopsis;                   /* what follows the name on a command line */
+	const char *summary;                    /* one line */
+	const char *text;                       /* help: more about it, or NULL */
+	const struct coop_operation *operation; /* whose arguments its options are; NULL: of none */
+	const struct cli_option *options;       /* NULL: none of its own */
+	size_t settings_size;                   /* of the struct that the options fill */
 	enum cli_operands operands;
 	size_t min_operands, max_operands; /* checked before `run` */
 	int failure, usage; /* its exit codes when coop fails and when the command line is wrong */
@@ -74,6 +77,9 @@ struct cli_common {
 
 /* The rows for that which the verb takes. */
 const struct cli_option *cli_common_options(const struct cli_verb *verb);
+
+/* The verb's options, completed, for the caller to free; NULL: no memory. */
+struct cli_option *cli_verb_options(const struct cli_verb *verb);
 
 /* Help on one verb, on stdout. */
 void cli_help_verb(const struct cli_verb *verb);
@@ -112,8 +118,7 @@ int cli_submit(struct cli *cli, const char *op, json_t *args, const void *data, 
 json_t *cli_id_args(const char *id);
 
 /* What the options say and, unless `name` is NULL, {name: text}. NULL if something is not UTF-8. */
-json_t *cli_args(const struct cli_option *options, const void *settings, const char *name,
-		 const char *text);
+json_t *cli_args(const struct cli *cli, const char *name, const char *text);
 
 /* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried
  * out, and the answer is no. */

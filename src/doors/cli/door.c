@@ -55,7 +55,7 @@ static json_t *find_place(struct cli *cli, const struct cli_door *door, struct c
 {
 	json_t *args = json_object();
 	(void)json_object_set_new(args, "sandbox", json_object());
-	if (cli_sandbox_args(&door->sandbox, args, error) < 0) {
+	if (cli_sandbox_args(cli, &door->sandbox, args, error) < 0) {
 		json_decref(args);
 		return NULL;
 	}

@@ -12,35 +12,24 @@ struct cli_door {
 	bool no_workspace, private_keeper;
 };
 
-#define CLI_DOOR_ROWS(T)                                                                       \
-	{"profile",                                                                            \
-	 0,                                                                                    \
-	 CLI_TEXT,                                                                             \
-	 offsetof(T, door.sandbox.profile),                                                    \
-	 "sandbox.profile",                                                                    \
-	 "PROFILE",                                                                            \
-	 "of what is started: read-only, workspace-write (usual), full, or one of coop.conf"}, \
-		{"workspace",                                                                  \
-		 0,                                                                            \
-		 CLI_TEXT,                                                                     \
-		 offsetof(T, door.sandbox.workspace),                                          \
-		 "sandbox.workspace",                                                          \
-		 "FOLDER",                                                                     \
-		 "the folder that it may change (this one)"},                                  \
-		{"no-workspace",      0, CLI_FLAG, offsetof(T, door.no_workspace), NULL, NULL, \
-		 "it may change none"},                                                        \
-		{"agent",                                                                      \
-		 0,                                                                            \
-		 CLI_TEXT,                                                                     \
-		 offsetof(T, door.agent),                                                      \
-		 NULL,                                                                         \
-		 "NAME",                                                                       \
-		 "act as this agent below yours; one that is not there is made, with the "     \
-		 "workspace as its own"},                                                      \
-	{                                                                                      \
-		"session", 0, CLI_TEXT, offsetof(T, door.session), NULL, "ID",                 \
-			"start everything in this session (coop session new)"                  \
+#define CLI_DOOR_ROW(T, NAME, KIND, MEMBER, ARGUMENT, HELP)                    \
+	{                                                                      \
+		NAME, 0, KIND, offsetof(T, door.MEMBER), NULL, ARGUMENT, HELP, \
 	}
+
+#define CLI_DOOR_ROWS(T)                                                                           \
+	CLI_ARG("sandbox.profile", offsetof(T, door.sandbox.profile),                              \
+		"of what is started: read-only, workspace-write (usual), full, or one of "         \
+		"coop.conf"),                                                                      \
+		CLI_ARG("sandbox.workspace", offsetof(T, door.sandbox.workspace),                  \
+			"the folder that it may change (this one)"),                               \
+		CLI_DOOR_ROW(T, "no-workspace", CLI_FLAG, no_workspace, NULL,                      \
+			     "it may change none"),                                                \
+		CLI_DOOR_ROW(T, "agent", CLI_TEXT, agent, "NAME",                                  \
+			     "act as this agent below yours; one that is not there is made, with " \
+			     "the workspace as its own"),                                          \
+		CLI_DOOR_ROW(T, "session", CLI_TEXT, session, "ID",                                \
+			     "start everything in this session (coop session new)")
 
 /* The words of the program's command line, `more` (ends with NULL) behind them, and executes it.
  * Returns only on failure, with the exit code. */

@@ -1,6 +1,8 @@
 /* The keeper's refusal of an argument, in the words of the option that was typed: it knows
  * "grace_ms", people know --grace and durations. */
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "doors/cli/cli.h"
@@ -10,10 +12,10 @@
 /* Where the keeper's sentence makes no sense on a command line. */
 static const struct {
 	const char *field, *sentence;
-	const char *when; /* only if it has this; NULL: always */
+	const char *needs; /* only if it says that it needs this; NULL: always */
 } sentences[] = {
 	{"shell", "there is no such shell here (coop shells lists them)"},
-	{"sandbox.allow_read", "needs --root minimal", "needs sandbox.root minimal"},
+	{"sandbox.allow_read", "needs --root minimal", "sandbox.root"},
 };
 
 #define SANDBOX "sandbox."
@@ -23,8 +25,7 @@ static const struct {
 static const struct cli_option *find_option(const struct cli *cli, const char *field,
 					    const char **ret_rest)
 {
-	for (const struct cli_option *option = cli->verb->options; option && option->name;
-	     option++) {
+	for (const struct cli_option *option = cli->options; option && option->name; option++) {
 		const size_t length = option->field ? strlen(option->field) : 0;
 		if (!length || strncmp(option->field, field, length) != 0 ||
 		    (field[length] && !strchr(".[", field[length])))
@@ -48,40 +49,36 @@ static void format_limit(const struct cli_option *option, int64_t value,
 		(void)snprintf(ret_text, CLI_TEXT_MAX, "%lld", (long long)value);
 }
 
-/* Either of the two forms in which the keeper names bounds. */
-static bool read_bounds(const char *said, long long *ret_low, long long *ret_high)
-{
-	return sscanf(said, "must be between %lld and %lld", ret_low, ret_high) == 2 ||
-	       sscanf(said, "must be an integer between %lld and %lld", ret_low, ret_high) == 2;
-}
-
 /* What is wrong with the value: one bound, not both, in the unit of the option. */
-static void describe(const struct cli *cli, const struct cli_option *option, const char *rest,
-		     char *ret_text, size_t size)
+static void describe(const struct cli *cli, const struct cli_option *option, const json_t *details,
+		     const char *said, char *ret_text, size_t size)
 {
-	long long low, high;
-	char limit[CLI_TEXT_MAX], asked[CLI_TEXT_MAX];
+	const json_t *low = json_object_get(details, "minimum"),
+		     *high = json_object_get(details, "maximum"),
+		     *asked = json_object_get(details, "asked");
+	char limit[CLI_TEXT_MAX], wanted[CLI_TEXT_MAX];
 	/* A share is counted in other units here than there. */
-	const bool number = cli_option_is_number(option) && option->kind != CLI_SHARE;
+	const bool number =
+		cli_option_is_number(option) && option->kind != CLI_SHARE && json_is_integer(high);
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
 		if (strcmp(option->field, sentences[i].field) == 0 &&
-		    (!sentences[i].when || strstr(rest, sentences[i].when)))
-			rest = sentences[i].sentence;
-	if (number && sscanf(rest, "%lld is more than is allowed here: %lld", &low, &high) == 2) {
-		format_limit(option, low, asked);
-		format_limit(option, high, limit);
-		(void)snprintf(ret_text, size, "%s is more than is allowed here: %s", asked, limit);
-		return;
+		    (!sentences[i].needs ||
+		     strcmp(cli_text(details, "needs"), sentences[i].needs) == 0))
+			said = sentences[i].sentence;
+	if (number && asked) {
+		format_limit(option, json_integer_value(asked), wanted);
+		format_limit(option, json_integer_value(high), limit);
+		(void)snprintf(ret_text, size, "%s is more than is allowed here: %s", wanted,
+			       limit);
+	} else if (number && low) {
+		const struct cli_number *given =
+			(const void *)((const char *)cli->settings + option->offset);
+		const bool small = (json_int_t)given->value < json_integer_value(low);
+		format_limit(option, json_integer_value(small ? low : high), limit);
+		(void)snprintf(ret_text, size, "at %s %s", small ? "least" : "most", limit);
+	} else {
+		(void)snprintf(ret_text, size, "%s", said);
 	}
-	if (!number || !read_bounds(rest, &low, &high)) {
-		(void)snprintf(ret_text, size, "%s", rest);
-		return;
-	}
-	const struct cli_number *given =
-		(const void *)((const char *)cli->settings + option->offset);
-	const bool small = (long long)given->value < low;
-	format_limit(option, small ? low : high, limit);
-	(void)snprintf(ret_text, size, "at %s %s", small ? "least" : "most", limit);
 }
 
 /* The keeper's sentences about an argument begin with its name, or are about what it names. */
@@ -100,13 +97,13 @@ static const char *find_value(const struct cli *cli, const struct cli_option *op
 			      const char *rest, const char *said)
 {
 	const void *place = (const char *)cli->settings + option->offset;
-	unsigned index;
+	const size_t index = *rest == '[' ? strtoul(rest + 1, NULL, 10) : SIZE_MAX;
 	if (*rest == '.')
 		return rest + 1;
 	if (option->kind == CLI_LIST &&
 	    (strncmp(option->field, SANDBOX, strlen(SANDBOX)) == 0 ||
 	     strcmp(option->field, "file_injections") == 0) &&
-	    sscanf(rest, "[%u]", &index) == 1 && index < ((const struct cli_list *)place)->count)
+	    index < ((const struct cli_list *)place)->count)
 		return ((const struct cli_list *)place)->items[index];
 	if (option->kind == CLI_TEXT && cli_option_given(option, cli->settings) &&
 	    strncmp(said, "there is no such", 16) == 0)
@@ -125,15 +122,15 @@ static void translate_sandbox(const struct cli *cli, const json_t *details,
 	char field[64], how[400] = "", what[96];
 	const char *rest = "";
 	const bool freezer = strcmp(name, "freezer") == 0;
-	if (!*name || !*reason || !(freezer || *step || strstr(error->message, "coop doctor")))
+	if (!*name || !*reason || !(freezer || *step || *cli_text(details, "cause")))
 		return;
 	(void)snprintf(field, sizeof(field), "limits.%.40s", name);
 	const struct cli_option *option = find_option(cli, field, &rest);
-	if (option && !(cli->settings && cli_option_given(option, cli->settings)))
+	if (option && !cli_option_given(option, cli->settings))
 		option = NULL;
 	(void)snprintf(what, sizeof(what), "%.40s%s%s%s", name, option ? " (--" : "",
 		       option ? option->name : "", option ? ")" : "");
-	if (*step && !strstr(reason, step))
+	if (*step)
 		(void)snprintf(how, sizeof(how), ", at %.60s%s%.40s%s%.200s", step,
 			       *number ? ": " : "", number, *path ? " of " : "", path);
 	(void)snprintf(error->message, sizeof(error->message),
@@ -167,10 +164,13 @@ static void name_place(const struct cli *cli, const struct cli_option *option, c
 
 void cli_error_translate(const struct cli *cli, struct coop_error *error)
 {
+	/* Who passes an error on that has come by here has nothing to do with options any more. */
+	if (!cli->settings)
+		return;
 	json_t *details = json_loads(error->details, 0, NULL);
 	const char *field = cli_text(details, "field");
 	const char *rest = "";
-	const struct cli_option *option = cli->settings ? find_option(cli, field, &rest) : NULL;
+	const struct cli_option *option = find_option(cli, field, &rest);
 	const char *said = skip_name(error->message, field);
 	const bool begins = said != error->message;
 	if (strcmp(error->code, "sandbox_unavailable") == 0)
@@ -178,7 +178,7 @@ void cli_error_translate(const struct cli *cli, struct coop_error *error)
 	else if (option && (begins || cli_option_given(option, cli->settings))) {
 		char text[sizeof(error->message)], what[sizeof(error->message)];
 		const char *value = find_value(cli, option, rest, said);
-		describe(cli, option, said, what, sizeof(what));
+		describe(cli, option, details, said, what, sizeof(what));
 		name_place(cli, option, what, text, sizeof(text));
 		if (!*text)
 			(void)snprintf(text, sizeof(text), "--%s%s%.100s: %.300s", option->name,

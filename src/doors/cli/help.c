@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "doors/cli/cli.h"
 #include "doors/cli/verbs.h"
 
@@ -83,7 +84,8 @@ void cli_help_verb(const struct cli_verb *verb)
 		print_list(verb->subs, 14);
 	}
 	(void)printf("\nOptions:\n");
-	for (const struct cli_option *option = verb->options; option && option->name; option++)
+	COOP_AUTO_FREE struct cli_option *options = cli_verb_options(verb);
+	for (const struct cli_option *option = options; option && option->name; option++)
 		print_option(option);
 	for (const struct cli_option *option = cli_common_options(verb); option->name; option++)
 		print_option(option);
@@ -110,7 +112,8 @@ static json_t *verbs_json(const struct cli_verb *const *verbs);
 static json_t *verb_json(const struct cli_verb *verb)
 {
 	json_t *options = json_array();
-	for (const struct cli_option *option = verb->options; option && option->name; option++)
+	COOP_AUTO_FREE struct cli_option *rows = cli_verb_options(verb);
+	for (const struct cli_option *option = rows; option && option->name; option++)
 		(void)json_array_append_new(
 			options, json_pack("{s:s, s:s?, s:s}", "name", option->name, "argument",
 					   option->argument, "help", option->help));
@@ -138,7 +141,8 @@ static void print_words(const struct cli_verb *only)
 	if (!only)
 		return;
 	/* A "=" behind an option says that it takes a value. */
-	const struct cli_option *const tables[] = {only->options, cli_common_options(only)};
+	COOP_AUTO_FREE struct cli_option *own = cli_verb_options(only);
+	const struct cli_option *const tables[] = {own, cli_common_options(only)};
 	for (size_t i = 0; i < 2; i++)
 		for (const struct cli_option *option = tables[i]; option && option->name;
 		     option++) {

@@ -28,13 +28,14 @@ static int run_verb(const struct cli_verb *verb, char **args)
 {
 	struct cli_common common = {0};
 	COOP_AUTO_FREE void *settings = calloc(1, verb->settings_size + 1);
-	struct cli cli = {.verb = verb, .settings = settings};
-	if (!settings) {
+	COOP_AUTO_FREE struct cli_option *options = cli_verb_options(verb);
+	struct cli cli = {.verb = verb, .options = options, .settings = settings};
+	if (!settings || !options) {
 		cli_say("out of memory");
 		return verb->failure;
 	}
 	const struct cli_option_set sets[] = {
-		{verb->options, settings},
+		{options, settings},
 		{cli_common_options(verb), &common},
 	};
 	char problem[CLI_OPTION_ERROR_MAX];
@@ -56,7 +57,7 @@ static int run_verb(const struct cli_verb *verb, char **args)
 		code = cli_finish(&cli, code);
 	}
 	cli_close(&cli);
-	cli_options_free(verb->options, settings);
+	cli_options_free(options, settings);
 	return code;
 }
 

@@ -1,6 +1,6 @@
 /* Options of a verb as a table: each row says where in the verb's settings its value goes, and
- * which argument of the operation it is. Parsing, help, completion and the request are all made
- * from the rows. */
+ * which argument of the operation it is, whose row in the interface says the rest. Parsing, help,
+ * completion and the request are all made from the rows. */
 #ifndef COOP_CLI_OPTIONS_H
 #define COOP_CLI_OPTIONS_H
 
@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "interface/schema.h"
 
 enum cli_option_kind {
 	CLI_FLAG,     /* bool */
@@ -34,15 +36,22 @@ struct cli_list {
 };
 
 struct cli_option {
-	const char *name; /* without its dashes; NULL ends the table */
+	const char *name; /* without its dashes */
 	char letter;      /* 0: it has none */
 	enum cli_option_kind kind;
 	size_t offset; /* of the value in the settings */
 	/* the argument of the operation that it is ("policy.mode": a member of one), or NULL */
 	const char *field;
-	const char *argument; /* what help calls the value */
-	const char *help;
+	const char *argument;         /* what help calls the value */
+	const char *help;             /* NULL ends the table */
+	const struct coop_field *row; /* of the argument; of completed tables */
 };
+
+/* A row for an argument of the operation: what is not said follows from the argument's row. */
+#define CLI_ARG(FIELD, OFFSET, HELP, ...)                                   \
+	{                                                                   \
+		.field = FIELD, .offset = OFFSET, .help = HELP, __VA_ARGS__ \
+	}
 
 enum cli_operands {
 	CLI_OPERANDS_MIXED, /* options may stand after operands */

@@ -14,7 +14,7 @@
 /* What somebody who meets an error can do about it. */
 static const struct {
 	const char *code, *hint;
-	const char *when; /* only if the message has this; NULL: always */
+	const char *reason; /* only if it has this one; NULL: always */
 } hints[] = {
 	{"no_such_process", "coop ps -a lists what there is"},
 	{"registry_full", "coop ps lists what runs, coop kill ID ends one"},
@@ -41,7 +41,7 @@ static const struct {
 
 static bool takes(const struct cli *cli, const char *field)
 {
-	for (const struct cli_option *option = cli->verb->options; option && option->name; option++)
+	for (const struct cli_option *option = cli->options; option && option->name; option++)
 		if (option->field && strcmp(option->field, field) == 0)
 			return true;
 	return false;
@@ -55,7 +55,7 @@ static bool doctor_knows(const json_t *details)
 	if (strcmp(cli_text(details, "protection"), "freezer") == 0)
 		return true;
 	return json_is_boolean(json_object_get(details, "tolerable")) &&
-	       !*cli_text(details, "step") && !strstr(cli_text(details, "reason"), "profile");
+	       !*cli_text(details, "step") && strcmp(cli_text(details, "cause"), "host") == 0;
 }
 
 /* What helps against a protection that cannot be had. Writes "" if nothing does. */
@@ -82,7 +82,7 @@ static void sandbox_hint(const struct cli *cli, const struct coop_error *error,
 	if (strcmp(error->code, "sandbox_unavailable") == 0)
 		protection_hint(cli, details, ret_text);
 	else if (strcmp(cli_text(details, "field"), "sandbox.workspace") == 0 &&
-		 takes(cli, "sandbox.workspace") && !strstr(error->message, "read-only"))
+		 takes(cli, "sandbox.workspace"))
 		(void)snprintf(ret_text, CLI_VERDICT_MAX,
 			       "--workspace DIR names another, --profile read-only needs none");
 }
@@ -99,10 +99,10 @@ static const char *find_hint(const struct cli *cli, const struct coop_error *err
 		sandbox_hint(cli, error, details, ret_text);
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
 		if (strcmp(hints[i].code, error->code) == 0 &&
-		    (!hints[i].when || strstr(error->message, hints[i].when)))
+		    (!hints[i].reason || strcmp(hints[i].reason, cli_text(details, "reason")) == 0))
 			hint = hints[i].hint;
-	/* An agent without folders was told already how it gets one, which is all that helps. */
-	if (strstr(error->message, "--workspace DIR")) {
+	/* The sentence names what helps. */
+	if (json_is_true(json_object_get(details, "advised"))) {
 		*ret_text = '\0';
 		hint = NULL;
 	}
@@ -212,10 +212,8 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 	char made[CLI_VERDICT_MAX];
 	const char *hint = find_hint(cli, error, made);
 	const char *message = error->message[0] ? error->message : error->code;
-	/* Candidates are the way out themselves, unless the message lists them already. */
-	char first[64] = "";
-	(void)sscanf(candidates, "%63[^,]", first);
-	if (first[0] && !strstr(message, first))
+	/* Candidates are the way out themselves. */
+	if (candidates[0])
 		hint = candidates;
 	/* A message that names its subject needs no second naming; one about an option is about no
 	 * process. */

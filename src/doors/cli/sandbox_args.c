@@ -41,16 +41,18 @@ static bool typed_so(const char *path, const json_t *resolved)
 				strspn(path + length, "/") == strlen(path + length));
 }
 
-static int add_paths(const char *option, const char *field, const struct cli_list *paths,
-		     enum cli_presence presence, json_t *sandbox, bool *typed,
-		     struct coop_error *error)
+static int add_paths(const struct cli_option *option, const void *settings, json_t *sandbox,
+		     bool *typed, struct coop_error *error)
 {
+	const struct cli_list *paths = (const void *)((const char *)settings + option->offset);
+	const enum cli_presence presence =
+		option->row->unit == COOP_UNIT_PLACE ? CLI_MUST_EXIST : CLI_MAY_BE_MISSING;
 	if (!paths->count)
 		return 0;
 	json_t *list = json_array();
-	(void)json_object_set_new(sandbox, field, list);
+	(void)json_object_set_new(sandbox, option->row->name, list);
 	for (size_t i = 0; i < paths->count; i++) {
-		json_t *path = resolve(option, paths->items[i], presence, error);
+		json_t *path = resolve(option->name, paths->items[i], presence, error);
 		if (!path)
 			return -EINVAL;
 		*typed = *typed && (presence != CLI_MUST_EXIST || typed_so(paths->items[i], path));
@@ -71,27 +73,21 @@ static int add_workspace(const char *path, json_t *sandbox, bool *typed, struct 
 	return 0;
 }
 
-int cli_sandbox_args(const struct cli_sandbox *sandbox, json_t *args, struct coop_error *error)
+int cli_sandbox_args(const struct cli *cli, const struct cli_sandbox *sandbox, json_t *args,
+		     struct coop_error *error)
 {
-	const struct {
-		const char *option, *field;
-		const struct cli_list *paths;
-		enum cli_presence presence;
-	} lists[] = {
-		{"write", "allow_write", &sandbox->write, CLI_MUST_EXIST},
-		{"read", "allow_read", &sandbox->read, CLI_MUST_EXIST},
-		{"deny-write", "deny_write", &sandbox->deny_write, CLI_MAY_BE_MISSING},
-		{"deny-read", "deny_read", &sandbox->deny_read, CLI_MAY_BE_MISSING},
-	};
 	json_t *given = json_object_get(args, "sandbox");
 	bool typed = true;
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < sizeof(lists) / sizeof(lists[0]); i++)
-		r = add_paths(lists[i].option, lists[i].field, lists[i].paths, lists[i].presence,
-			      given, &typed, error);
+	for (const struct cli_option *option = cli->options; r == 0 && option->name; option++) {
+		const struct coop_field *row = option->row;
+		if (row && (row->unit == COOP_UNIT_PATH || row->unit == COOP_UNIT_PLACE))
+			r = add_paths(option, cli->settings, given, &typed, error);
+	}
 	if (r == 0)
 		r = add_workspace(sandbox->workspace, given, &typed, error);
-	if (r == 0 && (sandbox->workspace || sandbox->write.count || sandbox->read.count))
+	if (r == 0 &&
+	    (sandbox->workspace || sandbox->allow_write.count || sandbox->allow_read.count))
 		(void)json_object_set_new(given, "names",
 					  json_string(typed ? "as_typed" : "resolved"));
 	return r;

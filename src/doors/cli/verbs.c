@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doors/cli/option_rows.h"
+
 const struct cli_verb *const cli_verbs[] = {
 	&cli_verb_run,
 	&cli_verb_ps,
@@ -44,6 +46,11 @@ const struct cli_verb *const cli_verbs[] = {
 	&cli_verb_help,
 	NULL,
 };
+
+struct cli_option *cli_verb_options(const struct cli_verb *verb)
+{
+	return cli_options_complete(verb->options, verb->operation ? verb->operation->args : NULL);
+}
 
 const char *cli_verb_word(const struct cli_verb *verb)
 {

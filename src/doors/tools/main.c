@@ -137,7 +137,8 @@ static void on_done(void *context, enum coop_tool_outcome outcome, json_t *resul
 	uv_stop(&program->door.loop);
 }
 
-static json_t *arguments(struct program *program, char reason[256])
+/* NULL: *ret_code and `reason` say why. */
+static json_t *arguments(struct program *program, const char **ret_code, char reason[256])
 {
 	json_error_t error;
 
@@ -148,6 +149,7 @@ static json_t *arguments(struct program *program, char reason[256])
 	if ((!text && !isatty(STDIN_FILENO)) || (text && strcmp(text, "-") == 0)) {
 		text = input = read_input();
 		if (!text) {
+			*ret_code = "too_large";
 			(void)snprintf(reason, 256, "stdin brings more than %u bytes", INPUT_MAX);
 			return NULL;
 		}
@@ -167,11 +169,11 @@ static int carry_out(struct program *program, const struct coop_tool *tool)
 	const struct coop_tool_client client = {.done = on_done, .context = program};
 	struct coop_error error = {0};
 	char reason[256] = "";
-	json_t *args = arguments(program, reason);
+	const char *code = "invalid_input";
+	json_t *args = arguments(program, &code, reason);
 
 	if (!args)
-		return fail(strstr(reason, "more than") ? "too_large" : "invalid_input", reason,
-			    "Give one JSON object.");
+		return fail(code, reason, "Give one JSON object.");
 	if (coop_door_open(&program->door, &error) < 0) {
 		json_decref(args);
 		return fail(*error.code ? error.code : "internal",

@@ -11,7 +11,6 @@
 #include "interface/err.h"
 #include "keeper/conf/env_rules.h"
 
-#define COOP_ENV_MAX 256u         /* variables in a request */
 #define COOP_ENV_VALUE_MAX 65536u /* bytes of a value */
 
 struct coop_env {

@@ -45,6 +45,7 @@ static int check_place(const struct coop_keeper *keeper, const struct coop_homes
 			       "--profile read-only",
 			       field, path, why);
 	coop_err_detail(err, "reason", why);
+	coop_err_detail_raw(err, "advised", "true");
 	return r;
 }
 
@@ -55,10 +56,12 @@ int coop_grants_check_asked(const struct coop_agent *agent, const char *field, c
 {
 	if (coop_grants_may_write(agent))
 		return 0;
-	return coop_err_field(err, COOP_BOUNDARY_ESCAPE, field,
-			      "%s %.300s: this agent has no workspace (coop agent set %.300s "
-			      "--workspace DIR gives it one)",
-			      field, path, agent->path);
+	int r = coop_err_field(err, COOP_BOUNDARY_ESCAPE, field,
+			       "%s %.300s: this agent has no workspace (coop agent set %.300s "
+			       "--workspace DIR gives it one)",
+			       field, path, agent->path);
+	coop_err_detail_raw(err, "advised", "true");
+	return r;
 }
 
 /* An agent works in its own roots, and in those of all above it. */

@@ -17,6 +17,8 @@
 #include "sandbox/policy/protection.h"
 
 #define ERRNO(host, what) coop_err_errno_name((host)->error[what])
+/* How reasons begin that are not the host's. */
+#define BY_PROFILE "profile full"
 #define BIT COOP_PROTECT_BIT
 
 static void hold(struct coop_confine *confine, enum coop_protection what,
@@ -164,13 +166,13 @@ static void choose_full(struct coop_confine *confine)
 	confine->kind = COOP_CONFINE_NONE;
 	confine->launcher = (struct coop_launcher_class){.kind = COOP_LAUNCHER_PLAIN};
 	for (int i = COOP_PROTECT_FILES; i <= COOP_PROTECT_KILL; i++)
-		coop_held_set(achieved, (enum coop_protection)i, COOP_NONE, NULL, "profile full");
+		coop_held_set(achieved, (enum coop_protection)i, COOP_NONE, NULL, BY_PROFILE);
 	if (!privileges) {
 		confine->flags |= COOP_PLAN_NO_NEW_PRIVS;
 		coop_held_set(achieved, COOP_PROTECT_PRIVILEGES, COOP_PARTIAL, "no_new_privs",
-			      "profile full: capabilities stay");
+			      BY_PROFILE ": capabilities stay");
 	}
-	coop_held_set(achieved, COOP_PROTECT_KILL, COOP_PARTIAL, "walk", "profile full");
+	coop_held_set(achieved, COOP_PROTECT_KILL, COOP_PARTIAL, "walk", BY_PROFILE);
 	/* What is required of it must hold wholly, as it must elsewhere. */
 	achieved->asked |= confine->policy.require & COOP_PROTECT_ALL;
 }
@@ -287,10 +289,9 @@ static void choose_limits(const struct coop_keeper *keeper, struct coop_confine 
 	if (limits->tmp_bytes)
 		hold(confine, COOP_PROTECT_TMP, view ? COOP_ENFORCED : COOP_NONE,
 		     view ? "tmpfs" : NULL,
-		     view ? NULL
-		     : confine->policy.profile == COOP_PROFILE_FULL
-			     ? "profile full: no private /tmp"
-			     : "no private /tmp");
+		     view                                           ? NULL
+		     : confine->policy.profile == COOP_PROFILE_FULL ? BY_PROFILE ": no private /tmp"
+								    : "no private /tmp");
 }
 
 /* Without mounts the namespaces of users, processes, networks and so on are as good as with them;
@@ -376,6 +377,9 @@ int coop_means_check(struct coop_confine *confine, struct coop_err *err)
 				     way_out);
 		coop_err_detail(err, "protection", name);
 		coop_err_detail(err, "reason", held->reason);
+		coop_err_detail(err, "cause",
+				strncmp(held->reason, BY_PROFILE, strlen(BY_PROFILE)) ? "host"
+										      : "profile");
 		coop_err_detail_raw(err, "tolerable",
 				    confine->policy.insisted & BIT(i) ? "false" : "true");
 		return r;

@@ -25,11 +25,13 @@ int coop_cwd_closed(const struct coop_agent *agent, const char *name, struct coo
 {
 	bool user = coop_agent_is_main(agent);
 
-	return coop_err_field(err, COOP_INVALID_INPUT, "cwd",
-			      "cwd %.300s cannot be entered by the command: it is %snot seen in "
-			      "its sandbox, or closed to whom it runs as%s",
-			      name, user ? "" : "not there, ",
-			      user ? " (--workspace DIR makes it the workspace)" : "");
+	int r = coop_err_field(err, COOP_INVALID_INPUT, "cwd",
+			       "cwd %.300s cannot be entered by the command: it is %snot seen in "
+			       "its sandbox, or closed to whom it runs as%s",
+			       name, user ? "" : "not there, ",
+			       user ? " (--workspace DIR makes it the workspace)" : "");
+	coop_err_detail_raw(err, "advised", user ? "true" : "false");
+	return r;
 }
 
 static int not_there(struct coop_err *err, const char *path, int error)

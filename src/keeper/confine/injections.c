@@ -7,37 +7,13 @@
 
 #include "base/mem.h"
 #include "base/text/base64.h"
+#include "interface/fields.h"
+#include "interface/schema.h"
 #include "keeper/conf/env_rules.h"
 #include "sandbox/layout/layout_path.h"
 
-#define NAME_BYTES_MAX 255u /* of a file */
 #define FIELD_SIZE 192u
 #define TEXT_SIZE 400u
-
-static const char *const placements[] = {"env", "path", NULL};
-
-const struct coop_field coop_injection_fields[] = {
-	{.name = "placement",
-	 .type = COOP_FIELD_ENUM,
-	 .required = true,
-	 .choices = placements,
-	 .doc = "env: a variable holds the file's path; path: it lies there"},
-	{.name = "name",
-	 .type = COOP_FIELD_STRING,
-	 .max = NAME_BYTES_MAX,
-	 .doc = "of the variable (placement env)"},
-	{.name = "path",
-	 .type = COOP_FIELD_STRING,
-	 .max = COOP_PATH_SIZE - 1,
-	 .doc = "absolute (placement path); needs a view of the process's own"},
-	{.name = "content", .type = COOP_FIELD_STRING, .doc = "the bytes, as text"},
-	{.name = "content_base64", .type = COOP_FIELD_STRING, .doc = "or as base64"},
-	{.name = "content_bytes",
-	 .type = COOP_FIELD_INT,
-	 .max = COOP_INJECTION_BYTES_MAX,
-	 .doc = "or so many of the request's bytes: the first ones that no file before it has"},
-	{.name = NULL},
-};
 
 /* One element while it is read. */
 struct element {
@@ -112,7 +88,7 @@ static int take_name(const struct element *e, bool restricted)
 {
 	const char *name = text_of(e, "name");
 
-	if (!name || !coop_env_valid_name(name) || strlen(name) > NAME_BYTES_MAX)
+	if (!name || !coop_env_valid_name(name) || strlen(name) > COOP_NAME_BYTES_MAX)
 		return invalid(e, "name", "must be a variable's name: letters, digits and _");
 	if (coop_arg(e->value, "path"))
 		return invalid(e, "path", "needs placement path");

@@ -8,13 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interface/bounds.h"
 #include "interface/err.h"
-#include "interface/schema.h"
 #include "sandbox/layout/layout.h"
-
-#define COOP_INJECTIONS_MAX 128u
-#define COOP_INJECTION_BYTES_MAX (8u << 20)
-#define COOP_INJECTIONS_BYTES_MAX (16u << 20)
 
 /* Where the files of variables lie in a view of the process's own. */
 #define COOP_INJECTIONS_FOLDER "/run/coop/files"
@@ -28,9 +24,6 @@ struct coop_injections {
 	uint8_t *decoded[COOP_INJECTIONS_MAX]; /* owned; other contents are borrowed */
 	size_t count;
 };
-
-/* For tables of arguments. */
-extern const struct coop_field coop_injection_fields[];
 
 /* The bytes that came with a request: those of files first, in the order of the list; stdin gets
  * the rest. */

@@ -26,7 +26,7 @@ void coop_intake_again(struct coop_request *request)
 	struct coop_err err = {0};
 
 	if (coop_ops_allowed(request, &err) == 0 &&
-	    coop_schema_check(request->op->args, request->args, &err) == 0) {
+	    coop_schema_check(request->op->row->args, request->args, &err) == 0) {
 		bool before = coop_mem_relief((request->op->traits & COOP_OP_RELIEVES));
 		if (!(request->op->traits & COOP_OP_LOOKS) || coop_preflight(request))
 			request->op->handle(request);
@@ -42,7 +42,7 @@ static void dispatch(struct coop_request *request)
 {
 	if (request->conn->collecting)
 		coop_conn_collect(request->conn, NULL);
-	if (request->op->right >= COOP_RIGHT_USE)
+	if (request->op->row->right >= COOP_RIGHT_USE)
 		request->conn->used = true;
 	coop_intake_again(request);
 }
@@ -102,11 +102,11 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	if (!request->op) {
 		(void)coop_err_field(&err, COOP_INVALID_INPUT, "op",
 				     "there is no operation named %.60s", name);
-	} else if (request->data_size > request->op->data_max) {
+	} else if (request->data_size > request->op->row->data_max) {
 		(void)coop_err_field(&err, COOP_TOO_LARGE, "data",
-				     request->op->data_max ? "%s takes at most %zu bytes"
-							   : "%s takes no bytes",
-				     request->op->name, request->op->data_max);
+				     request->op->row->data_max ? "%s takes at most %zu bytes"
+								: "%s takes no bytes",
+				     request->op->row->name, request->op->row->data_max);
 	} else if (request->data_size && may_collect(request, &err) < 0) {
 		/* No memory for the bytes of somebody who may not send them, or so many more. */
 		if (request->op->refused)

@@ -130,7 +130,7 @@ static void end_process(struct coop_request *request, struct coop_process *proce
 {
 	struct coop_kill_order order = {
 		.cause = COOP_CAUSE_KILLED_BY_REQUEST,
-		.evidence = {.request = request->op->name, .agent = process->agent->path},
+		.evidence = {.request = request->op->row->name, .agent = process->agent->path},
 		.grace_ms = grace_ms,
 	};
 

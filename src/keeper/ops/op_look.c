@@ -171,13 +171,13 @@ void coop_op_describe(struct coop_request *request)
 	coop_jsonw_array(&w, "operations");
 	for (size_t i = 0; (op = coop_ops_row(i)); i++) {
 		coop_jsonw_begin(&w, NULL);
-		coop_jsonw_string(&w, "name", op->name);
-		coop_jsonw_string(&w, "summary", op->summary);
-		coop_jsonw_string(&w, "right", coop_right_name(op->right));
-		coop_jsonw_bool(&w, "waits", op->waits);
-		coop_jsonw_uint(&w, "data", op->data_max);
-		coop_schema_write(&w, "args", op->args);
-		coop_schema_write(&w, "result", op->result);
+		coop_jsonw_string(&w, "name", op->row->name);
+		coop_jsonw_string(&w, "summary", op->row->summary);
+		coop_jsonw_string(&w, "right", coop_right_name(op->row->right));
+		coop_jsonw_bool(&w, "waits", op->row->waits);
+		coop_jsonw_uint(&w, "data", op->row->data_max);
+		coop_schema_write(&w, "args", op->row->args);
+		coop_schema_write(&w, "result", op->row->result);
 		coop_jsonw_end(&w);
 	}
 	coop_jsonw_array_end(&w);

@@ -273,6 +273,7 @@ void coop_op_spawn_stopping(struct coop_keeper *keeper)
 	struct coop_err err = {0};
 
 	(void)coop_err_set(&err, COOP_UNAVAILABLE, "the keeper is stopping");
+	coop_err_detail(&err, "reason", "stopping");
 	COOP_LIST_EACH(coop_connections_all(keeper), link)
 	{
 		const struct coop_conn *conn = COOP_LIST_ITEM(link, struct coop_conn, in_keeper);

@@ -1,18 +1,15 @@
-/* The operations: one row each. Every door's verbs are translations of these rows. */
+/* How the operations are carried out: who handles each row of the interface. */
 #ifndef COOP_KEEPER_OPS_H
 #define COOP_KEEPER_OPS_H
 
 #include <stddef.h>
 
-#include "interface/schema.h"
+#include "interface/err.h"
+#include "interface/operations.h"
 
 struct coop_keeper;
 struct coop_process;
 struct coop_request;
-
-/* What a caller must be: anybody who is connected; an agent that may look at the process; the agent
- * that owns it; the operator. */
-enum coop_right { COOP_RIGHT_NONE, COOP_RIGHT_LOOK, COOP_RIGHT_USE, COOP_RIGHT_MANAGE };
 
 enum coop_op_trait {
 	COOP_OP_LOOKS = 1, /* at paths that the request names: see preflight.h */
@@ -21,11 +18,7 @@ enum coop_op_trait {
 };
 
 struct coop_op {
-	const char *name, *summary;
-	enum coop_right right;
-	bool waits;      /* may stay open for as long as it takes */
-	size_t data_max; /* bytes that a request may bring */
-	const struct coop_field *args, *result;
+	const struct coop_operation *row;
 	/* Gets checked arguments. Answers the request now, or keeps it and answers later. */
 	void (*handle)(struct coop_request *request);
 	/* Hears of a request that is refused before that, or NULL. Does not answer it. */

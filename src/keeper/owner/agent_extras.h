@@ -8,12 +8,11 @@
 #include <stdint.h>
 
 #include "base/json/jsonw.h"
+#include "interface/bounds.h"
 #include "interface/err.h"
 
-#define COOP_AGENT_ENV_BYTES_MAX (128u << 10) /* names and values together */
-#define COOP_AGENT_METADATA_MAX 64u
+#define COOP_AGENT_ENV_BYTES_MAX (128u << 10)     /* names and values together */
 #define COOP_AGENT_METADATA_BYTES_MAX (16u << 10) /* keys and values together */
-#define COOP_AGENT_FOLDER_MARK 33u                /* with its NUL */
 
 struct coop_agent;
 struct coop_agent_settings;

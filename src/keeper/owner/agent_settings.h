@@ -16,8 +16,6 @@ struct coop_agent;
 struct coop_lookable;
 struct coop_policy;
 
-#define COOP_WORKSPACE_MAX 16u
-
 struct coop_agent_settings {
 	int64_t max_running;        /* -1: not set */
 	int64_t max_buffer_bytes;   /* -1 */

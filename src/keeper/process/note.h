@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COOP_NOTE_MAX 512u /* bytes of one, its line end included */
+#include "interface/bounds.h"
+
 /* Of a process. Owners can fill all but the last few, which are for the keeper's own. */
 #define COOP_NOTES_MAX 16u
 #define COOP_NOTES_OWNERS 12u

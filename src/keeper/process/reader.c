@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/bounds.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/process.h"
 

@@ -7,10 +7,8 @@
 
 #include "base/list.h"
 
-#define COOP_READERS_MAX                                                        \
-	64u /* of a process; beyond, the one that was not used for longest goes \
-	     */
-#define COOP_READER_NAME_MAX 64u
+/* Of a process; beyond, the one that was not used for longest goes. */
+#define COOP_READERS_MAX 64u
 
 struct coop_agent;
 struct coop_process;

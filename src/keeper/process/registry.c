@@ -202,8 +202,11 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 {
 	const struct coop_registry *registry = coop_registry_of(keeper);
 
-	if (coop_life_stopping(keeper))
-		return coop_err_set(err, COOP_UNAVAILABLE, "the keeper is stopping");
+	if (coop_life_stopping(keeper)) {
+		int r = coop_err_set(err, COOP_UNAVAILABLE, "the keeper is stopping");
+		coop_err_detail(err, "reason", "stopping");
+		return r;
+	}
 	if (registry->next_n < registry->reserved_n)
 		return 0;
 	reserve_ahead(keeper);

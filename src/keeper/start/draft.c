@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "interface/bounds.h"
 #include "interface/choices.h"
 #include "interface/schema.h"
 #include "keeper/conf/conf.h"
@@ -251,9 +252,9 @@ static int take_stdin(struct coop_draft *draft)
 	int wanted = coop_arg_enum(draft->args, "stdin", coop_choices_stdin, -1);
 
 	draft->input = coop_injections_rest(draft->args, bytes_of(draft->request));
-	if (draft->input.size > COOP_DRAFT_STDIN_MAX)
+	if (draft->input.size > COOP_STDIN_MAX)
 		return coop_err_field(draft->err, COOP_TOO_LARGE, "data",
-				      "stdin takes at most %u bytes", COOP_DRAFT_STDIN_MAX);
+				      "stdin takes at most %u bytes", COOP_STDIN_MAX);
 	if (draft->input.size && wanted >= 0 && wanted != COOP_STDIN_DATA)
 		return invalid(draft, "stdin", "must be data where the request brings bytes");
 	if (draft->process->pty && wanted == COOP_STDIN_NONE)

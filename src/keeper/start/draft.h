@@ -15,10 +15,6 @@ struct coop_process;
 struct coop_request;
 struct coop_session;
 
-/* What a request may bring: for stdin, and with the files' bytes. */
-#define COOP_DRAFT_STDIN_MAX (4u << 20)
-#define COOP_DRAFT_DATA_MAX (COOP_DRAFT_STDIN_MAX + COOP_INJECTIONS_BYTES_MAX)
-
 struct coop_draft {
 	struct coop_request *request;
 	struct coop_agent *agent; /* who would own it */

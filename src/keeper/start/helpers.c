@@ -9,8 +9,6 @@
 
 extern const uint8_t coop_files_image[], coop_files_image_end[];
 
-const char *const coop_choices_helper[] = {"files", NULL};
-
 static const struct {
 	const char *name;
 	const uint8_t *image, *end;

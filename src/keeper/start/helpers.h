@@ -5,10 +5,8 @@
 #ifndef COOP_KEEPER_HELPERS_H
 #define COOP_KEEPER_HELPERS_H
 
+/* In the order of coop_choices_helper. */
 enum coop_helper { COOP_HELPER_FILES, COOP_HELPERS };
-
-/* What a spawn's `helper` chooses from, in the order of the enum. */
-extern const char *const coop_choices_helper[];
 
 /* Sealed memfds, made when they are first needed; 0: not yet (the number is a standard
  * stream's). */

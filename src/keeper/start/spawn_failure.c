@@ -100,6 +100,7 @@ static void refuse_cwd(const struct coop_process *process, bool closed, struct c
 			     process->labels.cwd, launcher->other_ids ? launcher->uid : geteuid(),
 			     launcher->other_ids ? "; name it as the workspace (--workspace DIR)"
 						 : "");
+	coop_err_detail_raw(err, "advised", launcher->other_ids ? "true" : "false");
 }
 
 /* What a mount was for, in words: which operation of the plan it was, and where. */

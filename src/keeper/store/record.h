@@ -3,7 +3,6 @@
 #define COOP_KEEPER_RECORD_H
 
 #include "base/json/jsonw.h"
-#include "interface/schema.h"
 
 #include "keeper/process/process.h"
 
@@ -34,7 +33,5 @@ bool coop_record_in_session(const struct coop_process *process, const char *filt
 
 /* How harn-like callers name the outcome: running, exited, killed, timed_out. */
 const char *coop_record_status(const struct coop_process *process);
-
-extern const struct coop_field coop_record_fields[];
 
 #endif

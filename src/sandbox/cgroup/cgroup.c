@@ -181,6 +181,7 @@ static int refuse(struct coop_err *err, enum coop_controller controller, int sta
 
 	coop_err_detail(err, "protection", name);
 	coop_err_detail(err, "reason", reason);
+	coop_err_detail(err, "cause", "host");
 	if (status < 0)
 		coop_err_detail(err, "errno", coop_err_errno_name(-status));
 	return r;

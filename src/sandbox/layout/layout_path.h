@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define COOP_PATH_SIZE 4096u
+#include "interface/bounds.h"
 
 struct coop_lookable;
 

@@ -7,56 +7,34 @@
 
 #include "base/json/jsonw.h"
 #include "base/text/units.h"
+#include "interface/fields.h"
+#include "interface/schema.h"
 #include "sandbox/policy/protection.h"
 
-enum unit { COUNT, BYTES, CORES };
-
-/* In the order of their protections. Cores are kept in thousandths. */
-static const struct row {
-	size_t offset;
-	enum unit unit;
-	int64_t min, max;
-} rows[COOP_LIMIT_COUNT] = {
-	{offsetof(struct coop_sandbox_limits, memory_bytes), BYTES, 1 << 20, 1LL << 50},
-	{offsetof(struct coop_sandbox_limits, cpu_quota_millis), CORES, 1, 4096 * 1000},
-	{offsetof(struct coop_sandbox_limits, max_pids), COUNT, 1, 1 << 22},
-	{offsetof(struct coop_sandbox_limits, max_cpu_secs), COUNT, 1, 1000000000},
-	{offsetof(struct coop_sandbox_limits, max_open_files), COUNT, 4, 1 << 20},
-	{offsetof(struct coop_sandbox_limits, max_file_bytes), BYTES, 1, 1LL << 50},
-	{offsetof(struct coop_sandbox_limits, tmp_bytes), BYTES, 4096, 1LL << 50},
-};
-
-#define INTEGER(field, least, most, text)                                                     \
-	{                                                                                     \
-		.name = field, .type = COOP_FIELD_INT, .min = least, .max = most, .doc = text \
-	}
-
-const struct coop_field coop_limits_fields[] = {
-	INTEGER("memory_bytes", 1 << 20, 1LL << 50, "memory of the process with all below it"),
-	{.name = "cpu_quota",
-	 .type = COOP_FIELD_NUMBER,
-	 .doc = "share of the processors, in cores: 0.5 is half of one; 0.001 to 4096"},
-	INTEGER("max_pids", 1, 1 << 22, "processes and threads at a time"),
-	INTEGER("max_cpu_secs", 1, 1000000000, "processor time of one process"),
-	INTEGER("max_open_files", 4, 1 << 20, "open files of one process"),
-	INTEGER("max_file_bytes", 1, 1LL << 50, "size of a file that is written"),
-	INTEGER("tmp_bytes", 4096, 1LL << 50, "size of the private /tmp"),
-	{.name = NULL},
+/* Where the values of coop_limits_fields go. Cores are kept in thousandths. */
+static const size_t offsets[COOP_LIMIT_COUNT] = {
+	offsetof(struct coop_sandbox_limits, memory_bytes),
+	offsetof(struct coop_sandbox_limits, cpu_quota_millis),
+	offsetof(struct coop_sandbox_limits, max_pids),
+	offsetof(struct coop_sandbox_limits, max_cpu_secs),
+	offsetof(struct coop_sandbox_limits, max_open_files),
+	offsetof(struct coop_sandbox_limits, max_file_bytes),
+	offsetof(struct coop_sandbox_limits, tmp_bytes),
 };
 
 static const char *name_of(size_t i)
 {
-	return coop_protection_name(coop_limit_protection(i));
+	return coop_limits_fields[i].name;
 }
 
 static int64_t *at(struct coop_sandbox_limits *limits, size_t i)
 {
-	return (int64_t *)(void *)((char *)limits + rows[i].offset);
+	return (int64_t *)(void *)((char *)limits + offsets[i]);
 }
 
 int64_t coop_limit_get(const struct coop_sandbox_limits *limits, size_t i)
 {
-	return *(const int64_t *)(const void *)((const char *)limits + rows[i].offset);
+	return *(const int64_t *)(const void *)((const char *)limits + offsets[i]);
 }
 
 void coop_limit_put(struct coop_sandbox_limits *limits, size_t i, int64_t value)
@@ -79,9 +57,10 @@ void coop_limit_text(size_t i, int64_t value, char *ret_text, size_t size)
 	int64_t whole = value / 1000, rest = value % 1000;
 	int digits = 3;
 
-	if (rows[i].unit != CORES || !rest) {
-		(void)snprintf(ret_text, size, "%lld",
-			       (long long)(rows[i].unit == CORES ? whole : value));
+	if (coop_limits_fields[i].unit != COOP_UNIT_CORES || !rest) {
+		(void)snprintf(
+			ret_text, size, "%lld",
+			(long long)(coop_limits_fields[i].unit == COOP_UNIT_CORES ? whole : value));
 		return;
 	}
 	for (; rest % 10 == 0; rest /= 10)
@@ -93,11 +72,14 @@ static int out_of_range(size_t i, const char *field, struct coop_err *err)
 {
 	char least[32], most[32];
 
-	coop_limit_text(i, rows[i].min, least, sizeof least);
-	coop_limit_text(i, rows[i].max, most, sizeof most);
-	return coop_err_field(err, COOP_INVALID_INPUT, field, "%s must be %s between %s and %s",
-			      field, rows[i].unit == CORES ? "a number" : "an integer", least,
-			      most);
+	coop_limit_text(i, coop_limits_fields[i].min, least, sizeof least);
+	coop_limit_text(i, coop_limits_fields[i].max, most, sizeof most);
+	int r = coop_err_field(
+		err, COOP_INVALID_INPUT, field, "%s must be %s between %s and %s", field,
+		coop_limits_fields[i].unit == COOP_UNIT_CORES ? "a number" : "an integer", least,
+		most);
+	coop_schema_bounds(&coop_limits_fields[i], err);
+	return r;
 }
 
 static int64_t thousandths(double cores)
@@ -118,11 +100,11 @@ static int take(struct coop_sandbox_limits *limits, const char *name, const json
 		return coop_err_field(err, COOP_INVALID_INPUT, field, "%s is not known", field);
 	if (json_is_null(value))
 		return 0;
-	if (rows[i].unit == CORES && json_is_number(value))
+	if (coop_limits_fields[i].unit == COOP_UNIT_CORES && json_is_number(value))
 		number = thousandths(json_number_value(value));
 	else if (json_is_integer(value))
 		number = json_integer_value(value);
-	if (number < rows[i].min || number > rows[i].max)
+	if (number < coop_limits_fields[i].min || number > coop_limits_fields[i].max)
 		return out_of_range(i, field, err);
 	*at(limits, i) = number;
 	*asked |= COOP_PROTECT_BIT(coop_limit_protection(i));
@@ -149,15 +131,16 @@ int coop_limits_read(const json_t *json, struct coop_sandbox_limits *limits, uin
 }
 
 /* -1: it is no such thing. */
-static int64_t parse(const char *text, enum unit unit)
+static int64_t parse(const char *text, enum coop_unit unit)
 {
 	uint64_t value;
 	int r;
 
-	if (unit == CORES)
+	if (unit == COOP_UNIT_CORES)
 		r = strspn(text, "0123456789") > 4 ? -EINVAL : coop_units_thousandths(text, &value);
 	else
-		r = coop_units_parse(text, 1, unit == BYTES ? coop_units_bytes : coop_units_none,
+		r = coop_units_parse(text, 1,
+				     unit == COOP_UNIT_BYTES ? coop_units_bytes : coop_units_none,
 				     COOP_UNITS_WHOLE, &value);
 	return r < 0 ? -1 : (int64_t)value;
 }
@@ -171,9 +154,9 @@ int coop_limits_set(struct coop_sandbox_limits *limits, const char *name, const 
 		    const char *value, struct coop_err *err)
 {
 	size_t i = find(name);
-	int64_t number = parse(value, rows[i].unit);
+	int64_t number = parse(value, coop_limits_fields[i].unit);
 
-	if (number < rows[i].min || number > rows[i].max)
+	if (number < coop_limits_fields[i].min || number > coop_limits_fields[i].max)
 		return out_of_range(i, key, err);
 	if (*at(limits, i))
 		return coop_err_field(err, COOP_INVALID_INPUT, key, "%s: said twice", key);

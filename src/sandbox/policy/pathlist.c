@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/bounds.h"
 #include "sandbox/policy/policy.h"
 
 static char *refuse(const char *field, const char *what, struct coop_err *err)
@@ -67,9 +68,9 @@ char *coop_pathlist_plain(enum coop_pathlist_kind kind, const char *text, const 
 
 	if (fault)
 		return refuse(field, fault, err);
-	if (size > COOP_PATHLIST_TEXT_MAX) {
+	if (size > COOP_PATH_SIZE - 1) {
 		(void)coop_err_field(err, COOP_TOO_LARGE, field, "%s has more than %u bytes", field,
-				     COOP_PATHLIST_TEXT_MAX);
+				     COOP_PATH_SIZE - 1);
 		return NULL;
 	}
 	char *plain = coop_mem_alloc(size + 2);

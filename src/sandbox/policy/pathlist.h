@@ -8,8 +8,6 @@
 
 #include "interface/err.h"
 
-#define COOP_PATHLIST_TEXT_MAX 4095u /* bytes of a path */
-
 /* What a path may look like. All but a workspace may begin with `~/`, which stays as it is. */
 enum coop_pathlist_kind {
 	COOP_PATHLIST_FOLDER,    /* absolute, nothing else: a workspace */

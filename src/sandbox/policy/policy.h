@@ -9,12 +9,11 @@
 #include <stdint.h>
 
 #include "base/json/jsonw.h"
+#include "interface/bounds.h"
 #include "interface/err.h"
-#include "interface/schema.h"
 #include "sandbox/policy/protection.h"
 #include "sandbox/policy/shares.h"
 
-#define COOP_SANDBOX_PATHS_MAX 256u   /* in each list */
 #define COOP_SANDBOX_PROFILES_MAX 64u /* of the operator's own */
 
 /* From the strictest to the widest, here and in the following. */
@@ -81,7 +80,6 @@ struct coop_profiles {
 	uint64_t said_new_privileges;
 };
 
-#define COOP_PROFILE_NAME_MAX 40u
 #define COOP_SANDBOX_PIDS 4096 /* max_pids of a confined process, if nobody says */
 #define COOP_SANDBOX_SLOTS 8   /* if the operator does not say */
 #define COOP_SANDBOX_SLOTS_MAX 64
@@ -122,9 +120,7 @@ int coop_profiles_finish(struct coop_profiles *profiles, size_t *ret_index, cons
 int coop_sandbox_policy_read(const json_t *args, const struct coop_profiles *profiles,
 			     struct coop_sandbox_policy *ret, struct coop_err *err);
 
-/* For tables of arguments; what they describe is checked by coop_sandbox_policy_read. */
-extern const struct coop_field coop_sandbox_fields[];
-extern const struct coop_field coop_limits_fields[];
+/* Other names of profiles, of `sandbox_profile`. */
 extern const char *const coop_sandbox_profile_choices[];
 
 /* What is in force: `request` over the operator's defaults, and no wider than any of the ceilings

@@ -168,6 +168,14 @@ static int take_writes_away(const struct merge *m, struct coop_sandbox_policy *m
 	return r;
 }
 
+static int needs_minimal(const struct merge *m)
+{
+	int r = refuse(m, "sandbox.allow_read", "needs sandbox.root minimal");
+
+	coop_err_detail(m->err, "needs", "sandbox.root");
+	return r;
+}
+
 static int merge_confined(const struct merge *m, struct coop_sandbox_policy *merged)
 {
 	int r = merge_workspace(m, merged);
@@ -182,7 +190,7 @@ static int merge_confined(const struct merge *m, struct coop_sandbox_policy *mer
 		r = take_writes_away(m, merged);
 	if (r == 0 && merged->root == COOP_ROOT_HOST) {
 		if (coop_pathlist_count(m->request->allow_read))
-			return refuse(m, "sandbox.allow_read", "needs sandbox.root minimal");
+			return needs_minimal(m);
 		drop_list(&merged->allow_read);
 	}
 	return r;

@@ -112,6 +112,7 @@ static int narrow_limits(const struct coop_sandbox_policy *policy,
 		coop_limit_text(i, max, allowed, sizeof allowed);
 		int r = coop_err_field(err, code, field, "%s %s is more than is allowed here: %s",
 				       field, asked, allowed);
+		coop_err_detail_raw(err, "asked", asked);
 		coop_err_detail_raw(err, "maximum", allowed);
 		return r;
 	}

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/choices.h"
 #include "interface/err.h"
+#include "interface/fields.h"
 #include "interface/schema.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
@@ -13,53 +15,9 @@
 
 #define FIELD_MAX 96u
 
-static const char *const network_choices[] = {"none", "loopback", "allowlist", "host", NULL};
-static const char *const home_choices[] = {"cow", "read-only", "hidden", NULL};
-static const char *const names_choices[] = {"as_typed", "resolved", NULL};
-static const char *const root_choices[] = {"host", "minimal", NULL};
+/* Of `sandbox_profile`. */
 const char *const coop_sandbox_profile_choices[] = {"unrestricted", "worktree", "os_hardened",
 						    NULL};
-
-#define PATHS(list, text)                                                                \
-	{                                                                                \
-		.name = list, .type = COOP_FIELD_STRINGS, .max = COOP_SANDBOX_PATHS_MAX, \
-		.doc = text                                                              \
-	}
-#define NAMES(list, text)                                                                        \
-	{                                                                                        \
-		.name = list, .type = COOP_FIELD_STRINGS, .max = COOP_PROTECT_COUNT, .doc = text \
-	}
-#define CHOOSE(choice, of, text)                                                    \
-	{                                                                           \
-		.name = choice, .type = COOP_FIELD_ENUM, .choices = of, .doc = text \
-	}
-
-const struct coop_field coop_sandbox_fields[] = {
-	{.name = "profile",
-	 .type = COOP_FIELD_STRING,
-	 .max = COOP_PROFILE_NAME_MAX,
-	 .doc = "read-only, workspace-write, full, or one of the operator's; also baseline, "
-		"restricted, privileged"},
-	{.name = "workspace",
-	 .type = COOP_FIELD_STRING,
-	 .max = COOP_PATHLIST_TEXT_MAX,
-	 .doc = "absolute path of the folder that is writable"},
-	PATHS("allow_write", "more writable paths"),
-	PATHS("allow_read", "paths to be seen with root minimal"),
-	PATHS("deny_write", "paths that stay read-only; wins over what is writable"),
-	PATHS("deny_read", "paths and patterns that are as absent; wins over all"),
-	PATHS("protect", "more paths that stay read-only in every writable folder"),
-	CHOOSE("network", network_choices, "what it reaches; allowlist cannot be had yet"),
-	PATHS("allowed_domains", "cannot be had yet"),
-	PATHS("denied_domains", "cannot be had yet"),
-	CHOOSE("home", home_choices, "how the home folder is seen"),
-	CHOOSE("root", root_choices, "what of the host's files is seen"),
-	CHOOSE("names", names_choices,
-	       "the paths are without links; resolved: not all were typed so"),
-	NAMES("require", "protections without which nothing starts"),
-	NAMES("tolerate", "protections that may be missing"),
-	{.name = NULL},
-};
 
 static int refuse(const char *field, const char *what, struct coop_err *err)
 {
@@ -203,8 +161,8 @@ static int read_member(struct coop_sandbox_policy *policy, const char *name, con
 	if (!strcmp(name, "names")) {
 		const char *text = text_of(value, field, err);
 		return !text ? -EINVAL
-		       : coop_names_find(names_choices, text) < 0
-			       ? coop_names_refuse(names_choices, field, err)
+		       : coop_names_find(coop_choices_names, text) < 0
+			       ? coop_names_refuse(coop_choices_names, field, err)
 			       : 0;
 	}
 	/* Given at all they ask for what cannot be had: an empty list allows nothing. */

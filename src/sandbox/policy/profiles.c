@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "interface/bounds.h"
 #include "interface/err.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"

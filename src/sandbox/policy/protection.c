@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[COOP_PROTECT_COUNT] = {
+#include "interface/fields.h"
+
+static const char *const names[COOP_PROTECT_MEMORY] = {
 	[COOP_PROTECT_FILES] = "files",
 	[COOP_PROTECT_NETWORK] = "network",
 	[COOP_PROTECT_IDENTITY] = "identity",
@@ -12,29 +14,24 @@ static const char *const names[COOP_PROTECT_COUNT] = {
 	[COOP_PROTECT_PRIVILEGES] = "privileges",
 	[COOP_PROTECT_SECCOMP] = "seccomp",
 	[COOP_PROTECT_KILL] = "kill",
-	[COOP_PROTECT_MEMORY] = "memory_bytes",
-	[COOP_PROTECT_CPU] = "cpu_quota",
-	[COOP_PROTECT_PIDS] = "max_pids",
-	[COOP_PROTECT_CPU_TIME] = "max_cpu_secs",
-	[COOP_PROTECT_OPEN_FILES] = "max_open_files",
-	[COOP_PROTECT_FILE_SIZE] = "max_file_bytes",
-	[COOP_PROTECT_TMP] = "tmp_bytes",
 };
 
 _Static_assert(COOP_PROTECT_COUNT <= 32, "a set of them is a uint32_t");
 
 const char *coop_protection_name(enum coop_protection protection)
 {
-	return names[protection];
+	return protection < COOP_PROTECT_MEMORY
+		       ? names[protection]
+		       : coop_limits_fields[protection - COOP_PROTECT_MEMORY].name;
 }
 
 enum coop_protection coop_protection_parse(const char *name)
 {
-	unsigned i = 0;
+	enum coop_protection i = 0;
 
-	while (i < COOP_PROTECT_COUNT && strcmp(names[i], name) != 0)
+	while (i < COOP_PROTECT_COUNT && strcmp(coop_protection_name(i), name) != 0)
 		i++;
-	return (enum coop_protection)i;
+	return i;
 }
 
 const char *coop_strength_name(enum coop_strength strength)
@@ -83,7 +80,7 @@ void coop_achieved_write(const struct coop_achieved *achieved, struct coop_jsonw
 
 		if (i >= COOP_PROTECT_MEMORY && !(achieved->asked & COOP_PROTECT_BIT(i)))
 			continue;
-		coop_jsonw_begin(w, names[i]);
+		coop_jsonw_begin(w, coop_protection_name(i));
 		coop_jsonw_string(w, "state", coop_strength_name(held->strength));
 		coop_jsonw_string(w, "mechanism", *held->mechanism ? held->mechanism : NULL);
 		coop_jsonw_string(w, "reason", *held->reason ? held->reason : NULL);
@@ -97,7 +94,7 @@ void coop_protections_write(uint32_t set, struct coop_jsonw *w, const char *name
 	coop_jsonw_array(w, name);
 	for (unsigned i = 0; i < COOP_PROTECT_COUNT; i++) {
 		if (set & COOP_PROTECT_BIT(i))
-			coop_jsonw_string(w, NULL, names[i]);
+			coop_jsonw_string(w, NULL, coop_protection_name(i));
 	}
 	coop_jsonw_array_end(w);
 }

@@ -14,11 +14,11 @@ struct settings {
 static const struct cli_option options[] = {
 	{"parent", 0, CLI_TEXT, offsetof(struct settings, parent), NULL, "AGENT",
 	 "the agent below which it stands (the one that you are)"},
-	{"principal", 0, CLI_TEXT, offsetof(struct settings, agent.principal), "principal", "NAME",
-	 "whose tree of agents (yours); the agent main of a new name makes a new tree"},
-	{"folder", 0, CLI_FLAG, offsetof(struct settings, folder), "folder", NULL,
-	 "it gets a folder of its own to work in, which is deleted with it; instead of "
-	 "--workspace"},
+	CLI_ARG("principal", offsetof(struct settings, agent.principal),
+		"whose tree of agents (yours); the agent main of a new name makes a new tree"),
+	CLI_ARG("folder", offsetof(struct settings, folder),
+		"it gets a folder of its own to work in, which is deleted with it; instead of "
+		"--workspace"),
 	CLI_AGENT_ROWS,
 	{0},
 };
@@ -27,7 +27,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 {
 	const struct settings *s = settings;
 	struct coop_error error;
-	const struct cli_option *zero = cli_sandbox_zero(options, s);
+	const struct cli_option *zero = cli_sandbox_zero(cli->options, s);
 	if (zero)
 		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
 	json_t *path = s->parent ? json_sprintf("%s/%s", s->parent, operands[0])
@@ -36,7 +36,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	int code;
 	if (!args)
 		cli_error(&error, "invalid_input", "the agent's name is not valid UTF-8");
-	if (!args || cli_agent_args(options, &s->agent, args, &error) < 0) {
+	if (!args || cli_agent_args(cli, &s->agent, args, &error) < 0) {
 		json_decref(args);
 		code = cli_fail(cli, NULL, &error);
 	} else {
@@ -55,6 +55,7 @@ const struct cli_verb cli_verb_agent_add = {
 		"together with all below it, and can only be as\n"
 		"wide as those of the one above it. coop token new NAME then makes a token with "
 		"which programs act as it.",
+	.operation = &coop_operation_agent_add,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -42,16 +42,16 @@ static void drop_empty(json_t *list)
 			(void)json_array_remove(list, i);
 }
 
-int cli_agent_args(const struct cli_option *options, const struct cli_agent *agent, json_t *args,
+int cli_agent_args(const struct cli *cli, const struct cli_agent *agent, json_t *args,
 		   struct coop_error *error)
 {
 	const char *bad;
-	if (cli_options_fields(options, agent, args, &bad) < 0) {
+	if (cli_options_fields(cli->options, agent, args, &bad) < 0) {
 		cli_error(error, "invalid_input", "--%s: not valid UTF-8", bad);
 		return -EILSEQ;
 	}
 	drop_empty(json_object_get(json_object_get(args, "policy"), "allowed_commands"));
-	int r = cli_sandbox_args(&agent->sandbox, args, error);
+	int r = cli_sandbox_args(cli, &agent->sandbox, args, error);
 	/* Settings are kept as they resolve. */
 	(void)json_object_del(json_object_get(args, "sandbox"), "names");
 	return r == 0 ? add_workspace(&agent->workspace, args, error) : r;

@@ -92,8 +92,7 @@ static void print(const json_t *agents)
 }
 
 static const struct cli_option options[] = {
-	{"principal", 0, CLI_TEXT, offsetof(struct settings, principal), "principal", "NAME",
-	 "whose agents (yours)"},
+	CLI_ARG("principal", offsetof(struct settings, principal), "whose agents (yours)"),
 	{0},
 };
 
@@ -103,10 +102,9 @@ static int collect(struct cli *cli, const void *settings, json_t *agents, struct
 	for (bool more = true; more;) {
 		const json_t *last = json_array_get(agents, json_array_size(agents) - 1);
 		json_t *page;
-		int r = cli_call(
-			cli, "agent_list",
-			cli_args(options, settings, last ? "after" : NULL, cli_text(last, "path")),
-			&page, error);
+		int r = cli_call(cli, "agent_list",
+				 cli_args(cli, last ? "after" : NULL, cli_text(last, "path")),
+				 &page, error);
 		if (r < 0)
 			return r;
 		json_t *found = json_object_get(page, "agents");
@@ -137,6 +135,7 @@ const struct cli_verb cli_verb_agent_ls = {
 	.synopsis = "[--principal NAME]",
 	.summary = "List the agent that you are and those below it",
 	.text = "RUNNING and BUFFER are what is used, with all below, and the limit that holds.",
+	.operation = &coop_operation_agent_list,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

@@ -22,24 +22,24 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"grace", 0, CLI_DURATION, offsetof(struct settings, grace), "grace_ms", "DURATION",
-	 "time between SIGTERM and SIGKILL for what they run (0, at most 30s)"},
-	{"principal", 0, CLI_TEXT, offsetof(struct settings, principal), "principal", "NAME",
-	 "whose agent (yours)"},
+	CLI_ARG("grace_ms", offsetof(struct settings, grace),
+		"time between SIGTERM and SIGKILL for what they run (0, at most 30s)"),
+	CLI_ARG("principal", offsetof(struct settings, principal), "whose agent (yours)"),
 	{0},
 };
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	cli->about = operands[0];
-	return cli_once(cli, CLI_START_KEEPER, "agent_remove",
-			cli_args(options, settings, "agent", operands[0]), show);
+	return cli_once(cli, CLI_START_KEEPER, "agent_remove", cli_args(cli, "agent", operands[0]),
+			show);
 }
 
 const struct cli_verb cli_verb_agent_rm = {
 	.name = "agent rm",
 	.synopsis = "AGENT [--grace DURATION]",
 	.summary = "Remove an agent, all below it, their tokens and their processes",
+	.operation = &coop_operation_agent_remove,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

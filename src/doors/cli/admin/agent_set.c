@@ -18,8 +18,7 @@ static const struct cli_option options[] = {
 	 "take a setting of its own away, named as its option without the dashes; \"policy\" is "
 	 "all of deny-command, allow-command, deny-pattern, risk and mode, \"sandbox\" all from "
 	 "profile to require, \"limits\" all from mem on; may be repeated"},
-	{"principal", 0, CLI_TEXT, offsetof(struct settings, agent.principal), "principal", "NAME",
-	 "whose agent (yours)"},
+	CLI_ARG("principal", offsetof(struct settings, agent.principal), "whose agent (yours)"),
 	CLI_AGENT_ROWS,
 	{0},
 };
@@ -44,9 +43,9 @@ static bool is_group(const char *name)
 }
 
 /* The row of a setting, or NULL. */
-static const struct cli_option *find_setting(const char *name)
+static const struct cli_option *find_setting(const struct cli *cli, const char *name)
 {
-	for (const struct cli_option *option = options; option->name; option++)
+	for (const struct cli_option *option = cli->options; option->name; option++)
 		if (strcmp(option->name, name) == 0 && option->field &&
 		    strcmp(option->field, "principal") != 0)
 			return option;
@@ -54,14 +53,14 @@ static const struct cli_option *find_setting(const char *name)
 }
 
 /* NULL, or what is wrong with the name. */
-static const char *check_unset(const struct settings *s, const char *name)
+static const char *check_unset(const struct cli *cli, const char *name)
 {
-	const struct cli_option *option = find_setting(name);
+	const struct cli_option *option = find_setting(cli, name);
 	if (is_group(name))
 		return NULL;
 	if (!option)
 		return "there is no such setting";
-	return cli_option_given(option, s) ? "it is set too" : NULL;
+	return cli_option_given(option, cli->settings) ? "it is set too" : NULL;
 }
 
 /* The parts that were given, over those that the agent has. Lists are replaced, labels of risks
@@ -98,11 +97,12 @@ static void drop_empty(json_t *group)
 	}
 }
 
-static bool touches(const struct settings *s, const json_t *args, const char *group)
+static bool touches(const struct cli *cli, const json_t *args, const char *group)
 {
+	const struct settings *s = cli->settings;
 	bool touched = json_object_get(args, group) != NULL;
 	for (size_t i = 0; i < s->unset.count; i++) {
-		const struct cli_option *option = find_setting(s->unset.items[i]);
+		const struct cli_option *option = find_setting(cli, s->unset.items[i]);
 		touched = touched || strcmp(s->unset.items[i], group) == 0 ||
 			  (option && part_of(group, option->field));
 	}
@@ -110,12 +110,12 @@ static bool touches(const struct settings *s, const json_t *args, const char *gr
 }
 
 /* What the agent has now is changed, and set whole. */
-static void change_group(const struct settings *s, const char *name, const json_t *own,
-			 json_t *args)
+static void change_group(const struct cli *cli, const char *name, const json_t *own, json_t *args)
 {
+	const struct settings *s = cli->settings;
 	json_t *group = json_is_object(own) ? json_deep_copy(own) : json_object();
 	for (size_t i = 0; i < s->unset.count; i++) {
-		const struct cli_option *option = find_setting(s->unset.items[i]);
+		const struct cli_option *option = find_setting(cli, s->unset.items[i]);
 		const char *part = option ? part_of(name, option->field) : NULL;
 		if (strcmp(s->unset.items[i], name) == 0)
 			(void)json_object_clear(group);
@@ -140,8 +140,8 @@ static int change_groups(struct cli *cli, const struct settings *s, const char *
 		return r;
 	const json_t *own = json_object_get(json_object_get(shown, "agent"), "settings");
 	for (size_t i = 0; groups[i]; i++)
-		if (touches(s, args, groups[i]))
-			change_group(s, groups[i], json_object_get(own, groups[i]), args);
+		if (touches(cli, args, groups[i]))
+			change_group(cli, groups[i], json_object_get(own, groups[i]), args);
 	json_decref(shown);
 	return 0;
 }
@@ -149,16 +149,16 @@ static int change_groups(struct cli *cli, const struct settings *s, const char *
 static int set(struct cli *cli, const struct settings *s, const char *name, json_t *args,
 	       struct coop_error *error)
 {
-	int r = cli_agent_args(options, &s->agent, args, error);
+	int r = cli_agent_args(cli, &s->agent, args, error);
 	if (r == 0)
 		r = cli_open(cli, CLI_START_KEEPER, error);
 	bool touched = false;
 	for (size_t i = 0; groups[i]; i++)
-		touched = touched || touches(s, args, groups[i]);
+		touched = touched || touches(cli, args, groups[i]);
 	if (r == 0 && touched)
 		r = change_groups(cli, s, name, args, error);
 	for (size_t i = 0; r == 0 && i < s->unset.count; i++) {
-		const struct cli_option *option = find_setting(s->unset.items[i]);
+		const struct cli_option *option = find_setting(cli, s->unset.items[i]);
 		if (option && !strchr(option->field, '.'))
 			(void)json_object_set_new(args, option->field, json_null());
 	}
@@ -170,11 +170,11 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	const struct settings *s = settings;
 	struct coop_error error;
 	for (size_t i = 0; i < s->unset.count; i++) {
-		const char *problem = check_unset(s, s->unset.items[i]);
+		const char *problem = check_unset(cli, s->unset.items[i]);
 		if (problem)
 			return cli_misuse(cli, "--unset %s: %s", s->unset.items[i], problem);
 	}
-	const struct cli_option *zero = cli_sandbox_zero(options, s);
+	const struct cli_option *zero = cli_sandbox_zero(cli->options, s);
 	if (zero)
 		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
 	json_t *args = json_pack("{s:s}", "agent", operands[0]);
@@ -201,6 +201,7 @@ const struct cli_verb cli_verb_agent_set = {
 	.text = "What is not named stays as it is. A list that is named replaces the one that was "
 		"there; a --risk changes its own label.\n"
 		"What runs goes on, also where a new limit is lower.",
+	.operation = &coop_operation_agent_set,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -151,22 +151,22 @@ bool cli_agent_show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"principal", 0, CLI_TEXT, offsetof(struct settings, principal), "principal", "NAME",
-	 "whose agent (yours)"},
+	CLI_ARG("principal", offsetof(struct settings, principal), "whose agent (yours)"),
 	{0},
 };
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
 	cli->about = operands[0];
-	return cli_once(cli, CLI_START_KEEPER, "agent_show",
-			cli_args(options, settings, "agent", operands[0]), cli_agent_show);
+	return cli_once(cli, CLI_START_KEEPER, "agent_show", cli_args(cli, "agent", operands[0]),
+			cli_agent_show);
 }
 
 const struct cli_verb cli_verb_agent_show = {
 	.name = "agent show",
 	.synopsis = "AGENT",
 	.summary = "Show an agent: what it uses, its limits, what it may do",
+	.operation = &coop_operation_agent_show,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -92,21 +92,20 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"count", 'n', CLI_COUNT, offsetof(struct settings, count), "count", "N",
-	 "so many (50, at most 10000)"},
+	CLI_ARG("count", offsetof(struct settings, count), "so many (50, at most 10000)"),
 	{0},
 };
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_once(cli, CLI_START_KEEPER, "audit_tail",
-			cli_args(options, settings, NULL, NULL), show);
+	return cli_once(cli, CLI_START_KEEPER, "audit_tail", cli_args(cli, NULL, NULL), show);
 }
 
 const struct cli_verb cli_verb_audit_tail = {
 	.name = "audit tail",
 	.synopsis = "[-n N]",
 	.summary = "Show the latest lines of the audit, the oldest of them first",
+	.operation = &coop_operation_audit_tail,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

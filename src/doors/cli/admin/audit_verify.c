@@ -41,15 +41,15 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"acknowledge", 0, CLI_FLAG, offsetof(struct settings, acknowledge), "acknowledge", NULL,
-	 "forget the fault that was found when a keeper started; a line of the audit says so"},
+	CLI_ARG("acknowledge", offsetof(struct settings, acknowledge),
+		"forget the fault that was found when a keeper started; a line of the audit says "
+		"so"),
 	{0},
 };
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_once(cli, CLI_START_KEEPER, "audit_verify",
-			cli_args(options, settings, NULL, NULL), show);
+	return cli_once(cli, CLI_START_KEEPER, "audit_verify", cli_args(cli, NULL, NULL), show);
 }
 
 const struct cli_verb cli_verb_audit_verify = {
@@ -60,6 +60,7 @@ const struct cli_verb cli_verb_audit_verify = {
 		"were missing when a keeper started stay a\n"
 		"fault, also when others have come after them, until somebody says with "
 		"--acknowledge that he knows of it.",
+	.operation = &coop_operation_audit_verify,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

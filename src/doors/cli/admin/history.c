@@ -18,12 +18,11 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"agent", 0, CLI_TEXT, offsetof(struct settings, agent), "agent", "AGENT",
-	 "only what this agent ran (all that you may see)"},
-	{"since", 0, CLI_TIME, offsetof(struct settings, since), "since", "TIME",
-	 "what started after this: an age such as 2h, or 2026-01-31T08:00:00Z"},
-	{"until", 0, CLI_TIME, offsetof(struct settings, until), "until", "TIME",
-	 "what started before this"},
+	CLI_ARG("agent", offsetof(struct settings, agent),
+		"only what this agent ran (all that you may see)"),
+	CLI_ARG("since", offsetof(struct settings, since),
+		"what started after this: an age such as 2h, or 2026-01-31T08:00:00Z"),
+	CLI_ARG("until", offsetof(struct settings, until), "what started before this"),
 	{"limit", 'n', CLI_COUNT, offsetof(struct settings, limit), NULL, "N",
 	 "at most so many, the newest (100)"},
 	{0},
@@ -72,7 +71,7 @@ static int collect(struct cli *cli, const struct settings *s, json_t *rows, bool
 	while (*ret_more && json_array_size(rows) < limit) {
 		const uint64_t left = limit - json_array_size(rows);
 		const json_t *last = json_array_get(rows, json_array_size(rows) - 1);
-		json_t *args = cli_args(options, s, last ? "before" : NULL, cli_text(last, "id"));
+		json_t *args = cli_args(cli, last ? "before" : NULL, cli_text(last, "id"));
 		json_t *page;
 		if (args)
 			(void)json_object_set_new(
@@ -121,6 +120,7 @@ const struct cli_verb cli_verb_history = {
 		"back from now (90s, 2h, 7d), or a date and\n"
 		"time (2026-01-31, 2026-01-31T08:00:00Z, 2026-01-31T08:00:00+01:00; without a zone "
 		"it is local).",
+	.operation = &coop_operation_history,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

@@ -62,6 +62,7 @@ const struct cli_verb cli_verb_mcp = {
 		"started if need be, and stays:\n"
 		"a host that is started again finds its background processes (list_processes).\n"
 		"docs/MCP.md has what to paste into the usual hosts.",
+	.operation = &coop_operation_spawn,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

@@ -14,12 +14,10 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"agent", 0, CLI_TEXT, offsetof(struct settings, agent), "agent", "AGENT",
-	 "as this agent (you)"},
-	{"cwd", 'C', CLI_TEXT, offsetof(struct settings, cwd), "cwd", "FOLDER",
-	 "started there (here)"},
-	{"command", 'c', CLI_TEXT, offsetof(struct settings, line), "command", "CMDLINE",
-	 "a shell command line, as coop run --shell takes it, instead of words"},
+	CLI_ARG("agent", offsetof(struct settings, agent), "as this agent (you)"),
+	CLI_ARG("cwd", offsetof(struct settings, cwd), "started there (here)"),
+	CLI_ARG("command", offsetof(struct settings, line),
+		"a shell command line, as coop run --shell takes it, instead of words"),
 	CLI_SANDBOX_ROWS(struct settings),
 	{0},
 };
@@ -32,10 +30,11 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 /* Adds the command and where it would be started. NULL with *error filled. */
-static json_t *make_args(const struct settings *s, size_t count, char **words,
+static json_t *make_args(const struct cli *cli, size_t count, char **words,
 			 struct coop_error *error)
 {
-	json_t *args = cli_args(options, s, s->line ? "mode" : NULL, "shell"), *argv = json_array();
+	const struct settings *s = cli->settings;
+	json_t *args = cli_args(cli, s->line ? "mode" : NULL, "shell"), *argv = json_array();
 	bool good = args != NULL;
 	for (size_t i = 0; i < count && good; i++)
 		good = json_array_append_new(argv, json_string(words[i])) == 0;
@@ -45,7 +44,7 @@ static json_t *make_args(const struct settings *s, size_t count, char **words,
 		(void)json_object_set(args, "argv", argv);
 	json_decref(argv);
 	if (good && cli_place_cwd(s->cwd, args, error) == 0 &&
-	    cli_sandbox_args(&s->sandbox, args, error) == 0)
+	    cli_sandbox_args(cli, &s->sandbox, args, error) == 0)
 		return args;
 	json_decref(args);
 	return NULL;
@@ -59,10 +58,10 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 		return cli_misuse(cli, "%s",
 				  count ? "the command is either -c CMDLINE or words"
 					: "which command? (-c CMDLINE, or words)");
-	const struct cli_option *zero = cli_sandbox_zero(options, s);
+	const struct cli_option *zero = cli_sandbox_zero(cli->options, s);
 	if (zero)
 		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
-	json_t *args = make_args(s, count, operands, &error);
+	json_t *args = make_args(cli, count, operands, &error);
 	if (!args || cli_open(cli, CLI_START_KEEPER, &error) < 0) {
 		json_decref(args);
 		return cli_fail(cli, NULL, &error);
@@ -83,6 +82,7 @@ const struct cli_verb cli_verb_policy_check = {
 		"comes first, and holds. The exit code is 0 if the command would be started, else "
 		"1. Rules, the folder and limits\n"
 		"are looked at, not whether the program exists.",
+	.operation = &coop_operation_check,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.operands = CLI_OPERANDS_LAST,

@@ -19,21 +19,21 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"grace", 0, CLI_DURATION, offsetof(struct settings, grace), "grace_ms", "DURATION",
-	 "time between SIGTERM and SIGKILL (5s, at most 30s)"},
+	CLI_ARG("grace_ms", offsetof(struct settings, grace),
+		"time between SIGTERM and SIGKILL (5s, at most 30s)"),
 	{0},
 };
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_each(cli, "session_end", cli_args(options, settings, NULL, NULL), count,
-			operands, show);
+	return cli_each(cli, "session_end", cli_args(cli, NULL, NULL), count, operands, show);
 }
 
 const struct cli_verb cli_verb_session_end = {
 	.name = "session end",
 	.synopsis = "ID… [--grace DURATION]",
 	.summary = "End sessions: their processes are stopped, persistent ones stay",
+	.operation = &coop_operation_session_end,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -17,23 +17,22 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"label", 0, CLI_TEXT, offsetof(struct settings, label), "label", "TEXT",
-	 "a name for it, shown by coop session ls"},
-	{"lifetime", 0, CLI_DURATION, offsetof(struct settings, lifetime), "max_lifetime_ms",
-	 "DURATION", "end it after this time"},
+	CLI_ARG("label", offsetof(struct settings, label),
+		"a name for it, shown by coop session ls"),
+	CLI_ARG("max_lifetime_ms", offsetof(struct settings, lifetime), "end it after this time"),
 	{0},
 };
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_once(cli, CLI_START_KEEPER, "session_new",
-			cli_args(options, settings, NULL, NULL), show);
+	return cli_once(cli, CLI_START_KEEPER, "session_new", cli_args(cli, NULL, NULL), show);
 }
 
 const struct cli_verb cli_verb_session_new = {
 	.name = "session new",
 	.synopsis = "[--label TEXT] [--lifetime DURATION]",
 	.summary = "Begin a session and print its id",
+	.operation = &coop_operation_session_new,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

@@ -17,8 +17,8 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"grace", 0, CLI_DURATION, offsetof(struct settings, grace), "grace_ms", "DURATION",
-	 "time between SIGTERM and SIGKILL for what still runs (5s, at most 30s)"},
+	CLI_ARG("grace_ms", offsetof(struct settings, grace),
+		"time between SIGTERM and SIGKILL for what still runs (5s, at most 30s)"),
 	{0},
 };
 
@@ -36,7 +36,7 @@ static int shut_down(struct cli *cli, const void *settings)
 	struct coop_error error;
 	json_t *args = json_object(), *result;
 	const char *bad;
-	(void)cli_options_fields(options, settings, args, &bad);
+	(void)cli_options_fields(cli->options, settings, args, &bad);
 	COOP_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, coop_keeper_pid(cli->coop), 0);
 	if (cli_call(cli, "shutdown", args, &result, &error) < 0)
 		return cli_fail(cli, NULL, &error);
@@ -69,6 +69,7 @@ const struct cli_verb cli_verb_shutdown = {
 	.name = "shutdown",
 	.synopsis = "[--grace DURATION]",
 	.summary = "End the keeper and every process that it keeps",
+	.operation = &coop_operation_shutdown,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

@@ -40,17 +40,14 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"agent", 0, CLI_TEXT, offsetof(struct settings, agent), "agent", "AGENT",
-	 "those of this agent and below it"},
-	{"principal", 0, CLI_TEXT, offsetof(struct settings, principal), "principal", "NAME",
-	 "whose agents (yours)"},
+	CLI_ARG("agent", offsetof(struct settings, agent), "those of this agent and below it"),
+	CLI_ARG("principal", offsetof(struct settings, principal), "whose agents (yours)"),
 	{0},
 };
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
 {
-	return cli_once(cli, CLI_START_KEEPER, "token_list",
-			cli_args(options, settings, NULL, NULL), show);
+	return cli_once(cli, CLI_START_KEEPER, "token_list", cli_args(cli, NULL, NULL), show);
 }
 
 const struct cli_verb cli_verb_token_ls = {
@@ -58,6 +55,7 @@ const struct cli_verb cli_verb_token_ls = {
 	.synopsis = "[--agent AGENT]",
 	.summary = "List the tokens of the agent that you are and of those below it",
 	.text = "The tokens themselves are not kept, and not shown.",
+	.operation = &coop_operation_token_list,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

@@ -27,12 +27,11 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 }
 
 static const struct cli_option options[] = {
-	{"expires", 0, CLI_DURATION, offsetof(struct settings, expires), "expires_in_ms",
-	 "DURATION", "how long it is valid (until it is revoked)"},
-	{"label", 0, CLI_TEXT, offsetof(struct settings, label), "label", "TEXT",
-	 "what it is for, shown by coop token ls"},
-	{"principal", 0, CLI_TEXT, offsetof(struct settings, principal), "principal", "NAME",
-	 "whose agent (yours)"},
+	CLI_ARG("expires_in_ms", offsetof(struct settings, expires),
+		"how long it is valid (until it is revoked)"),
+	CLI_ARG("label", offsetof(struct settings, label),
+		"what it is for, shown by coop token ls"),
+	CLI_ARG("principal", offsetof(struct settings, principal), "whose agent (yours)"),
 	{0},
 };
 
@@ -40,7 +39,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 {
 	cli->about = operands[0];
 	return cli_once(cli, CLI_START_KEEPER, "token_new",
-			cli_args(options, settings, count ? "agent" : NULL, operands[0]), show);
+			cli_args(cli, count ? "agent" : NULL, operands[0]), show);
 }
 
 const struct cli_verb cli_verb_token_new = {
@@ -50,6 +49,7 @@ const struct cli_verb cli_verb_token_new = {
 	.text = "Without AGENT it is for the agent that you are. For example:\n"
 		"  (umask 077; coop token new tester >tester.token)\n"
 		"  coop run --token-file tester.token -- make test",
+	.operation = &coop_operation_token_new,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.max_operands = 1,

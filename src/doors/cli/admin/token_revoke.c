@@ -9,7 +9,7 @@
 static json_t *revoke(struct cli *cli, const char *word, int *code)
 {
 	/* The error is a part of the one value that is printed at the end. */
-	const struct cli quiet = {.verb = cli->verb};
+	const struct cli quiet = {.verb = cli->verb, .options = cli->options};
 	struct coop_error error;
 	uint64_t number;
 	json_t *result;

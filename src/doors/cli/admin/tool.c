@@ -37,6 +37,7 @@ const struct cli_verb cli_verb_tool = {
 		"matched), "
 		"2 refused.\n"
 		"Without a name: which tools there are.",
+	.operation = &coop_operation_spawn,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.operands = CLI_OPERANDS_LAST,

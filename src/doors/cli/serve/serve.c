@@ -62,11 +62,11 @@ static const struct cli_option options[] = {
 	{"ping-interval", 0, CLI_DURATION, AT(ping), NULL, "DURATION",
 	 "send a ping over silent WebSockets so often, which keeps them through proxies (30s); 0: "
 	 "never"},
-	{"profile", 0, CLI_TEXT, AT(sandbox.profile), "sandbox.profile", "PROFILE",
-	 "of every process, and the most that a request can ask for: read-only, workspace-write "
-	 "(usual), full, or one of coop.conf"},
-	{"workspace", 0, CLI_TEXT, AT(sandbox.workspace), "sandbox.workspace", "FOLDER",
-	 "the folder that processes of main may change (this one)"},
+	CLI_ARG("sandbox.profile", AT(sandbox.profile),
+		"of every process, and the most that a request can ask for: read-only, "
+		"workspace-write (usual), full, or one of coop.conf"),
+	CLI_ARG("sandbox.workspace", AT(sandbox.workspace),
+		"the folder that processes of main may change (this one)"),
 	{"no-workspace", 0, CLI_FLAG, AT(no_workspace), NULL, NULL, "they may change none"},
 	{"control-plane", 0, CLI_FLAG, AT(control_plane), NULL, NULL,
 	 "serve also /v1/sandboxes: who has the token may make and remove sandboxes"},
@@ -257,13 +257,14 @@ static int prepare(struct cli_serve *serve, struct coop_error *error)
 	return r;
 }
 
-static json_t *make_args(const struct settings *s, struct coop_error *error)
+static json_t *make_args(const struct cli *cli, struct coop_error *error)
 {
+	const struct settings *s = cli->settings;
 	json_t *args = json_object();
 	const char *bad;
-	if (cli_options_fields(options, s, args, &bad) < 0)
+	if (cli_options_fields(cli->options, s, args, &bad) < 0)
 		cli_error(error, "invalid_input", "--%s: not valid UTF-8", bad);
-	else if (cli_sandbox_args(&s->sandbox, args, error) == 0)
+	else if (cli_sandbox_args(cli, &s->sandbox, args, error) == 0)
 		return args;
 	json_decref(args);
 	return NULL;
@@ -283,7 +284,7 @@ static int set_up(const struct settings *s, struct cli_serve *serve, struct coop
 	serve->gateway.bound = s->no_workspace || s->sandbox.profile || s->sandbox.workspace;
 	serve->worker_count = s->workers.set ? (size_t)s->workers.value : 1;
 	serve->prepare = prepare;
-	found->args = make_args(s, error);
+	found->args = make_args(serve->cli, error);
 	int r = found->args ? find_programs(serve, found, error) : -EINVAL;
 	if (r == 0)
 		r = read_tls(s, &serve->gateway, error);
@@ -343,6 +344,7 @@ const struct cli_verb cli_verb_serve = {
 		"  coop serve\n"
 		"  curl -H \"Authorization: Bearer $(cat TOKEN-FILE)\" "
 		"http://127.0.0.1:7717/runtime/v1/process",
+	.operation = &coop_operation_check,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

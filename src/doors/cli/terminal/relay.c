@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text/signame.h"
+#include "client/scan.h"
 #include "coop.h"
 #include "doors/cli/clean.h"
 #include "doors/cli/record.h"
@@ -127,18 +128,15 @@ static void on_event(void *user, uint64_t request, const char *json)
 {
 	struct cli_relay *relay = user;
 	/* The only other event is "attached", with a record that is known already. */
-	if (!strstr(json, "\"gap\""))
+	if (!coop_scan_says(json, "event", "gap"))
 		return;
 	json_t *event = json_loads(json, 0, NULL);
-	if (strcmp(cli_text(event, "event"), "gap") == 0) {
-		const enum coop_stream stream = cli_stream_parse(cli_text(event, "stream"));
-		const int64_t from = cli_number(event, "from"), to = cli_number(event, "to");
-		relay->lost[stream] += to > from ? (uint64_t)(to - from) : 0;
-		if (relay->cli->json)
-			cli_relay_emit(relay,
-				       json_pack("{s:s, s:s, s:I, s:I}", "type", "gap", "stream",
-						 cli_stream_name(stream), "from", from, "to", to));
-	}
+	const enum coop_stream stream = cli_stream_parse(cli_text(event, "stream"));
+	const int64_t from = cli_number(event, "from"), to = cli_number(event, "to");
+	relay->lost[stream] += to > from ? (uint64_t)(to - from) : 0;
+	if (relay->cli->json)
+		cli_relay_emit(relay, json_pack("{s:s, s:s, s:I, s:I}", "type", "gap", "stream",
+						cli_stream_name(stream), "from", from, "to", to));
 	json_decref(event);
 }
 

@@ -160,8 +160,8 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 static const struct cli_option options[] = {
 	{"no-stdin", 'n', CLI_FLAG, offsetof(struct settings, no_stdin), NULL, NULL,
 	 "only look, send nothing; Ctrl-C then leaves"},
-	{"tail", 0, CLI_SIZE, offsetof(struct settings, tail), "tail", "SIZE",
-	 "show so much of the latest output first (4K; all, if it waits for a reader)"},
+	CLI_ARG("tail", offsetof(struct settings, tail),
+		"show so much of the latest output first (4K; all, if it waits for a reader)"),
 	{0},
 };
 
@@ -176,6 +176,7 @@ const struct cli_verb cli_verb_attach = {
 		"If the process ends, its exit code is returned as by coop run. One with "
 		"--overflow backpressure goes on as its\n"
 		"output is shown here; see coop help logs.",
+	.operation = &coop_operation_follow,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

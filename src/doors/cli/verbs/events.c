@@ -145,10 +145,10 @@ static void end_output(void)
 }
 
 static const struct cli_option options[] = {
-	{"agent", 0, CLI_TEXT, offsetof(struct settings, agent), "agent", "AGENT",
-	 "only of this agent (all that you may see)"},
-	{"session", 0, CLI_TEXT, offsetof(struct settings, session), "session", "ID",
-	 "only of this session (default: those in none)"},
+	CLI_ARG("agent", offsetof(struct settings, agent),
+		"only of this agent (all that you may see)"),
+	CLI_ARG("session", offsetof(struct settings, session),
+		"only of this session (default: those in none)"),
 	{"no-replay", 0, CLI_FLAG, offsetof(struct settings, no_replay), NULL, NULL,
 	 "do not begin with the ends of what has ended already"},
 	{0},
@@ -164,7 +164,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	COOP_AUTO_FD int interrupts = block_interrupts();
 	int r = cli_open(cli, CLI_START_KEEPER, &error);
 	if (r >= 0) {
-		json_t *args = cli_args(options, s, NULL, NULL);
+		json_t *args = cli_args(cli, NULL, NULL);
 		if (args && s->no_replay)
 			(void)json_object_set_new(args, "replay", json_false());
 		r = cli_submit(cli, "follow_events", args, NULL, 0, &handler, NULL, &error);
@@ -182,6 +182,7 @@ const struct cli_verb cli_verb_events = {
 	.text = "A line for each event: started, output_first, progress, stopped, continued, "
 		"exited, quota_refused, gap. What has ended already and is still\n"
 		"remembered comes first. With --json each line is an object with \"event\".",
+	.operation = &coop_operation_follow_events,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

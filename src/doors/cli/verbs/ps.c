@@ -15,21 +15,19 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"all", 'a', CLI_FLAG, offsetof(struct settings, all), "include_finished", NULL,
-	 "finished processes too, with how they ended"},
+	CLI_ARG("include_finished", offsetof(struct settings, all),
+		"finished processes too, with how they ended"),
 	{"quiet", 'q', CLI_FLAG, offsetof(struct settings, quiet), NULL, NULL,
 	 "print the ids only (with --json: a list of them)"},
-	{"tag", 0, CLI_TEXT, offsetof(struct settings, tag), "tag", "TAG", "those with this tag"},
-	{"label", 0, CLI_TEXT, offsetof(struct settings, label), "label", "TEXT",
-	 "those whose tag or program name contains this"},
-	{"state", 0, CLI_CHOICE, offsetof(struct settings, state), "state",
-	 "starting|running|stopped|stopping|exited|signaled", "those in this state"},
-	{"agent", 0, CLI_TEXT, offsetof(struct settings, agent), "agent", "AGENT",
-	 "those of this agent: self, a path, or what stands below you"},
-	{"session", 0, CLI_TEXT, offsetof(struct settings, session), "session", "ID",
-	 "those in this session (default: those in none)"},
-	{"limit", 'n', CLI_COUNT, offsetof(struct settings, limit), "limit", "N",
-	 "at most so many (1000)"},
+	CLI_ARG("tag", offsetof(struct settings, tag), "those with this tag"),
+	CLI_ARG("label", offsetof(struct settings, label),
+		"those whose tag or program name contains this"),
+	CLI_ARG("state", offsetof(struct settings, state), "those in this state"),
+	CLI_ARG("agent", offsetof(struct settings, agent),
+		"those of this agent: self, a path, or what stands below you"),
+	CLI_ARG("session", offsetof(struct settings, session),
+		"those in this session (default: those in none)"),
+	CLI_ARG("limit", offsetof(struct settings, limit), "at most so many (1000)"),
 	{"full", 0, CLI_FLAG, offsetof(struct settings, full), NULL, NULL,
 	 "with --json: whole records, not the short ones"},
 	{0},
@@ -61,7 +59,7 @@ static int list(struct cli *cli, const struct settings *s)
 	struct coop_error error;
 	const char *bad;
 	json_t *args = json_pack("{s:b}", "brief", !s->full), *result;
-	if (cli_options_fields(options, s, args, &bad) < 0) {
+	if (cli_options_fields(cli->options, s, args, &bad) < 0) {
 		json_decref(args);
 		args = NULL;
 	}
@@ -116,6 +114,7 @@ const struct cli_verb cli_verb_ps = {
 		"cause if that was neither\n"
 		"the program itself nor somebody else's signal. \"left 2\" counts what it left "
 		"running. AGENT is shown where not all are yours.",
+	.operation = &coop_operation_list,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.failure = CLI_FAILED,

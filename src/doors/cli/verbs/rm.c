@@ -15,7 +15,7 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 		return cli_receipt_show_released(cli, id, released, receipt);
 	if (!released) {
 		/* The result is what --json prints; in words it is the error of the other verbs. */
-		const struct cli quiet = {.verb = cli->verb};
+		const struct cli quiet = {.verb = cli->verb, .options = cli->options};
 		struct coop_error error;
 		cli_error(&error, "no_such_process", "there is no such process");
 		(void)cli_fail(&quiet, id, &error);

@@ -80,11 +80,11 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	const char *problem = find_misuse(cli, s);
 	if (problem)
 		return cli_misuse(cli, "%s", problem);
-	const struct cli_option *zero = cli_sandbox_zero(cli_run_options, s);
+	const struct cli_option *zero = cli_sandbox_zero(cli->options, s);
 	if (zero)
 		return cli_misuse(cli, "--%s 0: must be more than 0", zero->name);
 	struct coop_buf data = {0};
-	json_t *args = cli_run_args(s, count, operands, &data, &error);
+	json_t *args = cli_run_args(cli, count, operands, &data, &error);
 	if (!args || cli_open(cli, CLI_START_KEEPER, &error) < 0) {
 		json_decref(args);
 		coop_buf_clear(&data);
@@ -121,6 +121,7 @@ const struct cli_verb cli_verb_run = {
 		"With --json: lines {\"type\": \"started\" | \"output\" | \"gap\" | \"exit\" | "
 		"\"error\", …}; coop help logs tells about\n"
 		"\"output\".",
+	.operation = &coop_operation_spawn,
 	.options = cli_run_options,
 	.settings_size = sizeof(struct cli_run),
 	.operands = CLI_OPERANDS_LAST,

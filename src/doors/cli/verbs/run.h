@@ -22,7 +22,7 @@ bool cli_run_forwards_stdin(const struct cli_run *run);
 
 /* The arguments of spawn, all but base_env and a workspace that was not named, and its bytes, to be
  * cleared in any case. NULL with *error filled. */
-json_t *cli_run_args(const struct cli_run *run, size_t count, char **words, struct coop_buf *data,
+json_t *cli_run_args(const struct cli *cli, size_t count, char **words, struct coop_buf *data,
 		     struct coop_error *error);
 
 /* The exit code for a command that could not be started: 127 not found, 126 cannot be executed or

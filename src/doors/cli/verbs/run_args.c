@@ -24,56 +24,50 @@ const struct cli_option cli_run_options[] = {
 	 "forward stdin even if it is a terminal; with -d: leave stdin open for coop stdin"},
 	{"no-stdin", 'n', CLI_FLAG, AT(no_stdin), NULL, NULL,
 	 "do not read stdin, the command sees its end at once"},
-	{"tag", 0, CLI_TEXT, AT(tag), "tag", "TAG", "a name of yours for it"},
-	{"why", 0, CLI_TEXT, AT(why), "why", "TEXT", "what it is for"},
-	{"task", 0, CLI_TEXT, AT(task), "task", "TEXT", "the task it belongs to"},
-	{"cwd", 'C', CLI_TEXT, AT(cwd), "cwd", "FOLDER", "where it runs (here)"},
-	{"env", 'e', CLI_LIST, AT(env), "env", "NAME[=VALUE]",
-	 "set a variable; without =VALUE pass on the one from here"},
-	{"env-remove", 0, CLI_LIST, AT(env_remove), "env_remove", "NAME", "leave a variable out"},
-	{"env-mode", 0, CLI_CHOICE, AT(env_mode), "env_mode", "inherit_clean|patch|merge|replace",
-	 "what --env is laid over: the usual ten variables, or nothing (replace)"},
-	{"timeout", 0, CLI_DURATION, AT(timeout), "timeout_ms", "DURATION",
-	 "kill it after this time (exit code 124)"},
-	{"timeout-grace", 0, CLI_DURATION, AT(timeout_grace), "timeout_grace_ms", "DURATION",
-	 "SIGTERM at the timeout, and SIGKILL so much later (at most 30s)"},
-	{"idle-timeout", 0, CLI_DURATION, AT(idle_timeout), "idle_timeout_ms", "DURATION",
-	 "with -d: end it after this long without output, input or a call about it; does not run "
-	 "while somebody follows its output"},
-	{"lifetime", 0, CLI_DURATION, AT(lifetime), "max_lifetime_ms", "DURATION",
-	 "stop it after this time"},
-	{"retention", 0, CLI_DURATION, AT(retention), "exit_retention_ms", "DURATION",
-	 "keep its output so long after its end (10m)"},
-	{"ring", 0, CLI_SIZE, AT(ring), "ring_bytes", "SIZE",
-	 "output kept in memory for each stream (1M)"},
-	{"overflow", 0, CLI_CHOICE, AT(overflow), "overflow", "drop_oldest|backpressure|spool",
-	 "when that is full: drop and count, let the command wait for a reader (coop logs -f, "
-	 "attach), or use a file"},
-	{"on-output-quota", 0, CLI_CHOICE, AT(on_output_quota), "on_output_quota", "continue|kill",
-	 "with --overflow spool: when that file is full"},
+	CLI_ARG("tag", AT(tag), "a name of yours for it"),
+	CLI_ARG("why", AT(why), "what it is for"),
+	CLI_ARG("task", AT(task), "the task it belongs to"),
+	CLI_ARG("cwd", AT(cwd), "where it runs (here)"),
+	CLI_ARG("env", AT(env), "set a variable; without =VALUE pass on the one from here",
+		.kind = CLI_LIST),
+	CLI_ARG("env_remove", AT(env_remove), "leave a variable out"),
+	CLI_ARG("env_mode", AT(env_mode),
+		"what --env is laid over: the usual ten variables, or nothing (replace)"),
+	CLI_ARG("timeout_ms", AT(timeout), "kill it after this time (exit code 124)"),
+	CLI_ARG("timeout_grace_ms", AT(timeout_grace),
+		"SIGTERM at the timeout, and SIGKILL so much later (at most 30s)"),
+	CLI_ARG("idle_timeout_ms", AT(idle_timeout),
+		"with -d: end it after this long without output, input or a call about it; does "
+		"not run while somebody follows its output"),
+	CLI_ARG("max_lifetime_ms", AT(lifetime), "stop it after this time"),
+	CLI_ARG("exit_retention_ms", AT(retention), "keep its output so long after its end (10m)"),
+	CLI_ARG("ring_bytes", AT(ring), "output kept in memory for each stream (1M)"),
+	CLI_ARG("overflow", AT(overflow),
+		"when that is full: drop and count, let the command wait for a reader (coop logs "
+		"-f, attach), or use a file"),
+	CLI_ARG("on_output_quota", AT(on_output_quota),
+		"with --overflow spool: when that file is full"),
 	{"merge", 0, CLI_FLAG, AT(merge), NULL, NULL, "stderr into stdout, one pipe"},
-	{"on-exit", 0, CLI_CHOICE, AT(on_exit), "on_exit", "keep|kill",
-	 "what becomes of what it leaves running (keep)"},
+	CLI_ARG("on_exit", AT(on_exit), "what becomes of what it leaves running (keep)"),
 	{"lease", 0, CLI_CHOICE, AT(lease), NULL, "ephemeral|awaited|persistent",
 	 "ephemeral: ends with this coop run (default); awaited: goes on, until its session ends "
-	 "(default with -d); persistent: goes on after that, has a lifetime and an idle limit, "
-	 "and needs a grant"},
-	{"session", 0, CLI_TEXT, AT(session), "session", "ID",
-	 "the session that it ends with (coop session new makes one)"},
-	{"call-id", 0, CLI_TEXT, AT(call_id), "call_id", "TEXT",
-	 "the call that it belongs to: coop cancel ends all that carry it"},
+	 "(default with -d); persistent: goes on after that, has a lifetime and an idle limit, and "
+	 "needs a grant"},
+	CLI_ARG("session", AT(session),
+		"the session that it ends with (coop session new makes one)"),
+	CLI_ARG("call_id", AT(call_id),
+		"the call that it belongs to: coop cancel ends all that carry it"),
 	{"text", 0, CLI_FLAG, AT(text), NULL, NULL,
 	 "with --json: output as text, with U+FFFD for what is not UTF-8, never as base64"},
 	{"shell", 0, CLI_FLAG, AT(shell), NULL, NULL, "the words are a shell command line"},
-	{"use-shell", 0, CLI_TEXT, AT(use_shell), "shell", "SHELL",
-	 "the same, with this shell (coop shells lists them)"},
-	{"login", 0, CLI_FLAG, AT(login), "login", NULL, "with --shell: a login shell"},
-	{"cols", 0, CLI_COUNT, AT(cols), "cols", "N", "with -t: width of its terminal (yours)"},
-	{"rows", 0, CLI_COUNT, AT(rows), "rows", "N", "with -t: height of its terminal (yours)"},
+	CLI_ARG("shell", AT(use_shell), "the same, with this shell (coop shells lists them)"),
+	CLI_ARG("login", AT(login), "with --shell: a login shell"),
+	CLI_ARG("cols", AT(cols), "with -t: width of its terminal (yours)"),
+	CLI_ARG("rows", AT(rows), "with -t: height of its terminal (yours)"),
 	CLI_SANDBOX_ROWS(struct cli_run),
-	{"inject", 0, CLI_LIST, AT(inject), "file_injections", "NAME=FILE|/PATH=FILE",
-	 "give it a copy of this file, read-only and gone with it: the variable holds its path, or "
-	 "it is in that place; may be repeated"},
+	CLI_ARG("file_injections", AT(inject),
+		"give it a copy of this file, read-only and gone with it: the variable holds its "
+		"path, or it is in that place; may be repeated"),
 	{0},
 };
 
@@ -171,15 +165,16 @@ static void add_manner(const struct cli_run *run, json_t *args)
 		(void)json_object_set_new(args, "stderr", json_string("merged"));
 }
 
-json_t *cli_run_args(const struct cli_run *run, size_t count, char **words, struct coop_buf *data,
+json_t *cli_run_args(const struct cli *cli, size_t count, char **words, struct coop_buf *data,
 		     struct coop_error *error)
 {
+	const struct cli_run *run = cli->settings;
 	json_t *args = json_object();
 	const char *bad = NULL;
-	if (cli_options_fields(cli_run_options, run, args, &bad) < 0)
+	if (cli_options_fields(cli->options, run, args, &bad) < 0)
 		cli_error(error, "invalid_input", "--%s: not valid UTF-8", bad);
 	else if (add_env(run, args, error) == 0 && cli_place_cwd(run->cwd, args, error) == 0 &&
-		 cli_sandbox_args(&run->sandbox, args, error) == 0 &&
+		 cli_sandbox_args(cli, &run->sandbox, args, error) == 0 &&
 		 cli_inject_args(&run->inject, args, data, error) == 0 &&
 		 add_command(run, count, words, args, error) == 0) {
 		add_manner(run, args);

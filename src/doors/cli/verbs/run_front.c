@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "client/scan.h"
 #include "coop.h"
 #include "doors/cli/cli.h"
 #include "doors/cli/record.h"
@@ -187,7 +188,7 @@ static void explain_retired(struct front *front)
 	char why[160];
 	(void)snprintf(why, sizeof(why), "%.150s", relay->error.message);
 	const char *fate = "goes on without this coop run";
-	if (strstr(why, "agent"))
+	if (coop_scan_says(relay->error.details, "reason", "agent_removed"))
 		fate = "was ended with it";
 	else if (front->ephemeral)
 		fate = "ends with this coop run";

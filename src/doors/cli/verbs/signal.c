@@ -36,8 +36,9 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 }
 
 static const struct cli_option options[] = {
-	{"target", 0, CLI_CHOICE, offsetof(struct settings, target), "target", "group|process|tree",
-	 "who gets it: its process group (default), the leader alone, or the whole tree"},
+	CLI_ARG("target", offsetof(struct settings, target),
+		"who gets it: its process group (default), the leader alone, or the whole tree",
+		.argument = "group|process|tree"),
 	{0},
 };
 
@@ -46,6 +47,7 @@ const struct cli_verb cli_verb_signal = {
 	.synopsis = "ID SIGNAL",
 	.summary = "Send a signal",
 	.text = "SIGNAL is a name in any letter case, with or without SIG, or a number.",
+	.operation = &coop_operation_signal,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 2,

@@ -117,8 +117,8 @@ static const struct cli_option options[] = {
 	 "close the command's stdin afterwards (a terminal gets its end-of-file character)"},
 	{"secret", 0, CLI_FLAG, offsetof(struct settings, secret), NULL, NULL,
 	 "what is sent is a secret"},
-	{"timeout", 0, CLI_DURATION, offsetof(struct settings, timeout), "timeout_ms", "DURATION",
-	 "give up if the command does not read for so long (default: wait)"},
+	CLI_ARG("timeout_ms", offsetof(struct settings, timeout),
+		"give up if the command does not read for so long (default: wait)"),
 	{0},
 };
 
@@ -128,6 +128,7 @@ const struct cli_verb cli_verb_stdin = {
 	.summary = "Send standard input to a process",
 	.text = "Copies until its own standard input ends. The process must have been started with "
 		"-i or -t.",
+	.operation = &coop_operation_write_stdin,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

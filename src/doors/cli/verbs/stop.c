@@ -8,8 +8,8 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"grace", 0, CLI_DURATION, offsetof(struct settings, grace), "grace_ms", "DURATION",
-	 "time between SIGTERM and SIGKILL (5s, at most 30s)"},
+	CLI_ARG("grace_ms", offsetof(struct settings, grace),
+		"time between SIGTERM and SIGKILL (5s, at most 30s)"),
 	{0},
 };
 
@@ -17,7 +17,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 {
 	json_t *args = json_object();
 	const char *bad;
-	(void)cli_options_fields(options, settings, args, &bad);
+	(void)cli_options_fields(cli->options, settings, args, &bad);
 	return cli_each(cli, "stop", args, count, operands, cli_receipt_show);
 }
 
@@ -25,6 +25,7 @@ const struct cli_verb cli_verb_stop = {
 	.name = "stop",
 	.synopsis = "ID… [--grace DURATION]",
 	.summary = "End processes: SIGTERM, a grace, then kill",
+	.operation = &coop_operation_stop,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -21,8 +21,8 @@ struct waiter {
 };
 
 static const struct cli_option options[] = {
-	{"timeout", 0, CLI_DURATION, offsetof(struct settings, timeout), "timeout_ms", "DURATION",
-	 "wait no longer than this; the process goes on (exit code 124)"},
+	CLI_ARG("timeout_ms", offsetof(struct settings, timeout),
+		"wait no longer than this; the process goes on (exit code 124)"),
 	{0},
 };
 
@@ -46,7 +46,7 @@ static int show(struct waiter *waiter, const json_t *result)
 static void refused(struct waiter *waiter, const struct coop_error *error)
 {
 	/* The error is a part of the one value that is printed at the end. */
-	const struct cli quiet = {.verb = waiter->cli->verb};
+	const struct cli quiet = {.verb = waiter->cli->verb, .options = waiter->cli->options};
 	struct coop_error translated = *error;
 	cli_error_translate(waiter->cli, &translated);
 	waiter->answer = cli_error_json(&translated);
@@ -72,7 +72,7 @@ static void submit(struct waiter *waiter, const struct settings *s)
 	const char *bad;
 	json_t *args = cli_id_args(waiter->id);
 	if (args)
-		(void)cli_options_fields(options, s, args, &bad);
+		(void)cli_options_fields(waiter->cli->options, s, args, &bad);
 	(void)json_object_set_new(args, "tidy", json_true());
 	if (cli_submit(waiter->cli, "wait", args, NULL, 0, &handler, NULL, &error) < 0)
 		refused(waiter, &error);
@@ -131,6 +131,7 @@ const struct cli_verb cli_verb_wait = {
 		"wait's was, 125 if coop itself failed or the process was lost. Of several ids it "
 		"is the first, in the "
 		"order given, that is not 0.",
+	.operation = &coop_operation_wait,
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/scan.h"
 #include "coop.h"
 #include "doors/tools/core/fiber.h"
 
@@ -78,8 +79,11 @@ static int check_setup(const struct coop_door *door, struct coop_error *error)
 	free(text);
 	json_decref(args);
 	/* Anything else (a quota) is an affair of each call. */
-	bool ours = strstr(error->details, "\"field\":\"session\"") ||
-		    strstr(error->details, "\"field\":\"sandbox");
+	struct coop_scan_member field = {.name = "field"};
+	bool ours =
+		coop_scan_object(error->details, strlen(error->details), &field, 1) == 0 &&
+		field.value &&
+		(!strncmp(field.value, "\"session\"", 9) || !strncmp(field.value, "\"sandbox", 8));
 	return r < 0 && ours ? -EINVAL : 0;
 }
 

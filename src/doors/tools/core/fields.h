@@ -1,84 +1,40 @@
-/* Rows of the tools' schemas, without repeating how they are written. */
+/* Rows of the tools' schemas, of those that operations are made of. */
 #ifndef COOP_TOOLS_FIELDS_H
 #define COOP_TOOLS_FIELDS_H
 
+#include "interface/field_rows.h"
 #include "interface/schema.h"
 
-#define TOOL_MS_MAX 315360000000LL /* ten years */
+#define TOOL_MS_MAX COOP_MS_MAX
 
 /* Arguments. */
-#define IN_STRING(n, limit, text)                                                     \
-	{                                                                             \
-		.name = (n), .type = COOP_FIELD_STRING, .max = (limit), .doc = (text) \
-	}
-#define IN_STRING_NEEDED(n, limit, text)                                                  \
-	{                                                                                 \
-		.name = (n), .type = COOP_FIELD_STRING, .required = true, .max = (limit), \
-		.doc = (text)                                                             \
-	}
-#define IN_INT(n, low, high, text)                                                              \
-	{                                                                                       \
-		.name = (n), .type = COOP_FIELD_INT, .min = (low), .max = (high), .doc = (text) \
-	}
-#define IN_BOOL(n, text)                                            \
-	{                                                           \
-		.name = (n), .type = COOP_FIELD_BOOL, .doc = (text) \
-	}
-#define IN_ENUM(n, words, text)                                                         \
-	{                                                                               \
-		.name = (n), .type = COOP_FIELD_ENUM, .choices = (words), .doc = (text) \
-	}
-#define IN_STRINGS(n, limit, text)                                                     \
-	{                                                                              \
-		.name = (n), .type = COOP_FIELD_STRINGS, .max = (limit), .doc = (text) \
-	}
-#define IN_PID                                                                      \
-	{                                                                           \
-		.name = "pid", .type = COOP_FIELD_ID, .required = true, .max = 512, \
-		.doc = "id or pid"                                                  \
-	}
-#define IN_SIGNAL(text)                                                    \
-	{                                                                  \
-		.name = "signal", .type = COOP_FIELD_SIGNAL, .doc = (text) \
+#define IN_STRING STRING
+#define IN_STRING_NEEDED(n, limit, text) STRING(n, limit, text, .required = true)
+#define IN_INT INT
+#define IN_BOOL BOOL
+#define IN_ENUM ENUM
+#define IN_STRINGS STRINGS
+#define IN_SIGNAL ARG_SIGNAL
+#define IN_PID                                                                              \
+	{                                                                                   \
+		.name = "pid", .type = COOP_FIELD_ID, .required = true, .max = COOP_ID_MAX, \
+		.doc = "id or pid"                                                          \
 	}
 
 /* Results: types alone. */
-#define OUT_STRING(n)                                  \
-	{                                              \
-		.name = (n), .type = COOP_FIELD_STRING \
+#define OUT(n, t)                                 \
+	{                                         \
+		.name = n, .type = COOP_FIELD_##t \
 	}
-#define OUT_STRING_NULL(n)                                               \
-	{                                                                \
-		.name = (n), .type = COOP_FIELD_STRING, .nullable = true \
-	}
-#define OUT_INT(n)                                  \
-	{                                           \
-		.name = (n), .type = COOP_FIELD_INT \
-	}
-#define OUT_INT_NULL(n)                                               \
-	{                                                             \
-		.name = (n), .type = COOP_FIELD_INT, .nullable = true \
-	}
-#define OUT_NUMBER_NULL(n)                                               \
-	{                                                                \
-		.name = (n), .type = COOP_FIELD_NUMBER, .nullable = true \
-	}
-#define OUT_BOOL(n)                                  \
-	{                                            \
-		.name = (n), .type = COOP_FIELD_BOOL \
-	}
-#define OUT_OBJECT(n)                                  \
-	{                                              \
-		.name = (n), .type = COOP_FIELD_OBJECT \
-	}
-#define OUT_STRINGS(n)                                  \
-	{                                               \
-		.name = (n), .type = COOP_FIELD_STRINGS \
-	}
+#define OUT_STRING(n) OUT(n, STRING)
+#define OUT_STRING_NULL(n) SOMETIMES(n, STRING)
+#define OUT_INT(n) OUT(n, INT)
+#define OUT_INT_NULL(n) SOMETIMES(n, INT)
+#define OUT_NUMBER_NULL(n) SOMETIMES(n, NUMBER)
+#define OUT_BOOL(n) OUT(n, BOOL)
+#define OUT_OBJECT(n) OUT(n, OBJECT)
+#define OUT_STRINGS(n) OUT(n, STRINGS)
 
-#define FIELDS_END           \
-	{                    \
-		.name = NULL \
-	}
+#define FIELDS_END END
 
 #endif

@@ -78,7 +78,7 @@ static int do_exec(struct coop_tool_call *call)
 }
 
 static const struct coop_field input[] = {
-	IN_STRING("command", 2 << 20, "the shell's line (mode shell, which is the default)"),
+	ARG_COMMAND("the shell's line (mode shell, which is the default)"),
 	HARN_RUN_ROWS,
 	FIELDS_END,
 };

@@ -205,11 +205,11 @@ static const struct coop_field handle_input[] = {
 };
 static const struct coop_field wait_input[] = {
 	IN_STRING_NEEDED("handle_id", 512, NULL),
-	IN_INT("timeout_ms", 0, TOOL_MS_MAX, "answer then at the latest (0: at once)"),
+	ARG_TIMEOUT("answer then at the latest (0: at once)"),
 	FIELDS_END,
 };
 static const struct coop_field next_input[] = {
-	IN_INT("timeout_ms", 0, TOOL_MS_MAX, "wait for one so long (0: answer at once)"),
+	ARG_TIMEOUT("wait for one so long (0: answer at once)"),
 	IN_INT("limit", 1, 100, "at most so many (10)"),
 	FIELDS_END,
 };

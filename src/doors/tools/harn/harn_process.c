@@ -116,7 +116,7 @@ static int do_release(struct coop_tool_call *call)
 }
 
 static const struct coop_field spawn_input[] = {
-	IN_STRING("command", 2 << 20, "the shell's line (mode shell)"),
+	ARG_COMMAND("the shell's line (mode shell)"),
 	HARN_START_ROWS,
 	FIELDS_END,
 };
@@ -135,7 +135,7 @@ static const struct coop_field poll_output[] = {POLL_ROWS, FIELDS_END};
 
 static const struct coop_field wait_input[] = {
 	HANDLE,
-	IN_INT("timeout_ms", 0, TOOL_MS_MAX, "answer then at the latest; default: at its end"),
+	ARG_TIMEOUT("answer then at the latest; default: at its end"),
 	FIELDS_END,
 };
 

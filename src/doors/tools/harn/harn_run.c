@@ -13,7 +13,7 @@
 static const char *const leases[] = {"ephemeral", "awaited", "persistent", NULL};
 
 static const struct coop_field input[] = {
-	IN_STRING("command", 2 << 20, "the shell's line (mode shell)"),
+	ARG_COMMAND("the shell's line (mode shell)"),
 	HARN_RUN_ROWS,
 	IN_BOOL("background", "answer at once; next_completions tells the end"),
 	IN_BOOL("long_running", "the same as background"),

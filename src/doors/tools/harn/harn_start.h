@@ -9,23 +9,21 @@
 extern const char *const coop_harn_modes[], *const coop_harn_env_modes[], *const coop_harn_kinds[];
 
 /* Rows of all of them; `command` has its own words in each. */
-#define HARN_START_ROWS                                                                         \
-	IN_ENUM("mode", coop_harn_modes, "argv: no shell; shell: command is a shell's line"),   \
-		IN_STRINGS("argv", 131072, "program and arguments"),                            \
-		IN_STRING("cwd", 4096, "where it runs; default: the workspace"),                \
-		{.name = "env", .type = COOP_FIELD_MAP, .max = 256, .doc = "variables to set"}, \
-		IN_ENUM("env_mode", coop_harn_env_modes, "what env is laid over (patch)"),      \
-		IN_STRINGS("env_remove", 256, "variables to take away first"),                  \
-		IN_INT("timeout_ms", 0, TOOL_MS_MAX, "it is killed then; 0 or none: no limit"), \
-		IN_INT("timeout", 0, TOOL_MS_MAX, "the same as timeout_ms"),                    \
+#define HARN_START_ROWS                                                                        \
+	IN_ENUM("mode", coop_harn_modes, "argv: no shell; shell: command is a shell's line"),  \
+		ARG_ARGV("program and arguments"),                                             \
+		ARG_CWD("where it runs; default: the workspace"), ARG_ENV("variables to set"), \
+		IN_ENUM("env_mode", coop_harn_env_modes, "what env is laid over (patch)"),     \
+		ARG_ENV_REMOVE("variables to take away first"),                                \
+		ARG_TIMEOUT("it is killed then; 0 or none: no limit"),                         \
+		IN_INT("timeout", 0, TOOL_MS_MAX, "the same as timeout_ms"),                   \
 		IN_STRING("sandbox_profile", 128, "worktree, os_hardened or unrestricted")
 
 /* And of those that run a command to its end. */
 #define HARN_RUN_ROWS                                                                             \
-	HARN_START_ROWS, IN_STRING("shell", 4096, "which shell; id or path"),                     \
-		IN_STRING("shell_id", 4096, "the same as shell"),                                 \
-		IN_BOOL("login", "as a login shell"),                                             \
-		IN_BOOL("interactive", "as an interactive shell"),                                \
+	HARN_START_ROWS, ARG_SHELL("which shell; id or path"),                                    \
+		IN_STRING("shell_id", 4096, "the same as shell"), ARG_LOGIN("as a login shell"),  \
+		ARG_INTERACTIVE("as an interactive shell"),                                       \
 		IN_STRING("stdin", COOP_SPAWN_STDIN_MAX, "its whole input"),                      \
 		IN_ENUM("kind", coop_harn_kinds, "pipe (default), or pty: on a terminal"),        \
 	{                                                                                         \

@@ -86,7 +86,7 @@ const struct coop_tool coop_tool_kill_process = {
 
 static const struct coop_field stop_input[] = {
 	IN_PID,
-	IN_INT("grace_ms", 0, 30000, "patience after SIGTERM (5000)"),
+	ARG_GRACE("patience after SIGTERM (5000)"),
 	FIELDS_END,
 };
 static const struct coop_field stop_output[] = {

@@ -30,7 +30,7 @@ static const struct coop_field input[] = {
 	IN_INT("offset", 0, COOP_JSON_INT_MAX, "next_offset goes on (0)"),
 	IN_INT("length", 1, READ_MAX, "bytes (65536)"),
 	IN_BOOL("head_tail", "both ends within length"),
-	IN_STRING("reader", 64, "a name of yours: only what is new since its last read"),
+	ARG_READER("a name of yours: only what is new since its last read"),
 	IN_STRING("grep", 4096, "regex: only lines that match"),
 	IN_INT("context", 0, 50, "lines around each (2)"),
 	IN_ENUM("encoding", encodings, "text: without escape codes"),

@@ -16,12 +16,12 @@
 #define RING_BYTES (8 << 20)
 
 static const struct coop_field input[] = {
-	IN_STRING_NEEDED("command", 2 << 20, "a program; without args: a shell line"),
+	ARG_COMMAND("a program; without args: a shell line", .required = true),
 	IN_STRINGS("args", 131072, NULL),
 	IN_BOOL("wait", "false: start it in the background, get its id (true)"),
 	IN_INT("timeout_secs", 1, 3600, "it is killed then (30; background: none)"),
-	IN_STRING("cwd", 4096, NULL),
-	{.name = "env", .type = COOP_FIELD_MAP, .max = 256},
+	ARG_CWD(NULL),
+	ARG_ENV(NULL),
 	IN_STRING("stdin", 1 << 20, "input text, then end of file unless open_stdin"),
 	IN_BOOL("open_stdin", "background: takes write_stdin"),
 	IN_STRING("why", 1024, "what it is for; list_processes shows it"),

@@ -37,7 +37,7 @@ static const struct coop_field input[] = {
 	 .max = CONDITIONS_MAX,
 	 .fields = condition_fields,
 	 .doc = "each: pid and one of exit, output, silent_ms, bytes, port"},
-	IN_INT("timeout_ms", 0, TOOL_MS_MAX, "(30000)"),
+	ARG_TIMEOUT("(30000)"),
 	FIELDS_END,
 };
 static const struct coop_field output[] = {

@@ -12,9 +12,9 @@
 #define GRACE_MS 1000
 
 static const struct coop_field open_input[] = {
-	IN_STRING("shell", 4096, "default /bin/sh"),
-	IN_INT("cols", 1, 65535, NULL),
-	IN_INT("rows", 1, 65535, NULL),
+	ARG_SHELL("default /bin/sh"),
+	ARG_COLS(NULL),
+	ARG_ROWS(NULL),
 	FIELDS_END,
 };
 static const struct coop_field open_output[] = {
@@ -61,7 +61,7 @@ const struct coop_tool coop_tool_open_shell = {
 
 static const struct coop_field close_input[] = {
 	IN_SESSION,
-	IN_INT("grace_ms", 0, 30000, "default 1000"),
+	ARG_GRACE("default 1000"),
 	FIELDS_END,
 };
 static const struct coop_field close_output[] = {
