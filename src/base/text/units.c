@@ -5,11 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-const struct coop_unit coop_units_none[] = {{NULL, 0}};
-const struct coop_unit coop_units_bytes[] = {
+const struct coop_unit_name coop_units_none[] = {{NULL, 0}};
+const struct coop_unit_name coop_units_bytes[] = {
 	{"K", 1u << 10}, {"M", 1u << 20}, {"G", 1u << 30}, {"T", 1ull << 40}, {NULL, 0},
 };
-const struct coop_unit coop_units_ms[] = {
+const struct coop_unit_name coop_units_ms[] = {
 	{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {NULL, 0},
 };
 
@@ -43,7 +43,7 @@ static uint64_t fraction_of(const char *text, size_t size, uint64_t factor)
 	return numerator * factor / denominator;
 }
 
-static uint64_t factor_of(const char *name, uint64_t plain, const struct coop_unit *units)
+static uint64_t factor_of(const char *name, uint64_t plain, const struct coop_unit_name *units)
 {
 	if (!*name)
 		return plain;
@@ -52,7 +52,7 @@ static uint64_t factor_of(const char *name, uint64_t plain, const struct coop_un
 	return units->factor;
 }
 
-int coop_units_parse(const char *text, uint64_t plain, const struct coop_unit *units,
+int coop_units_parse(const char *text, uint64_t plain, const struct coop_unit_name *units,
 		     enum coop_units_form form, uint64_t *ret)
 {
 	size_t whole = digits(text), rest = 0;

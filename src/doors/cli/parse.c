@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/text/units.h"
 
-static const struct coop_unit sizes[] = {
+static const struct coop_unit_name sizes[] = {
 	{"b", 1},
 	{"k", 1u << 10},
 	{"kb", 1u << 10},

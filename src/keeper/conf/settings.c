@@ -11,7 +11,7 @@
 static const struct {
 	const char *name;
 	size_t offset;
-	const struct coop_unit *units;
+	const struct coop_unit_name *units;
 	int64_t standard, min, max;
 } table[] = {
 #define ROW(field, units, standard, min, max)                                            \

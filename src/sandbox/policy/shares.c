@@ -33,8 +33,8 @@ void coop_shares_init(struct coop_shares *shares)
 /* -1: it is none of these. */
 static int64_t parse(const char *value, bool bytes, bool *ret_percent)
 {
-	static const struct coop_unit percent[] = {{"%", 1}, {NULL, 0}};
-	const struct coop_unit *units = bytes ? coop_units_bytes : coop_units_none;
+	static const struct coop_unit_name percent[] = {{"%", 1}, {NULL, 0}};
+	const struct coop_unit_name *units = bytes ? coop_units_bytes : coop_units_none;
 	uint64_t amount = 0;
 
 	*ret_percent = false;
