@@ -1,5 +1,4 @@
 #include "keeper/agents/agent_folders.h"
-#include "keeper/core/books.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +15,7 @@
 #include "base/mem.h"
 #include "keeper/agents/left_out.h"
 #include "keeper/agents/trash.h"
+#include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/owner/agent.h"
 #include "keeper/owner/agent_folder.h"

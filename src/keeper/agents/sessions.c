@@ -18,7 +18,6 @@
 #include "keeper/core/life.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "keeper/owner/agent.h"
 #include "keeper/owner/queue.h"
 #include "keeper/owner/session.h"

@@ -1,5 +1,4 @@
 #include "keeper/agents/token.h"
-#include "keeper/core/books.h"
 #include "keeper/owner/agents.h"
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "interface/schema.h"
+#include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/admission.h"
 #include "keeper/link/connection.h"

@@ -17,7 +17,6 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/link/job.h"
-#include "keeper/owner/agent_folder.h"
 
 #define SLICE 256 /* names that are deleted or moved before it is somebody else's turn */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/json/jsonw.h"
-#include "keeper/start/launcher.h"
+#include "keeper/launch/launcher.h"
 #include "sandbox/cgroup/cgroup.h"
 #include "sandbox/layout/layout.h"
 #include "sandbox/plan/plan.h"
@@ -69,22 +69,12 @@ struct coop_confine {
 struct coop_confine *coop_confine_new(void);
 void coop_confine_discard(struct coop_confine *confine);
 
-/* Decides. The draft's cwd is open. 0 with draft->process->confine set, or the error filled. */
-int coop_confine_make(struct coop_draft *draft);
-
-/* It is about to be started: placeholders are put where its view needs them. 0, or the error
- * filled. */
-int coop_confine_hold(struct coop_process *process, struct coop_err *err);
-
 /* One of the trees that it is to be started with, made once more of the same folder. Its
  * descriptor, which is the caller's, or -errno. */
 int coop_confine_tree_anew(const struct coop_process *process, uint32_t number);
 
 /* The process has been started, or never will be: what only that needed is given up. */
 void coop_confine_started(struct coop_process *process);
-/* Nobody of it is left. */
-void coop_confine_over(struct coop_process *process);
-void coop_confine_free(struct coop_process *process);
 
 /* The name of the profile in force; NULL: it came to none. */
 const char *coop_confine_profile(const struct coop_process *process);
@@ -93,8 +83,5 @@ const char *coop_confine_profile(const struct coop_process *process);
  * bytes; NULL: it came to nothing. */
 #define COOP_CONFINE_USER 16u
 const char *coop_confine_user(const struct coop_process *process, char *ret);
-
-/* The record's `sandbox`. */
-void coop_confine_write(const struct coop_process *process, struct coop_jsonw *w, const char *name);
 
 #endif

@@ -3,9 +3,9 @@
 
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/ceiling.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/homes.h"
+#include "keeper/confine/ceiling.h"
 #include "keeper/confine/confine_private.h"
 #include "keeper/core/keeper.h"
 #include "keeper/owner/agent.h"

@@ -7,8 +7,8 @@
 
 #include "interface/err.h"
 #include "keeper/confine/confine_private.h"
-#include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
+#include "keeper/host/host.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/process.h"
 #include "sandbox/filter/filter.h"

@@ -4,7 +4,7 @@
 
 #include "keeper/conf/homes.h"
 #include "keeper/confine/confine.h"
-#include "keeper/start/draft.h"
+#include "keeper/confine/draft.h"
 
 struct coop_lookable;
 

@@ -7,18 +7,17 @@
 #include "base/io/paths.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/ceiling.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/homes.h"
+#include "keeper/confine/ceiling.h"
 #include "keeper/confine/confine_private.h"
-#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
+#include "keeper/host/views.h"
 #include "keeper/link/listener.h"
 #include "keeper/output/spool.h"
 #include "keeper/owner/agent.h"
 #include "keeper/owner/agent_folder.h"
 #include "keeper/process/process.h"
-#include "keeper/store/journal.h"
 #include "policy/paths.h"
 #include "records/backlog.h"
 #include "sandbox/layout/layout.h"
@@ -205,12 +204,10 @@ enum coop_names coop_grants_names(const struct coop_draft *draft)
 /* What is the keeper's own; "" for what it has not. */
 static void list_own(const struct coop_keeper *keeper, const char *ret[OWN_COUNT])
 {
-	const char *const own[OWN_COUNT] = {coop_place_of(keeper)->state_dir,
-					    coop_place_of(keeper)->socket,
-					    coop_listener_gate(keeper),
-					    coop_spool_dir(keeper),
-					    coop_views_of(keeper)->files_dir,
-					    coop_backlog_path(coop_journal_of(keeper)->backlog)};
+	const char *const own[OWN_COUNT] = {
+		coop_place_of(keeper)->state_dir, coop_place_of(keeper)->socket,
+		coop_listener_gate(keeper),       coop_spool_dir(keeper),
+		coop_views_of(keeper)->files_dir, coop_place_of(keeper)->backlog};
 
 	memcpy(ret, own, sizeof own);
 }

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "keeper/confine/host.h"
-#include "keeper/confine/scouts.h"
-#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
+#include "keeper/host/host.h"
+#include "keeper/host/scouts.h"
+#include "keeper/host/views.h"
 #include "keeper/link/job.h"
 #include "sandbox/layout/ghosts.h"
 #include "sandbox/layout/silence.h"

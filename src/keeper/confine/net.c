@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
-#include "keeper/start/slots.h"
 
 #define IDLE_MS 10000u
 #define IDLE_MAX 16u /* each is some 200 KiB of the kernel's memory */
 
 struct coop_nets {
+	void (*on_orphan)(const struct coop_net *net);
 	uint64_t last; /* number of the last one */
 	unsigned count, idle_count;
 	struct coop_link idle; /* the one that is idle longest comes first */
@@ -83,12 +83,14 @@ static void on_timer(uv_timer_t *timer)
 	}
 }
 
-struct coop_nets *coop_nets_new(struct coop_keeper *keeper)
+struct coop_nets *coop_nets_new(struct coop_keeper *keeper,
+				void (*on_orphan)(const struct coop_net *net))
 {
 	struct coop_nets *nets = coop_mem_zalloc(sizeof *nets);
 
 	if (!nets)
 		return NULL;
+	nets->on_orphan = on_orphan;
 	coop_list_init(&nets->idle);
 	(void)uv_timer_init(coop_loop_of(keeper), &nets->timer);
 	nets->timer.data = nets;
@@ -146,7 +148,7 @@ void coop_net_orphan(struct coop_net **home)
 {
 	/* What was prepared for it is of no use to anybody. */
 	if (*home)
-		coop_slots_drop_net((*home)->keeper, *home);
+		coop_nets_of((*home)->keeper)->on_orphan(*home);
 	struct coop_net *net = *home;
 	if (!net)
 		return;

@@ -23,8 +23,9 @@ struct coop_net {
 	uint64_t idle_since;
 };
 
-/* NULL without memory. */
-struct coop_nets *coop_nets_new(struct coop_keeper *keeper);
+/* `on_orphan`: the session of a network goes, or nobody is in it any more. NULL without memory. */
+struct coop_nets *coop_nets_new(struct coop_keeper *keeper,
+				void (*on_orphan)(const struct coop_net *net));
 /* How many there are. */
 unsigned coop_nets_count(const struct coop_keeper *keeper);
 void coop_nets_free(struct coop_keeper *keeper);

@@ -5,8 +5,8 @@
 
 #include "keeper/conf/conf.h"
 #include "keeper/confine/confine_private.h"
-#include "keeper/confine/host.h"
 #include "keeper/core/keeper.h"
+#include "keeper/host/host.h"
 #include "keeper/owner/agent.h"
 #include "policy/paths.h"
 #include "sandbox/layout/layout.h"

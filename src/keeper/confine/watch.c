@@ -4,8 +4,11 @@
 
 #include "base/clock.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/folders.h"
+#include "keeper/confine/freeze.h"
 #include "keeper/confine/groups.h"
 #include "keeper/confine/net.h"
+#include "keeper/confine/private_files.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/observer.h"
@@ -53,6 +56,31 @@ static void on_unexplained(struct coop_process *process, int signal, uint64_t cp
 	}
 }
 
+void coop_confine_over(struct coop_process *process)
+{
+	struct coop_confine *confine = process->confine;
+
+	if (!confine)
+		return;
+	coop_confine_started(process);
+	coop_folders_drop(process->keeper, confine->ghosts, confine->ghost_count);
+	confine->ghosts = NULL;
+	confine->ghost_count = 0;
+	coop_net_drop(confine->net);
+	confine->net = NULL;
+	coop_private_files_remove(process);
+}
+
+static void on_free(struct coop_process *process)
+{
+	if (!process->confine)
+		return;
+	coop_confine_over(process);
+	coop_groups_leave(process);
+	coop_confine_discard(process->confine);
+	process->confine = NULL;
+}
+
 /* Placeholders go with the first process, a moment after the end. */
 static void on_phase(struct coop_process *process, enum coop_phase phase)
 {
@@ -72,8 +100,9 @@ const struct coop_observer coop_confine_observer = {
 	.on_phase = on_phase,
 	.on_reaped = coop_groups_count,
 	.on_unexplained = on_unexplained,
+	.on_killing = coop_freeze_release,
 	.on_empty = on_empty,
-	.on_free = coop_confine_free,
+	.on_free = on_free,
 };
 
 void coop_confine_agent_left(struct coop_agent *agent)

@@ -45,6 +45,7 @@ struct coop_place {
 	char socket[4096];    /* "" for a private keeper */
 	char state_dir[4096]; /* "" for a private keeper */
 	char data_dir[4096];  /* for agents' folders; "" for a private keeper */
+	const char *backlog;  /* the file beside the socket; NULL: there is none */
 	bool private_mode;    /* it serves one client, over a socketpair */
 	uint64_t mark; /* of its processes, without a record's number: see sandbox/plan/plan.h */
 	int64_t started_at;

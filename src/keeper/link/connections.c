@@ -4,13 +4,15 @@
 #include "keeper/core/keeper.h"
 
 struct coop_connections *coop_connections_new(struct coop_keeper *keeper,
-					      const struct coop_conn_watch *const *watch)
+					      const struct coop_conn_watch *const *watch,
+					      const struct coop_intake_calls *calls)
 {
 	struct coop_connections *connections = coop_mem_zalloc(sizeof *connections);
 
 	if (!connections)
 		return NULL;
 	connections->watch = watch;
+	connections->calls = calls;
 	coop_list_init(&connections->all);
 	coop_admission_init(&connections->admission, keeper);
 	return connections;

@@ -8,10 +8,12 @@
 #include "keeper/link/admission.h"
 
 struct coop_conn_watch;
+struct coop_intake_calls;
 struct coop_keeper;
 
 struct coop_connections {
 	const struct coop_conn_watch *const *watch; /* ended by NULL: watch.h */
+	const struct coop_intake_calls *calls;      /* operation.h */
 	struct coop_link all;
 	unsigned count;
 	struct coop_buf spare_out; /* a large buffer that no connection uses at the moment */
@@ -20,7 +22,8 @@ struct coop_connections {
 
 /* NULL without memory. */
 struct coop_connections *coop_connections_new(struct coop_keeper *keeper,
-					      const struct coop_conn_watch *const *watch);
+					      const struct coop_conn_watch *const *watch,
+					      const struct coop_intake_calls *calls);
 
 struct coop_link *coop_connections_all(const struct coop_keeper *keeper);
 unsigned coop_connections_count(const struct coop_keeper *keeper);

@@ -14,21 +14,25 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/admission.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/connections.h"
+#include "keeper/link/operation.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
-#include "keeper/ops/preflight.h"
-#include "keeper/process/quota.h"
 
 #define FLAGS (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
+
+static const struct coop_intake_calls *calls_of(const struct coop_request *request)
+{
+	return coop_connections_of(request->keeper)->calls;
+}
 
 void coop_intake_again(struct coop_request *request)
 {
 	struct coop_err err = {0};
 
-	if (coop_ops_allowed(request, &err) == 0 &&
+	if (calls_of(request)->allowed(request, &err) == 0 &&
 	    coop_schema_check(request->op->row->args, request->args, &err) == 0) {
 		bool before = coop_mem_relief((request->op->traits & COOP_OP_RELIEVES));
-		if (!(request->op->traits & COOP_OP_LOOKS) || coop_preflight(request))
+		if (!(request->op->traits & COOP_OP_LOOKS) || calls_of(request)->ready(request))
 			request->op->handle(request);
 		(void)coop_mem_relief(before);
 		return;
@@ -52,11 +56,11 @@ static void dispatch(struct coop_request *request)
 static int may_collect(struct coop_request *request, struct coop_err *err)
 {
 	struct coop_agent *agent = request->conn->agent;
-	int r = coop_ops_allowed(request, err);
+	int r = calls_of(request)->allowed(request, err);
 
 	if (r < 0 || !agent || request->data_size <= COOP_ADMISSION_FRAME_MAX)
 		return r;
-	return coop_quota_buffer(agent, request->data_size, err);
+	return calls_of(request)->may_hold(agent, request->data_size, err);
 }
 
 static bool is_open(const struct coop_conn *conn, uint64_t id)
@@ -96,7 +100,7 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	if (!json_is_null(json_object_get(frame, "args")))
 		request->args = json_incref(json_object_get(frame, "args"));
 	request->data_size = (size_t)json_integer_value(data);
-	request->op = coop_ops_find(name);
+	request->op = calls_of(request)->find(name);
 	coop_list_add(&conn->requests, &request->in_conn);
 	conn->request_count++;
 	if (!request->op) {
@@ -213,8 +217,10 @@ static bool too_large_for_agent(const struct coop_conn *conn)
 
 	return conn->agent && !conn->collecting && !conn->discard &&
 	       announced > COOP_ADMISSION_FRAME_MAX &&
-	       coop_quota_buffer(conn->agent, announced > have ? announced - have : 0, &ignored) <
-		       0;
+	       coop_connections_of(conn->keeper)
+			       ->calls->may_hold(conn->agent,
+						 announced > have ? announced - have : 0,
+						 &ignored) < 0;
 }
 
 void coop_intake(struct coop_conn *conn)

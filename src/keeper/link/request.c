@@ -9,7 +9,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
-#include "keeper/ops/ops.h"
+#include "keeper/link/operation.h"
 
 /* Who asked for what gives memory back gets his answer, and everybody the word that there is
  * none. */

@@ -13,23 +13,26 @@
 #include "base/io/log.h"
 #include "base/later.h"
 #include "base/mem.h"
-#include "keeper/agents/ceiling.h"
 #include "keeper/agents/change.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
+#include "keeper/confine/ceiling.h"
 #include "keeper/confine/groups.h"
-#include "keeper/confine/host.h"
 #include "keeper/confine/net.h"
+#include "keeper/confine/parks.h"
 #include "keeper/confine/private_files.h"
-#include "keeper/confine/scouts.h"
-#include "keeper/confine/views.h"
 #include "keeper/confine/watch.h"
 #include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/meters.h"
+#include "keeper/host/host.h"
+#include "keeper/host/scouts.h"
+#include "keeper/host/views.h"
+#include "keeper/launch/launcher.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/connections.h"
 #include "keeper/link/listener.h"
+#include "keeper/link/operation.h"
 #include "keeper/link/watch.h"
 #include "keeper/main/leaving.h"
 #include "keeper/main/startup.h"
@@ -38,6 +41,7 @@
 #include "keeper/ops/op_operator.h"
 #include "keeper/ops/op_port.h"
 #include "keeper/ops/op_wait.h"
+#include "keeper/ops/ops.h"
 #include "keeper/ops/preflight.h"
 #include "keeper/output/spool.h"
 #include "keeper/owner/agents.h"
@@ -46,10 +50,11 @@
 #include "keeper/process/holder.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/process.h"
+#include "keeper/process/progress.h"
+#include "keeper/process/quota.h"
 #include "keeper/process/registry.h"
-#include "keeper/start/helpers.h"
-#include "keeper/start/launcher.h"
-#include "keeper/start/parks.h"
+#include "keeper/process/report.h"
+#include "keeper/process/settle.h"
 #include "keeper/start/slots.h"
 #include "keeper/start/spawn.h"
 #include "keeper/store/ends.h"
@@ -71,17 +76,13 @@
 /* Who is told of what happens to processes, in this order: what is left of the tree decides what
  * the others see; the disk is asked before the clients are answered, and told after. */
 static const struct coop_observer *const observers[] = {
-	&coop_tree_observer,
-	&coop_confine_observer,
-	&coop_store_observer,
-	&coop_notices_observer,
-	&coop_completions_observer,
-	&coop_wait_observer,
-	&coop_port_observer,
-	&coop_follow_observer,
-	&coop_holders_observer,
-	&coop_start_observer,
-	NULL,
+	&coop_settle_observer,   &coop_report_observer,
+	&coop_progress_observer, &coop_tree_observer,
+	&coop_confine_observer,  &coop_store_observer,
+	&coop_notices_observer,  &coop_completions_observer,
+	&coop_wait_observer,     &coop_port_observer,
+	&coop_follow_observer,   &coop_holders_observer,
+	&coop_start_observer,    NULL,
 };
 
 /* Who has something at connections. */
@@ -93,6 +94,13 @@ static const struct coop_conn_watch *const watchers[] = {
 	&coop_eviction_watch,
 	&coop_ceiling_watch,
 	NULL,
+};
+
+static const struct coop_intake_calls calls = {
+	.find = coop_ops_find,
+	.allowed = coop_ops_allowed,
+	.may_hold = coop_quota_buffer,
+	.ready = coop_preflight,
 };
 
 static void on_stop(uv_signal_t *handle, int number)
@@ -222,14 +230,16 @@ static bool make_parts(struct coop_keeper *keeper)
 {
 	return (keeper->meters = coop_mem_zalloc(sizeof *keeper->meters)) &&
 	       (keeper->books = coop_mem_zalloc(sizeof *keeper->books)) &&
-	       (keeper->connections = coop_connections_new(keeper, watchers)) &&
+	       (keeper->connections = coop_connections_new(keeper, watchers, &calls)) &&
 	       (keeper->spools = coop_spools_new()) && (keeper->registry = coop_registry_new()) &&
 	       (keeper->eviction = coop_eviction_new(keeper)) &&
-	       (keeper->notices = coop_notices_new()) && (keeper->tree = coop_tree_new()) &&
+	       (keeper->notices = coop_notices_new()) &&
+	       (keeper->tree = coop_tree_new(coop_slots_has)) &&
 	       (keeper->kills = coop_kills_new(keeper)) &&
 	       (keeper->agents = coop_agents_new(keeper, coop_confine_agent_left)) &&
 	       (keeper->host = coop_keeper_host_new()) && (keeper->views = coop_views_new()) &&
-	       (keeper->nets = coop_nets_new(keeper)) && (keeper->ports = coop_ports_new(keeper)) &&
+	       (keeper->nets = coop_nets_new(keeper, coop_slots_drop_net)) &&
+	       (keeper->ports = coop_ports_new(keeper)) &&
 	       (keeper->questions = coop_questions_new());
 }
 
@@ -264,7 +274,7 @@ static int make_means(struct coop_keeper *keeper, struct coop_err *err)
 	coop_silence_refresh(coop_silence_of(keeper));
 	if (!(keeper->slots = coop_slots_new(keeper)) ||
 	    !(keeper->groups = coop_groups_new(keeper)) ||
-	    !(keeper->groups->parks = coop_parks_new(keeper)))
+	    !(keeper->groups->parks = coop_parks_new(keeper, coop_slots_drop_launcher)))
 		return coop_err_no_memory(err);
 	return 0;
 }

@@ -19,9 +19,9 @@
 #include "base/io/claim.h"
 #include "base/io/paths.h"
 #include "base/io/procfs.h"
+#include "keeper/confine/freeze.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/listener.h"
-#include "keeper/tree/freeze.h"
 
 #define SOCKET_MAX (sizeof((struct sockaddr_un *)NULL)->sun_path - sizeof ".gate")
 #define STATE_ROOM 64 /* for the names of files in it */

@@ -23,7 +23,6 @@
 #include "base/mem.h"
 #include "guard/guard.h"
 #include "interface/err.h"
-#include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
 #include "keeper/conf/settings.h"
 #include "keeper/confine/peer.h"
@@ -335,6 +334,7 @@ static int make_memory(struct coop_keeper *keeper)
 	if (r < 0)
 		return r;
 	keeper->journal = coop_journal_new(backlog);
+	keeper->place.backlog = coop_backlog_path(backlog);
 	return keeper->journal ? 0 : -ENOMEM;
 }
 

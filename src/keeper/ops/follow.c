@@ -15,7 +15,6 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/link/watch.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
 #include "keeper/output/output.h"
 #include "keeper/output/ring.h"
@@ -23,6 +22,7 @@
 #include "keeper/output/stream.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/note.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
@@ -63,7 +63,7 @@ static void detach(struct coop_request *request)
 	}
 	coop_meters_of(request->keeper)->followers--;
 	coop_eviction_look(request->keeper);
-	coop_process_touch(process);
+	coop_deadlines_touch(process);
 	coop_holder_end(&follow->holder);
 	free(follow);
 	coop_process_reader_end(process);
@@ -444,7 +444,7 @@ static int begin_hold(struct coop_follow *follow, struct coop_process *process,
 
 	if (!coop_arg_bool(request->args, "hold", false))
 		return 0;
-	if (coop_ops_owned(request, process, err) < 0)
+	if (coop_lookup_owned(request, process, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < 4; i++)
 		positions[i] = follow->wanted[i] ? follow->position[i] : UINT64_MAX;
@@ -472,7 +472,7 @@ static int begin(struct coop_follow *follow, struct coop_process *process, struc
 void coop_op_follow(struct coop_request *request)
 {
 	bool by_event = !strcmp(coop_arg_string(request->args, "mode", "bytes"), "events");
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 
@@ -486,7 +486,7 @@ void coop_op_follow(struct coop_request *request)
 	follow->request = request;
 	if (check_together(request->args, by_event, &err) < 0 ||
 	    (coop_arg_bool(request->args, "drain", false) &&
-	     coop_ops_owned(request, process, &err) < 0) ||
+	     coop_lookup_owned(request, process, &err) < 0) ||
 	    choose_streams(follow, process, request->args, &err) < 0 ||
 	    begin(follow, process, &err) < 0) {
 		free(follow);

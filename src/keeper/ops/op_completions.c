@@ -4,7 +4,6 @@
 #include "base/list.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/owner/agent.h"

@@ -15,8 +15,8 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/operation.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/stream.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/completions.h"
@@ -72,7 +72,7 @@ static bool send_signal(struct coop_process *process, int number, int target, pi
 
 void coop_op_signal(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	char name[COOP_SIGNAME_TEXT];
 	struct coop_jsonw w;
 	pid_t group;
@@ -146,7 +146,7 @@ static void end_process(struct coop_request *request, struct coop_process *proce
 
 void coop_op_kill(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 
 	if (process)
 		end_process(request, process, 0, answer_kill);
@@ -154,7 +154,7 @@ void coop_op_kill(struct coop_request *request)
 
 void coop_op_stop(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 
 	if (process)
 		end_process(request, process,
@@ -192,7 +192,7 @@ void coop_op_release(struct coop_request *request)
 		coop_lookup(request->conn->agent, coop_arg_string(request->args, "id", ""), &err);
 	struct coop_jsonw w;
 
-	if (process && coop_ops_owned(request, process, &err) < 0) {
+	if (process && coop_lookup_owned(request, process, &err) < 0) {
 		coop_request_fail(request, &err);
 		return;
 	}
@@ -218,7 +218,7 @@ void coop_op_release(struct coop_request *request)
 void coop_op_keep(struct coop_request *request)
 {
 	int overflow = coop_arg_enum(request->args, "overflow", coop_choices_keep_overflow, -1);
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_jsonw w;
 
 	if (!process)

@@ -12,6 +12,7 @@
 #include "keeper/link/request.h"
 #include "keeper/ops/ops.h"
 #include "keeper/owner/agent.h"
+#include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/lookup.h"
 #include "keeper/process/phase.h"
@@ -115,7 +116,7 @@ void coop_op_status(struct coop_request *request)
 		return;
 	}
 	if (!ids) {
-		struct coop_process *process = coop_ops_process(request);
+		struct coop_process *process = coop_lookup_named(request);
 		if (!process)
 			return;
 		coop_request_result(request, &w);
@@ -130,7 +131,7 @@ void coop_op_status(struct coop_request *request)
 			request->conn->agent, json_string_value(json_array_get(ids, i)), &err);
 		if (process) {
 			if (process->agent == request->conn->agent)
-				coop_process_touch(process);
+				coop_deadlines_touch(process);
 			coop_record_write(process, COOP_RECORD_FULL, request->conn, &w, NULL);
 		}
 	}

@@ -1,5 +1,4 @@
 #include "keeper/ops/op_operator.h"
-#include "keeper/core/books.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
 #include "keeper/confine/groups.h"
+#include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/job.h"

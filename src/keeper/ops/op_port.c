@@ -11,8 +11,8 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "keeper/ops/ports.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
@@ -152,7 +152,7 @@ static void fail(struct coop_request *request, const struct coop_err *err)
 void coop_op_wait_port(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", -1);
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_port_search *search;
 	struct coop_err err;
 

@@ -10,16 +10,15 @@
 #include "interface/choices.h"
 #include "interface/frame.h"
 #include "interface/schema.h"
-#include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
 #include "keeper/output/output.h"
 #include "keeper/output/ring.h"
 #include "keeper/output/spool.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/note.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
@@ -511,7 +510,7 @@ static int check_read(const json_t *args, bool combined, struct coop_err *err)
 void coop_op_read(struct coop_request *request)
 {
 	const json_t *args = request->args;
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_outlet *stream = NULL;
 	struct coop_err err = {0};
 
@@ -523,7 +522,8 @@ void coop_op_read(struct coop_request *request)
 		stream = process->output.count == 1 ? &process->output.streams[0] : NULL;
 	else if (output)
 		; /* the error says why */
-	else if (coop_arg_bool(args, "drain", false) && coop_ops_owned(request, process, &err) < 0)
+	else if (coop_arg_bool(args, "drain", false) &&
+		 coop_lookup_owned(request, process, &err) < 0)
 		; /* to take bytes away is the owner's alone */
 	else if (check_read(args, combined, &err) == 0)
 		(void)coop_read_stream(process, args, &stream, &err);

@@ -10,7 +10,6 @@
 #include "interface/err.h"
 #include "interface/frame.h"
 #include "interface/schema.h"
-#include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_read.h"

@@ -2,12 +2,11 @@
 
 #include "base/json/jsonw.h"
 #include "interface/schema.h"
-#include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/op_read.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/stream.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/process.h"
 #include "keeper/process/reader.h"
 
@@ -23,7 +22,7 @@ static uint64_t clamp(const struct coop_process *process, const struct coop_outl
 void coop_op_reader(struct coop_request *request)
 {
 	const struct coop_agent *agent = request->conn->agent;
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_outlet *stream;
 	struct coop_err err = {0};
 	struct coop_jsonw w;

@@ -8,16 +8,17 @@
 #include "interface/choices.h"
 #include "interface/err.h"
 #include "interface/schema.h"
+#include "keeper/agents/op_agent.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/draft.h"
 #include "keeper/confine/private_files.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/meters.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/connections.h"
+#include "keeper/link/operation.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/notices.h"
-#include "keeper/ops/op_agent.h"
-#include "keeper/ops/ops.h"
 #include "keeper/ops/preflight.h"
 #include "keeper/output/spool.h"
 #include "keeper/owner/session.h"
@@ -28,7 +29,6 @@
 #include "keeper/process/quota.h"
 #include "keeper/process/registry.h"
 #include "keeper/process/report.h"
-#include "keeper/start/draft.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/verdict.h"
 #include "keeper/store/record.h"
@@ -42,6 +42,7 @@ static int launch(struct coop_draft *draft)
 				   draft->input.size ? COOP_STDIN_DATA : COOP_STDIN_NONE);
 	static const uint8_t nothing[1];
 	struct coop_spawn_command command = {
+		.reply = coop_spawn_reply,
 		.argv = (char *const *)draft->argv,
 		.envp = draft->env.variables,
 		.cwd_fd = draft->cwd_fd,

@@ -7,11 +7,11 @@
 #include "base/json/jsonw.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/ceiling.h"
-#include "keeper/core/keeper.h"
+#include "keeper/confine/ceiling.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/stdin.h"
+#include "keeper/process/deadlines.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/process.h"
 
 #define WRITE_TIMEOUT_MS 10000
@@ -81,7 +81,7 @@ static void on_drop(struct coop_request *request)
 void coop_op_write_stdin(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", WRITE_TIMEOUT_MS);
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_err err;
 
 	if (!process)
@@ -97,7 +97,7 @@ void coop_op_write_stdin(struct coop_request *request)
 	coop_process_hold(process, request);
 	request->on_timeout = on_timeout;
 	request->on_drop = on_drop;
-	coop_process_touch(process);
+	coop_deadlines_touch(process);
 	/* The timer is set first: the write may answer at once, and then the request is gone. */
 	if ((timeout >= 0 && coop_request_timer(request, (uint64_t)timeout) < 0) ||
 	    coop_stdin_write(&process->output, request->data, request->data_size, request, answer) <
@@ -109,7 +109,7 @@ void coop_op_write_stdin(struct coop_request *request)
 
 void coop_op_close_stdin(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_err err;
 
 	if (!process)
@@ -138,7 +138,7 @@ void coop_op_resize(struct coop_request *request)
 		.ws_col = (unsigned short)coop_arg_int(request->args, "cols", 0),
 		.ws_row = (unsigned short)coop_arg_int(request->args, "rows", 0),
 	};
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 

@@ -13,8 +13,8 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/ring.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
@@ -134,7 +134,7 @@ static bool is_over(const struct coop_request *request)
 void coop_op_wait(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", -1);
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 
 	if (!process)
 		return;

@@ -7,15 +7,16 @@
 #include "interface/err.h"
 #include "interface/operations.h"
 #include "interface/schema.h"
-#include "keeper/agents/ceiling.h"
+#include "keeper/agents/op_agent.h"
 #include "keeper/agents/sessions.h"
 #include "keeper/agents/token.h"
-#include "keeper/core/keeper.h"
+#include "keeper/confine/ceiling.h"
+#include "keeper/confine/draft.h"
+#include "keeper/confine/freeze.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/ops/follow.h"
 #include "keeper/ops/notices.h"
-#include "keeper/ops/op_agent.h"
 #include "keeper/ops/op_cancel.h"
 #include "keeper/ops/op_doctor.h"
 #include "keeper/ops/op_end.h"
@@ -27,14 +28,11 @@
 #include "keeper/ops/op_spawn.h"
 #include "keeper/ops/op_stdin.h"
 #include "keeper/ops/op_wait.h"
-#include "keeper/owner/session.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/lookup.h"
 #include "keeper/process/note.h"
 #include "keeper/process/process.h"
-#include "keeper/start/draft.h"
-#include "keeper/tree/freeze.h"
 
 static const struct coop_op table[] = {
 	{&coop_operation_spawn, coop_op_spawn, .refused = coop_op_spawn_invalid,
@@ -127,32 +125,4 @@ int coop_ops_allowed(const struct coop_request *request, struct coop_err *err)
 				    "%s is for the operator: the keeper's user, without a token",
 				    request->op->row->name);
 	return 0;
-}
-
-int coop_ops_owned(const struct coop_request *request, const struct coop_process *process,
-		   struct coop_err *err)
-{
-	if (process->agent == request->conn->agent)
-		return 0;
-	return coop_err_set(
-		err, COOP_NOT_OWNER,
-		"the process belongs to an agent below this one, which alone may do that");
-}
-
-struct coop_process *coop_ops_process(struct coop_request *request)
-{
-	struct coop_err err;
-	struct coop_process *process =
-		coop_lookup(request->conn->agent, coop_arg_string(request->args, "id", ""), &err);
-	bool owner = process && process->agent == request->conn->agent;
-
-	if (process && !owner && request->op->row->right == COOP_RIGHT_USE) {
-		(void)coop_ops_owned(request, process, &err);
-		process = NULL;
-	}
-	if (!process)
-		coop_request_fail(request, &err);
-	else if (owner)
-		coop_process_touch(process);
-	return process;
 }

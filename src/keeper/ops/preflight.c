@@ -10,20 +10,21 @@
 #include "base/io/log.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/agents/ceiling.h"
+#include "keeper/agents/op_agent.h"
 #include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
 #include "keeper/conf/env.h"
-#include "keeper/confine/host.h"
-#include "keeper/confine/scouts.h"
-#include "keeper/confine/views.h"
+#include "keeper/confine/ceiling.h"
 #include "keeper/core/keeper.h"
+#include "keeper/host/host.h"
+#include "keeper/host/missing.h"
+#include "keeper/host/scouts.h"
+#include "keeper/host/views.h"
 #include "keeper/link/connection.h"
+#include "keeper/link/operation.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/op_agent.h"
 #include "keeper/ops/op_operator.h"
 #include "keeper/ops/op_spawn.h"
-#include "keeper/ops/ops.h"
 #include "keeper/owner/agent.h"
 #include "sandbox/layout/layout_path.h"
 #include "sandbox/layout/silence.h"
@@ -399,46 +400,6 @@ bool coop_preflight_conf(struct coop_keeper *keeper)
 	return !silent;
 }
 
-bool coop_preflight_misses_sockets(const struct coop_request *request)
-{
-	struct coop_keeper *keeper = request->keeper;
-
-	return (coop_buf_size(&coop_views_of(keeper)->sockets.unseen) ||
-		coop_views_of(keeper)->sockets.cold_count) &&
-	       !request->sockets_looked_up && !request->sockets_missed &&
-	       !coop_scouts_miss_sockets(coop_host_of(keeper)->scouts);
-}
-
-bool coop_preflight_misses_programs(const struct coop_request *request)
-{
-	return request->programs_lost ||
-	       coop_buf_size(&request->programs) > request->programs_looked_up;
-}
-
-static bool has_program(const struct coop_request *request, const char *path)
-{
-	const char *known = (const char *)coop_buf_front(&request->programs);
-	size_t size = coop_buf_size(&request->programs);
-
-	for (size_t at = 0; at < size; at += strlen(known + at) + 1) {
-		if (!strcmp(known + at, path))
-			return true;
-	}
-	return false;
-}
-
-bool coop_preflight_program(struct coop_request *request, const char *path)
-{
-	/* What is only not at hand is looked for here: there are many such names along a PATH. */
-	if (coop_silence_ask(coop_silence_of(request->keeper), path) != -EREMOTE)
-		return true;
-	if (has_program(request, path))
-		return !coop_preflight_misses_programs(request);
-	if (coop_buf_append(&request->programs, path, strlen(path) + 1) < 0)
-		request->programs_lost = true;
-	return false;
-}
-
 /* Beyond the bound they are left out. */
 static void send_for_sockets(struct preflight *flight)
 {
@@ -465,7 +426,7 @@ void coop_preflight_again(struct coop_request *request)
 	flight.errand = coop_errand_new();
 	if (!flight.errand || request->programs_lost)
 		flight.failed = -ENOMEM;
-	else if (coop_preflight_misses_sockets(request))
+	else if (coop_missing_sockets(request))
 		send_for_sockets(&flight);
 	if (!flight.failed)
 		ask_all(&flight);

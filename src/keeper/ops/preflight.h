@@ -13,17 +13,9 @@ struct coop_request;
 bool coop_preflight(struct coop_request *request);
 
 /* The same for coop.conf, when nobody's request asks for it to be read again. True: that may be
- * done now. False: coop_keeper_reload is called once a thread has been there, however often this
+ * done now. False: coop_reload is called once a thread has been there, however often this
  * was asked meanwhile. */
 bool coop_preflight_conf(struct coop_keeper *keeper);
-
-/* Whether a start must wait for sockets of the host that only a thread can look up. */
-bool coop_preflight_misses_sockets(const struct coop_request *request);
-
-/* Whether a path may be looked at that a policy asks about. What may not is remembered, and missed
- * until a thread has looked it up. */
-bool coop_preflight_program(struct coop_request *request, const char *path);
-bool coop_preflight_misses_programs(const struct coop_request *request);
 
 /* Something was missed, and the draft has come to nothing: a thread looks it up, and the request is
  * carried out from its beginning. */

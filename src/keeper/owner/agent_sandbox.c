@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "interface/schema.h"
 #include "keeper/conf/homes.h"
-#include "keeper/core/keeper.h"
 #include "sandbox/layout/path_walk.h"
 
 /* Of an agent that nobody gave a profile; the user himself is not bound. */

@@ -1,5 +1,4 @@
 #include "base/json/jsonw.h"
-#include "keeper/core/keeper.h"
 #include "keeper/owner/agent.h"
 #include "keeper/owner/agent_extras.h"
 #include "keeper/owner/agent_settings.h"

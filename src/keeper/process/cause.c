@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "keeper/core/keeper.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"

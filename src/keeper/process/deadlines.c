@@ -5,14 +5,13 @@
 #include "keeper/core/keeper.h"
 #include "keeper/output/output.h"
 #include "keeper/output/stream.h"
-#include "keeper/process/holder.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/process/progress.h"
 
 #define MS 1000000u
 #define RETRY_NS 100000000u
+#define QUIET_NS 100000000u
 
 static void on_timer(uv_timer_t *timer);
 
@@ -96,18 +95,9 @@ static void due(struct coop_process *process, enum coop_deadline which)
 	case COOP_DUE_DRAINED:
 		drain_due(process, which);
 		break;
-	case COOP_DUE_HOLD:
-		coop_holders_due(process);
-		break;
-	case COOP_DUE_TIDY:
-		coop_process_tidied(process);
-		break;
 	case COOP_DUE_CHUNK:
 		coop_output_index_rest(&process->output);
-		coop_process_news(process);
-		break;
-	case COOP_DUE_PROGRESS:
-		coop_progress_due(process);
+		coop_observer_news(process);
 		break;
 	case COOP_DUE_SHRINK:
 		for (int i = 0; i < process->output.count; i++)
@@ -115,8 +105,11 @@ static void due(struct coop_process *process, enum coop_deadline which)
 		break;
 	case COOP_DUE_RETRY:
 		coop_output_resume(&process->output);
-		coop_process_news(process);
+		coop_observer_news(process);
 		break;
+	case COOP_DUE_HOLD:
+	case COOP_DUE_TIDY:
+	case COOP_DUE_PROGRESS:
 	case COOP_DUE_TIMEOUT:
 	case COOP_DUE_LIFETIME:
 	case COOP_DUE_IDLE:
@@ -144,4 +137,35 @@ static void on_timer(uv_timer_t *timer)
 	}
 	arm(process);
 	coop_process_unref(process);
+}
+
+void coop_deadlines_touch(struct coop_process *process)
+{
+	if (process->limits.idle_timeout_ms && coop_process_live(process))
+		coop_deadlines_set(process, COOP_DUE_IDLE,
+				   coop_clock_now() +
+					   (uint64_t)process->limits.idle_timeout_ms * MS);
+}
+
+void coop_deadlines_pause_drain(struct coop_process *process)
+{
+	uint64_t now = coop_clock_now(), due = process->due[COOP_DUE_DRAINED];
+
+	if (!coop_process_reaped(process) || coop_process_told(process) || process->drain_waits)
+		return;
+	process->drain_waits = true;
+	process->drain_left = due > now ? due - now : 0;
+	coop_deadlines_set(process, COOP_DUE_DRAINED, 0);
+	coop_deadlines_set(process, COOP_DUE_QUIET, 0);
+}
+
+void coop_deadlines_resume_drain(struct coop_process *process)
+{
+	uint64_t now = coop_clock_now();
+
+	if (!process->drain_waits || coop_process_told(process))
+		return;
+	process->drain_waits = false;
+	coop_deadlines_set(process, COOP_DUE_QUIET, now + QUIET_NS);
+	coop_deadlines_set(process, COOP_DUE_DRAINED, now + process->drain_left);
 }

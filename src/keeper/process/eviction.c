@@ -15,10 +15,10 @@
 #include "keeper/link/watch.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/completions.h"
+#include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
-#include "keeper/tree/orphans.h"
 
 #define MS 1000000u
 #define TRIM_BATCH 64
@@ -189,8 +189,7 @@ uint64_t coop_eviction_kept_until(const struct coop_process *process)
 bool coop_eviction_may_go(struct coop_process *process)
 {
 	return process->in_agent.next && !process->readers && !process->kill &&
-	       !coop_eviction_kept_until(process) &&
-	       !coop_orphans_may_be_left(process->keeper, process);
+	       !coop_eviction_kept_until(process) && !coop_observer_owns_others(process, false);
 }
 
 static bool evict_from(struct coop_link *list)
@@ -350,6 +349,14 @@ static void on_frame(struct coop_conn *conn, uint64_t end)
 	}
 }
 
+static void owner_told(struct coop_process *process)
+{
+	if (process->owner_told_at || !coop_process_told(process))
+		return;
+	process->owner_told_at = coop_clock_wall_ms();
+	coop_eviction_told(process);
+}
+
 static void on_taken(struct coop_conn *conn)
 {
 	struct telling telling;
@@ -361,7 +368,7 @@ static void on_taken(struct coop_conn *conn)
 		coop_buf_consume(&conn->telling, sizeof telling);
 		struct coop_process *process = coop_registry_by_number(conn->keeper, telling.n);
 		if (process && telling.owner)
-			coop_process_owner_told(process);
+			owner_told(process);
 		if (process && telling.heard)
 			coop_eviction_heard(process, conn);
 	}

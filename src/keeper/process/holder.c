@@ -12,15 +12,14 @@
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/link/watch.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
 #include "keeper/output/stream.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
-#include "keeper/tree/kill.h"
 
 #define MS 1000000u
 /* A stream is not read in crumbs: reading waits for that much room, or for a quarter of a small
@@ -146,10 +145,9 @@ void coop_holders_wait(struct coop_process *process)
 			item(link)->moved = now;
 	}
 	set_deadline(process);
-	coop_process_drain_pause(process);
+	coop_deadlines_pause_drain(process);
 	/* What is killed is dead, whoever still reads what it wrote. */
-	if (process->kill)
-		coop_kill_look_again(process);
+	COOP_TELL(process, on_held);
 }
 
 /* Somebody has moved or gone: what waited for that goes on. */
@@ -161,7 +159,7 @@ static void go_on(struct coop_process *process)
 			coop_stream_resume(&process->output.streams[i]);
 	}
 	if (!coop_holders_waited_for(process))
-		coop_process_drain_resume(process);
+		coop_deadlines_resume_drain(process);
 	coop_process_unref(process);
 }
 
@@ -209,8 +207,10 @@ void coop_holders_clear(struct coop_process *process)
 	coop_process_unref(process);
 }
 
-void coop_holders_due(struct coop_process *process)
+static void on_due(struct coop_process *process, enum coop_deadline which)
 {
+	if (which != COOP_DUE_HOLD)
+		return;
 	uint64_t now = coop_clock_now();
 
 	COOP_LIST_EACH(&process->holders, link)
@@ -411,7 +411,7 @@ static void begin(struct coop_request *request, struct coop_process *process)
 
 void coop_op_hold(struct coop_request *request)
 {
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 
 	if (!process)
 		return; /* and the request is gone */
@@ -436,5 +436,5 @@ void coop_op_hold(struct coop_request *request)
 	answer(request, find(process, number));
 }
 
-const struct coop_observer coop_holders_observer = {.on_phase = on_phase};
+const struct coop_observer coop_holders_observer = {.on_phase = on_phase, .on_due = on_due};
 const struct coop_conn_watch coop_holders_watch = {.on_over = on_over};

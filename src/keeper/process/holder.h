@@ -71,8 +71,7 @@ size_t coop_holders_room(const struct coop_outlet *stream);
 void coop_holders_wait(struct coop_process *process);
 /* Whether any does. */
 bool coop_holders_waited_for(const struct coop_process *process);
-/* COOP_DUE_HOLD: takes the right of those that stand still. */
-void coop_holders_due(struct coop_process *process);
+
 /* The end has been told: who has all needs nothing more. */
 extern const struct coop_observer coop_holders_observer;
 

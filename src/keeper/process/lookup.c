@@ -6,8 +6,12 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "keeper/core/keeper.h"
+#include "interface/schema.h"
+#include "keeper/link/connection.h"
+#include "keeper/link/operation.h"
+#include "keeper/link/request.h"
 #include "keeper/owner/agent.h"
+#include "keeper/process/deadlines.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
@@ -179,4 +183,32 @@ struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *te
 	if (!strncmp(text, COOP_LOOKUP_PID, strlen(COOP_LOOKUP_PID)))
 		return by_pid(viewer, text + strlen(COOP_LOOKUP_PID), err);
 	return by_name(viewer, text, err);
+}
+
+int coop_lookup_owned(const struct coop_request *request, const struct coop_process *process,
+		      struct coop_err *err)
+{
+	if (process->agent == request->conn->agent)
+		return 0;
+	return coop_err_set(
+		err, COOP_NOT_OWNER,
+		"the process belongs to an agent below this one, which alone may do that");
+}
+
+struct coop_process *coop_lookup_named(struct coop_request *request)
+{
+	struct coop_err err;
+	struct coop_process *process =
+		coop_lookup(request->conn->agent, coop_arg_string(request->args, "id", ""), &err);
+	bool owner = process && process->agent == request->conn->agent;
+
+	if (process && !owner && request->op->row->right == COOP_RIGHT_USE) {
+		(void)coop_lookup_owned(request, process, &err);
+		process = NULL;
+	}
+	if (!process)
+		coop_request_fail(request, &err);
+	else if (owner)
+		coop_deadlines_touch(process);
+	return process;
 }

@@ -13,11 +13,10 @@
 #include "base/text/utf8.h"
 #include "interface/err.h"
 #include "interface/schema.h"
-#include "keeper/core/keeper.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/follow.h"
-#include "keeper/ops/ops.h"
 #include "keeper/output/index.h"
+#include "keeper/process/lookup.h"
+#include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 
@@ -75,7 +74,7 @@ static bool add(struct coop_process *process, const char *text, unsigned most)
 				     .stream = COOP_NOTE_STREAM,
 			     });
 	notes->texts[notes->count++] = copy;
-	coop_process_news(process);
+	coop_observer_news(process);
 	return true;
 }
 
@@ -195,7 +194,7 @@ static bool known(const struct coop_process *process, const char *text)
 void coop_op_note(struct coop_request *request)
 {
 	const char *text = coop_arg_string(request->args, "text", "");
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	struct coop_err err = {0};
 	struct coop_jsonw w;
 

@@ -10,20 +10,15 @@
 #include <stdint.h>
 
 #include "interface/bounds.h"
+#include "keeper/process/kinds.h"
 
-/* Of a process. Owners can fill all but the last few, which are for the keeper's own. */
-#define COOP_NOTES_MAX 16u
+/* Of a process: owners can fill all but the last few, which are for the keeper's own. */
 #define COOP_NOTES_OWNERS 12u
 /* The stream's number on the wire, and in the index. */
 #define COOP_NOTE_STREAM 4u
 
 struct coop_process;
 struct coop_request;
-
-struct coop_notes {
-	char *texts[COOP_NOTES_MAX];
-	unsigned count;
-};
 
 void coop_notes_clear(struct coop_notes *notes);
 

@@ -3,21 +3,10 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "keeper/core/keeper.h"
-#include "keeper/core/labels.h"
 #include "keeper/core/life.h"
-#include "keeper/core/meters.h"
-#include "keeper/output/digest.h"
-#include "keeper/output/index.h"
 #include "keeper/output/output.h"
-#include "keeper/output/spool.h"
-#include "keeper/output/stdin.h"
-#include "keeper/output/stream.h"
-#include "keeper/process/deadlines.h"
-#include "keeper/process/note.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/process.h"
-#include "keeper/process/registry.h"
 
 #define MS 1000000u
 
@@ -51,53 +40,11 @@ static bool must_wait(const struct coop_process *process)
 	       (process->killing || (coop_process_boxed(process) && !coop_process_gone(process)));
 }
 
-static void count_end(const struct coop_process *process)
-{
-	struct coop_meters *meters = coop_meters_of(process->keeper);
-
-	if (process->end.cause != COOP_CAUSE_SPAWN_FAILED)
-		coop_histogram_add(&meters->exit, coop_clock_now() - process->end.ended);
-	meters->ends[process->end.cause]++;
-}
-
-static void enter_told(struct coop_process *process)
-{
-	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};
-	uint64_t retention = (uint64_t)process->limits.exit_retention_ms * MS;
-
-	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
-		coop_deadlines_set(process, over[i], 0);
-	coop_output_settle(&process->output);
-	if (!coop_process_removed(process))
-		coop_deadlines_set(process, COOP_DUE_RETENTION, coop_clock_now() + retention);
-	coop_registry_finished(process);
-	coop_process_recharge(process);
-	count_end(process);
-}
-
-/* Output and events are given up. */
-static void enter_receipt(struct coop_process *process)
-{
-	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
-	coop_output_give_up(&process->output);
-	coop_labels_shorten(&process->labels);
-	coop_registry_shed(process);
-}
-
 static void enter(struct coop_process *process, enum coop_phase phase)
 {
-	/* The last event before the exit: behind all output, as far as that is known. */
-	if (phase == COOP_PHASE_TOLD) {
-		coop_output_index_rest(&process->output);
-		coop_note_end(process);
-	}
-	process->phase = phase;
-	if (phase == COOP_PHASE_ENDED)
-		process->output.stage = COOP_OUTPUT_LEFT;
 	if (phase == COOP_PHASE_TOLD)
-		enter_told(process);
-	else if (phase == COOP_PHASE_RECEIPT)
-		enter_receipt(process);
+		COOP_TELL(process, on_telling);
+	process->phase = phase;
 	COOP_TELL(process, on_phase, phase);
 	if (phase == COOP_PHASE_DRAINED)
 		coop_phase_at(process, COOP_AT_FREED);
@@ -148,29 +95,4 @@ void coop_phase_stopped(struct coop_process *process, bool stopped)
 void coop_phase_stop_asked(struct coop_process *process)
 {
 	process->stop_asked = process->stop_asked || process->phase == COOP_PHASE_RUNNING;
-}
-
-bool coop_process_live(const struct coop_process *process)
-{
-	return process->phase < COOP_PHASE_ENDED;
-}
-
-bool coop_process_reaped(const struct coop_process *process)
-{
-	return process->phase >= COOP_PHASE_ENDED;
-}
-
-bool coop_process_told(const struct coop_process *process)
-{
-	return process->phase >= COOP_PHASE_TOLD;
-}
-
-bool coop_process_receipt(const struct coop_process *process)
-{
-	return process->phase == COOP_PHASE_RECEIPT;
-}
-
-bool coop_process_removed(const struct coop_process *process)
-{
-	return process->phase > COOP_PHASE_NEW && !process->in_all.next;
 }

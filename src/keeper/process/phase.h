@@ -9,40 +9,9 @@
 
 #include <stdbool.h>
 
+#include "keeper/process/kinds.h"
+
 struct coop_process;
-
-enum coop_phase {
-	COOP_PHASE_NEW,      /* being made: in no registry */
-	COOP_PHASE_STARTING, /* its program has not been executed */
-	COOP_PHASE_RUNNING,
-	COOP_PHASE_ENDED,   /* its leader has been reaped; output may still come */
-	COOP_PHASE_DRAINED, /* that is over, or was waited for long enough; others may be dying */
-	COOP_PHASE_TOLD,    /* whoever waits for the end has been answered */
-	COOP_PHASE_RECEIPT, /* output and events have been given up */
-	COOP_PHASE_REMOVED, /* out of the registry; whoever reads still may */
-	COOP_PHASE_COUNT,
-};
-
-enum coop_moment {
-	COOP_AT_ADDED,    /* the registry has it */
-	COOP_AT_EXECUTED, /* its program runs */
-	COOP_AT_ENDED,    /* its leader has been reaped, or it could not be started */
-	COOP_AT_DRAINED,  /* its output has ended, or enough was waited for it */
-	COOP_AT_FREED,    /* what kept its end from being told may be over */
-	COOP_AT_SHED,     /* its output and events are given up */
-	COOP_AT_REMOVED,  /* the registry has let go of it */
-	COOP_AT_COUNT,
-};
-
-enum coop_state {
-	COOP_STATE_STARTING,
-	COOP_STATE_RUNNING,
-	COOP_STATE_STOPPED,
-	COOP_STATE_STOPPING,
-	COOP_STATE_EXITED,
-	COOP_STATE_SIGNALED,
-	COOP_STATE_COUNT,
-};
 
 /* Something happened. What does not apply to the present phase changes nothing. */
 void coop_phase_at(struct coop_process *process, enum coop_moment moment);
@@ -56,13 +25,5 @@ void coop_phase_stop_asked(struct coop_process *process);
 void coop_phase_restore(struct coop_process *process);
 
 enum coop_state coop_process_state(const struct coop_process *process);
-
-/* Its leader lives, or is yet to come. */
-bool coop_process_live(const struct coop_process *process);
-bool coop_process_reaped(const struct coop_process *process);
-bool coop_process_told(const struct coop_process *process);
-bool coop_process_receipt(const struct coop_process *process);
-/* The registry had it, and has it no more. */
-bool coop_process_removed(const struct coop_process *process);
 
 #endif

@@ -12,6 +12,7 @@
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
+#include "keeper/process/quota.h"
 
 #define QUIET_NS 100000000u /* an ended one's output is over when it has been quiet so long */
 
@@ -33,7 +34,7 @@ static void arrived(struct coop_outlet *stream, bool first)
 	 * that. */
 	if (first && process->phase > COOP_PHASE_STARTING)
 		COOP_TELL(process, on_first_output, stream);
-	coop_process_touch(process);
+	coop_deadlines_touch(process);
 	coop_progress_output(process);
 	if (coop_process_reaped(process) && !coop_process_told(process) && !process->drain_waits)
 		coop_deadlines_set(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
@@ -41,14 +42,14 @@ static void arrived(struct coop_outlet *stream, bool first)
 
 static void changed(struct coop_output *output)
 {
-	coop_process_news(coop_process_of(output));
+	coop_observer_news(coop_process_of(output));
 }
 
 static void ended(struct coop_outlet *stream)
 {
 	struct coop_process *process = coop_process_of(stream->output);
 
-	coop_process_recharge(process);
+	coop_quota_recharge(process);
 	if (coop_output_ended(stream->output))
 		coop_phase_at(process, COOP_AT_DRAINED);
 }

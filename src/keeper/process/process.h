@@ -16,11 +16,7 @@
 #include "base/list.h"
 #include "keeper/core/labels.h"
 #include "keeper/output/output.h"
-#include "keeper/process/cause.h"
-#include "keeper/process/deadlines.h"
-#include "keeper/process/note.h"
-#include "keeper/process/phase.h"
-#include "keeper/process/reader.h"
+#include "keeper/process/kinds.h"
 
 struct coop_agent;
 struct coop_confine;
@@ -62,7 +58,8 @@ struct coop_process {
 	struct coop_keeper *keeper;
 	struct coop_agent *agent; /* whose it is; a reference */
 	unsigned refs;
-	struct coop_link in_all;       /* registry, start order */
+	void (*destroy)(struct coop_process *process); /* once there are none */
+	struct coop_link in_all;                       /* registry, start order */
 	struct coop_link in_unsettled; /* registry: ended, and may have left somebody behind */
 	struct coop_link in_agent;     /* finished, and may become a receipt */
 	struct coop_link in_principal;
@@ -88,6 +85,7 @@ struct coop_process {
 	/* Our own child: the program itself, or the first process of its namespace. 0 before clone;
 	 * stays. */
 	pid_t root_pid;
+	bool root_lives;  /* it has not been reaped */
 	bool drain_waits; /* it has ended, and a holder keeps its last output in the pipe */
 	int64_t started_at;
 	uint64_t started;
@@ -148,8 +146,6 @@ static inline struct coop_process *coop_process_of(const struct coop_output *out
 	return COOP_LIST_ITEM(output, struct coop_process, output);
 }
 
-/* A new process that is in no registry, one reference held by the caller; NULL without memory. */
-struct coop_process *coop_process_new(struct coop_agent *agent);
 struct coop_process *coop_process_ref(struct coop_process *process);
 void coop_process_unref(struct coop_process *process);
 
@@ -165,44 +161,28 @@ bool coop_process_boxed(const struct coop_process *process);
 /* Our own child has been reaped, or there will be none. With a namespace, nobody is left. */
 bool coop_process_gone(const struct coop_process *process);
 
-/* The kernel has shown that nobody of its tree is left. */
-void coop_process_emptied(struct coop_process *process);
-
 /* After its end has been told: whether nothing of it stands in folders any more. Placeholders go
  * with the first process, a moment later. True as well while others of it live on, and when it
  * takes too long. */
 bool coop_process_tidy(const struct coop_process *process);
-/* It is so from now on: whoever waits for that is answered. */
-void coop_process_tidied(struct coop_process *process);
 
 /* Whether its end is anybody's news: what was never started and leaves no record is not. */
 bool coop_process_is_news(const struct coop_process *process);
-
-/* There is something new to read. */
-void coop_process_news(struct coop_process *process);
-
-/* A holder keeps the output of an ended process from being read: the time that the end waits for it
- * does not run. */
-void coop_process_drain_pause(struct coop_process *process);
-/* It is read again. */
-void coop_process_drain_resume(struct coop_process *process);
-
-/* Output, input or an owner's call: the idle clock restarts. */
-void coop_process_touch(struct coop_process *process);
 
 /* Somebody will read the output, and holds a reference / has read it. */
 void coop_process_reader_begin(struct coop_process *process);
 void coop_process_reader_end(struct coop_process *process);
 
-/* The last of the streams of an ended process has ended: from now on it counts with what it
- * holds. */
-void coop_process_recharge(struct coop_process *process);
-
-/* Its owner has been told of the end. */
-void coop_process_owner_told(struct coop_process *process);
-
 /* Closes the streams of a record that is out of the registry, once nobody reads: what arrives
  * later, from a descendant that got away, is not kept. */
 void coop_process_let_go(struct coop_process *process);
+
+/* Its leader lives, or is yet to come. */
+bool coop_process_live(const struct coop_process *process);
+bool coop_process_reaped(const struct coop_process *process);
+bool coop_process_told(const struct coop_process *process);
+bool coop_process_receipt(const struct coop_process *process);
+/* The registry had it, and has it no more. */
+bool coop_process_removed(const struct coop_process *process);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "keeper/output/stream.h"
-#include "keeper/process/completions.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/process.h"
@@ -69,8 +68,10 @@ static void look(struct coop_progress *progress, uint64_t now)
 	progress->at = coop_clock_wall_ms();
 }
 
-void coop_progress_due(struct coop_process *process)
+static void on_due(struct coop_process *process, enum coop_deadline which)
 {
+	if (which != COOP_DUE_PROGRESS)
+		return;
 	struct coop_progress *progress = process->progress;
 	uint64_t now = coop_clock_now();
 
@@ -92,3 +93,5 @@ void coop_progress_write(const struct coop_progress *progress, struct coop_jsonw
 	coop_jsonw_uint(w, "new_bytes", progress->new_bytes);
 	coop_jsonw_uint(w, "silence_ms", progress->silence_ms);
 }
+
+const struct coop_observer coop_progress_observer = {.on_due = on_due};

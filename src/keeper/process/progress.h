@@ -12,6 +12,7 @@
 
 #define COOP_PROGRESS_LONGEST_NS 30000000000ull
 
+struct coop_observer;
 struct coop_process;
 
 struct coop_progress {
@@ -43,10 +44,10 @@ void coop_progress_begin(struct coop_process *process);  /* its program has been
 void coop_progress_output(struct coop_process *process); /* it has printed something */
 void coop_progress_end(struct coop_process *process);
 
-/* The next note is due. */
-void coop_progress_due(struct coop_process *process);
-
 /* The members of the latest note but for `id` and `at`. */
 void coop_progress_write(const struct coop_progress *progress, struct coop_jsonw *w);
+
+/* Its notes come when they are due. */
+extern const struct coop_observer coop_progress_observer;
 
 #endif

@@ -2,13 +2,14 @@
 
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
+#include "keeper/output/output.h"
 #include "keeper/owner/account.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/eviction.h"
+#include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
-#include "keeper/tree/orphans.h"
 
 /* Ended records whose descendants still live count like running ones: those at and below an agent,
  * of a principal, or (both NULL) all. Looked up only where it can matter. */
@@ -23,7 +24,7 @@ static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *
 			COOP_LIST_ITEM(link, struct coop_process, in_unsettled);
 		if ((!agent || coop_agent_sees(agent, process->agent)) &&
 		    (!principal || process->agent->principal == principal))
-			count += coop_orphans_left(keeper, process, COOP_QUICK);
+			count += coop_observer_owns_others(process, true);
 	}
 	return count;
 }
@@ -182,4 +183,15 @@ void coop_quota_count(const struct coop_process *process, int live, int finished
 	coop_registry_count(process->keeper, live, finished);
 	if (process->lease == COOP_LEASE_PERSISTENT)
 		process->agent->principal->retained += (unsigned)finished;
+}
+
+void coop_quota_recharge(struct coop_process *process)
+{
+	uint64_t held = 0;
+
+	for (int i = 0; i < process->output.count; i++)
+		held += process->output.streams[i].ring.capacity;
+	if (process->phase == COOP_PHASE_TOLD && !coop_process_removed(process) &&
+	    coop_output_ended(&process->output))
+		coop_quota_charge(process, held);
 }

@@ -30,4 +30,8 @@ void coop_quota_charge(struct coop_process *process, uint64_t bytes);
 /* One more, or one less, of the live and of the finished processes. */
 void coop_quota_count(const struct coop_process *process, int live, int finished);
 
+/* The last of the streams of an ended process has ended: from now on it counts with what it
+ * holds. */
+void coop_quota_recharge(struct coop_process *process);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/mem.h"
 #include "interface/bounds.h"
 #include "keeper/owner/agent.h"

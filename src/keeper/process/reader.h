@@ -5,18 +5,13 @@
 
 #include <stdint.h>
 
-#include "base/list.h"
+#include "keeper/process/kinds.h"
 
 /* Of a process; beyond, the one that was not used for longest goes. */
 #define COOP_READERS_MAX 64u
 
 struct coop_agent;
 struct coop_process;
-
-struct coop_readers {
-	struct coop_link all; /* the one used last comes last */
-	unsigned count;
-};
 
 void coop_readers_init(struct coop_readers *readers);
 void coop_readers_clear(struct coop_readers *readers);

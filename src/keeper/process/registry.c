@@ -11,17 +11,16 @@
 #include "keeper/core/ids.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
-#include "keeper/ops/follow.h"
 #include "keeper/output/stdin.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/completions.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
+#include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/quota.h"
-#include "keeper/tree/tree.h"
 
 struct coop_registry {
 	struct coop_map by_n, by_pid;
@@ -262,7 +261,7 @@ int coop_registry_set_root(struct coop_process *process, pid_t pid)
 		return -ENOMEM;
 	}
 	process->root_pid = pid;
-	coop_tree_forget(process->keeper, pid);
+	process->root_lives = true;
 	return 0;
 }
 
@@ -284,10 +283,12 @@ void coop_registry_unset_root(struct coop_process *process)
 	take_out(&coop_registry_of(process->keeper)->by_pid, process);
 	take_out(&coop_registry_of(process->keeper)->by_session, process);
 	process->root_pid = 0;
+	process->root_lives = false;
 }
 
 void coop_registry_clear_pid(struct coop_process *process)
 {
+	process->root_lives = false;
 	take_out(&coop_registry_of(process->keeper)->by_pid, process);
 }
 
@@ -370,7 +371,7 @@ void coop_registry_remove(struct coop_process *process)
 	leave(process);
 	coop_phase_at(process, COOP_AT_REMOVED);
 	/* Whoever reads may have waited for something that cannot come any more. */
-	coop_process_news(process);
+	coop_observer_news(process);
 	coop_holders_clear(process);
 	coop_process_let_go(process);
 	coop_stdin_close(&process->output);

@@ -11,11 +11,13 @@
 #include "keeper/output/stream.h"
 #include "keeper/process/cause.h"
 #include "keeper/process/deadlines.h"
+#include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
+#include "keeper/process/registry.h"
 
 /* The end is told when the output has been quiet for this long after it, at the latest after the
  * second. */
@@ -45,7 +47,7 @@ void coop_report_executed(struct coop_process *process)
 	set_limit(process, COOP_DUE_TIMEOUT, process->limits.timeout_ms);
 	set_limit(process, COOP_DUE_LIFETIME, process->limits.max_lifetime_ms);
 	coop_progress_begin(process);
-	coop_process_touch(process);
+	coop_deadlines_touch(process);
 }
 
 /* What ran while it lived is over. */
@@ -90,7 +92,7 @@ static void wait_for_output(struct coop_process *process)
 	coop_deadlines_set(process, COOP_DUE_QUIET, process->end.ended + QUIET_NS);
 	coop_deadlines_set(process, COOP_DUE_DRAINED, process->end.ended + DRAIN_LIMIT_NS);
 	if (coop_holders_waited_for(process))
-		coop_process_drain_pause(process);
+		coop_deadlines_pause_drain(process);
 }
 
 void coop_report_ended(struct coop_process *process, int wait_status, const struct rusage *usage)
@@ -126,10 +128,10 @@ void coop_report_root_reaped(struct coop_process *process)
 {
 	if (!coop_process_boxed(process))
 		return;
-	coop_process_emptied(process);
+	coop_report_emptied(process);
 	coop_phase_at(process, COOP_AT_FREED);
 	if (!coop_process_tidy(process))
-		coop_process_tidied(process);
+		coop_report_tidied(process);
 	coop_life_look(process->keeper);
 }
 
@@ -144,3 +146,27 @@ void coop_report_failed(struct coop_process *process, int exit_code)
 	coop_phase_at(process, COOP_AT_ENDED);
 	coop_phase_at(process, COOP_AT_DRAINED);
 }
+
+void coop_report_emptied(struct coop_process *process)
+{
+	if (!process->emptied)
+		process->emptied = coop_clock_now();
+	coop_registry_settled(process);
+	coop_eviction_look(process->keeper);
+	COOP_TELL(process, on_empty);
+}
+
+void coop_report_tidied(struct coop_process *process)
+{
+	coop_deadlines_set(process, COOP_DUE_TIDY, 0);
+	COOP_TELL(process, on_tidy);
+	coop_observer_news(process);
+}
+
+static void on_due(struct coop_process *process, enum coop_deadline which)
+{
+	if (which == COOP_DUE_TIDY)
+		coop_report_tidied(process);
+}
+
+const struct coop_observer coop_report_observer = {.on_due = on_due};

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+struct coop_observer;
 struct coop_process;
 
 /* CPU time of a reaped process and of the children that it reaped. */
@@ -27,5 +28,13 @@ void coop_report_root_reaped(struct coop_process *process);
 
 /* A spawn that failed leaves a finished record (record_failure). */
 void coop_report_failed(struct coop_process *process, int exit_code);
+
+/* The kernel has shown that nobody of its tree is left. */
+void coop_report_emptied(struct coop_process *process);
+
+/* It is so from now on: whoever waits for that is answered. */
+void coop_report_tidied(struct coop_process *process);
+/* It takes too long. */
+extern const struct coop_observer coop_report_observer;
 
 #endif

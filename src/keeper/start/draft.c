@@ -1,4 +1,5 @@
-#include "keeper/start/draft.h"
+#include "keeper/confine/draft.h"
+#include "keeper/start/decide.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,24 +10,28 @@
 #include "base/mem.h"
 #include "interface/bounds.h"
 #include "interface/choices.h"
+#include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/conf/conf.h"
+#include "keeper/conf/env.h"
 #include "keeper/conf/shells.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/cwd.h"
+#include "keeper/confine/injections.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/labels.h"
+#include "keeper/launch/helpers.h"
+#include "keeper/launch/launcher.h"
 #include "keeper/link/request.h"
 #include "keeper/output/digest.h"
 #include "keeper/owner/agent.h"
 #include "keeper/owner/session.h"
+#include "keeper/process/make.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 #include "keeper/process/quota.h"
 #include "keeper/process/registry.h"
-#include "keeper/start/helpers.h"
-#include "keeper/start/launcher.h"
 #include "keeper/start/spawn_failure.h"
 
 #define WORD_MAX (128u << 10) /* the kernel's, for one argument with its NUL */

@@ -13,13 +13,13 @@
 #include "base/mem.h"
 #include "keeper/conf/conf.h"
 #include "keeper/confine/confine.h"
-#include "keeper/confine/host.h"
 #include "keeper/confine/net.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
+#include "keeper/host/host.h"
+#include "keeper/launch/launcher.h"
 #include "keeper/process/process.h"
 #include "keeper/process/wire.h"
-#include "keeper/start/launcher.h"
 
 #define MS 1000000u
 #define FIRST_TARGET 4u
@@ -67,7 +67,7 @@ static void free_slot(struct coop_slot *slot)
 
 	coop_list_remove(&slot->in_pool);
 	if (!slot->answered)
-		coop_list_remove(&slot->in_launcher);
+		coop_list_remove(&slot->launch.in_launcher);
 	slot->pool->count--;
 	slots->slot_count--;
 	free(slot);
@@ -124,14 +124,26 @@ static void on_end(struct coop_wire *wire)
 	failed(wire->user);
 }
 
-void coop_slot_answered(struct coop_slot *slot, pid_t pid, int error)
+static void answered(struct coop_launch *launch, pid_t pid)
 {
-	coop_list_remove(&slot->in_launcher);
+	struct coop_slot *slot = COOP_LIST_ITEM(launch, struct coop_slot, launch);
+
+	coop_list_remove(&launch->in_launcher);
 	slot->answered = true;
 	slot->pid = pid;
-	if (error)
-		failed(slot);
 }
+
+static void refused(struct coop_launch *launch, int error, enum coop_plan_step step)
+{
+	struct coop_slot *slot = COOP_LIST_ITEM(launch, struct coop_slot, launch);
+
+	(void)error;
+	(void)step;
+	answered(launch, 0);
+	failed(slot);
+}
+
+static const struct coop_launch_calls launch_calls = {.answered = answered, .refused = refused};
 
 /* One line of /proc/meminfo; looked at now and then. */
 static bool memory_short(struct coop_slots *slots, uint64_t now)
@@ -160,6 +172,7 @@ static void fill(struct coop_pool *pool)
 	if (!slot)
 		return;
 	slot->pool = pool;
+	slot->launch.calls = &launch_calls;
 	slot->wire = coop_wire_new(keeper, &theirs, &error);
 	if (!slot->wire) {
 		free(slot);
@@ -172,7 +185,8 @@ static void fill(struct coop_pool *pool)
 	int fds[] = {coop_place_of(keeper)->null_fd, coop_place_of(keeper)->null_fd,
 		     coop_place_of(keeper)->null_fd, theirs,
 		     coop_place_of(keeper)->null_fd, pool->net ? pool->net->fd : -1};
-	int r = coop_launcher_fill(pool->launcher, &pool->message, fds, pool->net ? 6 : 5, slot);
+	int r = coop_launcher_fill(pool->launcher, &pool->message, fds, pool->net ? 6 : 5,
+				   &slot->launch);
 	(void)close(theirs);
 	if (r < 0) {
 		coop_wire_close(slot->wire);
@@ -372,8 +386,10 @@ void coop_slots_stopped(struct coop_keeper *keeper, pid_t pid)
 		drop_slot(slot);
 }
 
-void coop_slots_drop_net(struct coop_keeper *keeper, const struct coop_net *net)
+void coop_slots_drop_net(const struct coop_net *net)
 {
+	struct coop_keeper *keeper = net->keeper;
+
 	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);

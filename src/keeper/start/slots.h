@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/json/jsonw.h"
 #include "base/list.h"
-#include "sandbox/plan/plan.h"
+#include "keeper/launch/launch.h"
 
 struct coop_keeper;
 struct coop_launcher;
@@ -25,8 +25,7 @@ struct coop_wire;
 struct coop_slot {
 	struct coop_pool *pool;
 	struct coop_link in_pool;
-	struct coop_link in_launcher; /* while the launcher has not answered */
-	uint64_t sequence;
+	struct coop_launch launch;
 	bool answered, ready;
 	pid_t pid; /* 0: not known yet */
 	struct coop_wire *wire;
@@ -49,9 +48,6 @@ bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
 /* A process and all of it is gone: a good moment to make another. */
 void coop_slots_rest(struct coop_keeper *keeper);
 
-/* The launcher's answer to a fill. */
-void coop_slot_answered(struct coop_slot *slot, pid_t pid, int error);
-
 /* All go: the keeper is leaving, or the host has changed. */
 void coop_slots_drop_all(struct coop_keeper *keeper);
 
@@ -70,7 +66,7 @@ void coop_slots_stopped(struct coop_keeper *keeper, pid_t pid);
 void coop_slots_drop_launcher(struct coop_keeper *keeper, const struct coop_launcher *launcher);
 
 /* The session is over, or nobody is in its network any more: its slots go. */
-void coop_slots_drop_net(struct coop_keeper *keeper, const struct coop_net *net);
+void coop_slots_drop_net(const struct coop_net *net);
 
 void coop_slots_write(const struct coop_keeper *keeper, struct coop_jsonw *w, const char *name);
 

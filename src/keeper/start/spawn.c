@@ -12,11 +12,12 @@
 #include "base/mem.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/net.h"
+#include "keeper/confine/watch.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/meters.h"
+#include "keeper/launch/launcher.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/op_spawn.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/note.h"
@@ -26,13 +27,13 @@
 #include "keeper/process/registry.h"
 #include "keeper/process/report.h"
 #include "keeper/process/wire.h"
-#include "keeper/start/launcher.h"
 #include "keeper/start/plans.h"
 #include "keeper/start/slots.h"
 #include "keeper/start/spawn_failure.h"
 #include "keeper/start/spawn_fds.h"
 #include "keeper/start/spawn_slot.h"
 #include "keeper/tree/kill.h"
+#include "keeper/tree/tree.h"
 
 #define ATTEMPTS_MAX 3 /* plans lost with a dying launcher are sent again */
 
@@ -44,12 +45,21 @@ void coop_spawn_release(struct coop_spawn *spawn)
 	if (spawn->stays)
 		spawn->launcher->spawns--;
 	coop_spawn_fds_close(spawn);
-	coop_buf_clear(&spawn->message);
+	coop_buf_clear(&spawn->launch.message);
 	coop_buf_clear(&spawn->rest);
 	coop_wire_close(spawn->wire);
 	coop_process_unref(spawn->process);
 	free(spawn->refusal);
 	free(spawn);
+}
+
+static void answered(struct coop_launch *launch, pid_t pid);
+static void refused(struct coop_launch *launch, int error, enum coop_plan_step step);
+static void unanswered(struct coop_launch *launch);
+
+static struct coop_spawn *spawn_of(struct coop_launch *launch)
+{
+	return COOP_LIST_ITEM(launch, struct coop_spawn, launch);
 }
 
 static void fail_spawn(struct coop_spawn *spawn)
@@ -105,6 +115,7 @@ static void succeed(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
 	struct coop_request *request = spawn->request;
+	coop_spawn_replies spawn_reply = spawn->reply;
 	bool ended = spawn->ended, root_gone = spawn->root_gone, alone = spawn->alone;
 	int wait_status = spawn->wait_status;
 	struct rusage usage = spawn->usage;
@@ -124,7 +135,7 @@ static void succeed(struct coop_spawn *spawn)
 	coop_report_executed(process);
 	if (request) {
 		request->on_drop = NULL;
-		coop_spawn_reply(request, process);
+		spawn_reply(request, process);
 	}
 	coop_kill_started(process);
 	if (ended)
@@ -141,7 +152,7 @@ static void begin_anew(struct coop_spawn *spawn)
 	if (r == 0)
 		r = coop_spawn_submit(spawn);
 	if (r < 0)
-		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
+		refused(&spawn->launch, -r, COOP_STEP_CLONE);
 }
 
 /* Both words are in: the launcher's (or it is dead) and the child's. */
@@ -176,47 +187,48 @@ static int try_again(struct coop_spawn *spawn)
 	*next = (struct coop_spawn){
 		.process = coop_process_ref(process),
 		.request = spawn->request,
+		.reply = spawn->reply,
 		.launcher = spawn->launcher,
-		.message = spawn->message,
+		.launch = {.calls = &coop_spawn_launch, .message = spawn->launch.message},
 		.rest = spawn->rest,
 		.attempts = spawn->attempts + 1,
 		.stays = spawn->stays,
 	};
 	next->launcher->spawns += next->stays;
 	memcpy(next->fds, spawn->fds, sizeof next->fds);
-	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
+	for (size_t i = 0; i < COOP_LAUNCH_FDS_MAX; i++)
 		spawn->fds[i] = -1;
-	spawn->message = spawn->rest = (struct coop_buf){0};
+	spawn->launch.message = spawn->rest = (struct coop_buf){0};
 	coop_spawn_release(spawn);
 	process->spawn = next;
 	int r = coop_spawn_submit(next);
 	if (r < 0)
-		coop_spawn_refused(next, -r, COOP_STEP_CLONE);
+		refused(&next->launch, -r, COOP_STEP_CLONE);
 	return 0;
 }
 
 /* The launcher died after it had cloned: the child's own word stands in for its reply. */
 static void adopt(struct coop_spawn *spawn)
 {
-	spawn->unanswered = false;
-	coop_spawn_answered(spawn, spawn->cloned_pid);
+	spawn->launch.unanswered = false;
+	answered(&spawn->launch, spawn->cloned_pid);
 }
 
 /* The launcher died with this plan, and the child's silence says that it was never cloned: it is
  * sent again. */
 static void repeat(struct coop_spawn *spawn)
 {
-	coop_launcher_settled(spawn->launcher, spawn);
+	coop_launcher_settled(spawn->launcher, &spawn->launch);
 	if (try_again(spawn) == 0)
 		return;
-	spawn->sequence = 0; /* nobody waits for its answer any more */
-	coop_spawn_refused(spawn, EIO, COOP_STEP_CLONE);
+	spawn->launch.sequence = 0; /* nobody waits for its answer any more */
+	refused(&spawn->launch, EIO, COOP_STEP_CLONE);
 }
 
 static void go_on(struct coop_spawn *spawn)
 {
-	if (spawn->unanswered)
-		coop_spawn_unanswered(spawn);
+	if (spawn->launch.unanswered)
+		unanswered(&spawn->launch);
 	else
 		conclude(spawn);
 }
@@ -302,20 +314,25 @@ static void on_later_end(struct coop_wire *wire)
 	coop_wire_close(wire);
 }
 
-void coop_spawn_send_soon(struct coop_spawn *spawn)
+static size_t sending(struct coop_launch *launch, int ret_fds[COOP_LAUNCH_FDS_MAX])
 {
-	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
+	struct coop_spawn *spawn = spawn_of(launch);
+	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->launch.message);
 	const struct coop_net *net = spawn->process->confine->net;
 
-	if (!net || (plan->flags & COOP_PLAN_NET_FD))
-		return;
-	plan->flags &= ~(uint32_t)COOP_PLAN_NET_NEW;
-	spawn->fds[COOP_PLAN_FD_NET] = net->fd < 0 ? -1 : fcntl(net->fd, F_DUPFD_CLOEXEC, 3);
-	plan->flags |= spawn->fds[COOP_PLAN_FD_NET] < 0 ? COOP_PLAN_NET_NEW : COOP_PLAN_NET_FD;
+	if (net && !(plan->flags & COOP_PLAN_NET_FD)) {
+		plan->flags &= ~(uint32_t)COOP_PLAN_NET_NEW;
+		spawn->fds[COOP_PLAN_FD_NET] =
+			net->fd < 0 ? -1 : fcntl(net->fd, F_DUPFD_CLOEXEC, 3);
+		plan->flags |=
+			spawn->fds[COOP_PLAN_FD_NET] < 0 ? COOP_PLAN_NET_NEW : COOP_PLAN_NET_FD;
+	}
+	return coop_spawn_plan_fds(spawn, ret_fds);
 }
 
-void coop_spawn_net_made(struct coop_spawn *spawn, int fd)
+static void net_made(struct coop_launch *launch, int fd)
 {
+	struct coop_spawn *spawn = spawn_of(launch);
 	struct coop_net *net = spawn->process->confine->net;
 
 	if (net && net->fd < 0)
@@ -324,8 +341,9 @@ void coop_spawn_net_made(struct coop_spawn *spawn, int fd)
 		(void)close(fd);
 }
 
-void coop_spawn_sent(struct coop_spawn *spawn)
+static void sent(struct coop_launch *launch)
 {
+	struct coop_spawn *spawn = spawn_of(launch);
 	/* From here on only the child holds this end: it closes when the child executes or dies.
 	 * The other ends are kept for another try until the launcher has answered. */
 	(void)close(spawn->fds[COOP_PLAN_FD_CHANNEL]);
@@ -335,21 +353,23 @@ void coop_spawn_sent(struct coop_spawn *spawn)
 /* It has said all that it will. One that sits in a control group for this process alone is done. */
 static void settle_launcher(struct coop_spawn *spawn)
 {
-	if (spawn->sequence)
-		coop_launcher_settled(spawn->launcher, spawn);
+	if (spawn->launch.sequence)
+		coop_launcher_settled(spawn->launcher, &spawn->launch);
 	if (spawn->launcher->class.cell && !spawn->launcher->class.stays)
 		coop_launcher_retire(spawn->launcher);
 }
 
-void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid)
+static void answered(struct coop_launch *launch, pid_t pid)
 {
+	struct coop_spawn *spawn = spawn_of(launch);
 	struct coop_process *process = spawn->process;
 
 	if (coop_registry_set_root(process, pid) < 0) {
 		(void)kill(pid, SIGKILL); /* it cannot be kept; our unreaped child */
-		coop_spawn_refused(spawn, ENOMEM, COOP_STEP_CLONE);
+		refused(&spawn->launch, ENOMEM, COOP_STEP_CLONE);
 		return;
 	}
+	coop_tree_forget(process->keeper, pid);
 	coop_spawn_fds_close(spawn);
 	spawn->answered = true;
 	coop_spawn_watch(spawn);
@@ -357,8 +377,9 @@ void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid)
 	conclude(spawn);
 }
 
-void coop_spawn_refused(struct coop_spawn *spawn, int error, enum coop_plan_step step)
+static void refused(struct coop_launch *launch, int error, enum coop_plan_step step)
 {
+	struct coop_spawn *spawn = spawn_of(launch);
 	coop_spawn_fds_close(spawn);
 	spawn->answered = true;
 	spawn->reply_error = error;
@@ -368,13 +389,14 @@ void coop_spawn_refused(struct coop_spawn *spawn, int error, enum coop_plan_step
 	conclude(spawn);
 }
 
-void coop_spawn_unanswered(struct coop_spawn *spawn)
+static void unanswered(struct coop_launch *launch)
 {
-	spawn->unanswered = true;
+	struct coop_spawn *spawn = spawn_of(launch);
+	spawn->launch.unanswered = true;
 	if (spawn->cloned_pid)
 		adopt(spawn);
 	else if (spawn->refusal || spawn->failure.event)
-		coop_spawn_refused(spawn, EIO, COOP_STEP_CLONE);
+		refused(&spawn->launch, EIO, COOP_STEP_CLONE);
 	else if (spawn->heard)
 		repeat(spawn);
 }
@@ -391,9 +413,9 @@ void coop_spawn_abandon(struct coop_spawn *spawn, const struct coop_err *err)
 	spawn->wire = NULL;
 	spawn->heard = true;
 	/* Not sent yet: nobody will answer. */
-	if (!spawn->sequence) {
-		coop_list_remove(&spawn->in_launcher);
-		coop_spawn_refused(spawn, EIO, COOP_STEP_CLONE);
+	if (!spawn->launch.sequence) {
+		coop_list_remove(&spawn->launch.in_launcher);
+		refused(&spawn->launch, EIO, COOP_STEP_CLONE);
 	}
 }
 
@@ -440,5 +462,14 @@ static void on_empty(struct coop_process *process)
 	if (coop_process_boxed(process))
 		coop_slots_rest(process->keeper);
 }
+
+const struct coop_launch_calls coop_spawn_launch = {
+	.sending = sending,
+	.sent = sent,
+	.answered = answered,
+	.refused = refused,
+	.net_made = net_made,
+	.unanswered = unanswered,
+};
 
 const struct coop_observer coop_start_observer = {.on_empty = on_empty, .on_due = on_due};

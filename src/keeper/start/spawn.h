@@ -11,32 +11,30 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "interface/err.h"
-#include "sandbox/plan/plan.h"
+#include "keeper/launch/launch.h"
 
 struct coop_launcher;
 struct coop_process;
 struct coop_request;
 struct coop_wire;
 
-#define COOP_SPAWN_FDS_MAX ((size_t)COOP_PLAN_FD_COUNT + COOP_PLAN_EXTRA_FDS_MAX)
+typedef void (*coop_spawn_replies)(struct coop_request *request, struct coop_process *process);
 
 struct coop_spawn {
+	struct coop_launch launch;
 	struct coop_process *process; /* a reference */
 	struct coop_request *request; /* NULL once its connection is gone */
+	coop_spawn_replies reply;     /* answers that once the program runs */
 	struct coop_launcher *launcher;
-	struct coop_link in_launcher;
-	struct coop_buf message; /* plan and body */
 	/* in two steps: what the sandbox is sent that the message makes; empty: the message is
 	 * all */
 	struct coop_buf rest;
-	int fds[COOP_SPAWN_FDS_MAX];
-	uint64_t sequence; /* 0: not sent */
+	int fds[COOP_LAUNCH_FDS_MAX];
 	unsigned attempts;
 	bool stood;        /* its first process was stopped, and has been killed for that */
 	bool stays;        /* the launcher does, for others of its agent: it counts this one */
 	bool answered;     /* the launcher's reply is known, or will never come */
 	bool heard;        /* the child has said how it went */
-	bool unanswered;   /* the launcher died: only the child can say what became of it */
 	pid_t cloned_pid;  /* the child's own word */
 	pid_t program_pid; /* with a first process of its own: that one's word */
 	int reply_error;
@@ -54,8 +52,11 @@ struct coop_spawn {
 /* What a spawn needs beyond the process itself; everything is copied or duplicated. */
 struct coop_observer;
 extern const struct coop_observer coop_start_observer;
+/* What the launcher says of a spawn. */
+extern const struct coop_launch_calls coop_spawn_launch;
 
 struct coop_spawn_command {
+	coop_spawn_replies reply;
 	char *const *argv, *const *envp;
 	int cwd_fd;
 	int program_fd; /* what is executed instead of argv[0]; -1: nothing */
@@ -83,23 +84,6 @@ void coop_spawn_release(struct coop_spawn *spawn);
 
 /* What the child says over the wire is the spawn's to hear. */
 void coop_spawn_listen(struct coop_spawn *spawn, struct coop_wire *wire);
-
-/* It is about to be sent: the last moment to add what may have become known since. */
-void coop_spawn_send_soon(struct coop_spawn *spawn);
-
-/* The plan is on its way: from here on the channel's other end is the child's alone. */
-void coop_spawn_sent(struct coop_spawn *spawn);
-
-/* The launcher's reply: the child's pid. */
-void coop_spawn_answered(struct coop_spawn *spawn, pid_t pid);
-/* Or why there is none. */
-void coop_spawn_refused(struct coop_spawn *spawn, int error, enum coop_plan_step step);
-/* With it came the net namespace that was made for the session; the fd is taken over. */
-void coop_spawn_net_made(struct coop_spawn *spawn, int fd);
-
-/* The launcher died without a reply. The channel tells what became of the plan: the child's pid, or
- * the end of file of one that was never cloned. */
-void coop_spawn_unanswered(struct coop_spawn *spawn);
 
 /* Our child was reaped while it was being started. */
 void coop_spawn_root_gone(struct coop_spawn *spawn, int wait_status, const struct rusage *usage);

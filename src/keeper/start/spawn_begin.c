@@ -7,13 +7,14 @@
 #include "base/mem.h"
 #include "interface/err.h"
 #include "keeper/confine/confine.h"
-#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
+#include "keeper/host/views.h"
+#include "keeper/launch/launcher.h"
 #include "keeper/link/request.h"
 #include "keeper/output/stdin.h"
 #include "keeper/process/process.h"
 #include "keeper/process/wire.h"
-#include "keeper/start/launcher.h"
+#include "keeper/start/decide.h"
 #include "keeper/start/plans.h"
 #include "keeper/start/slots.h"
 #include "keeper/start/spawn.h"
@@ -31,7 +32,7 @@ static void drop_request(struct coop_request *request)
 
 int coop_spawn_submit(struct coop_spawn *spawn)
 {
-	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
+	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->launch.message);
 	int r = 0;
 
 	/* A sandbox that is made for one process carries its mark from the beginning. */
@@ -42,7 +43,7 @@ int coop_spawn_submit(struct coop_spawn *spawn)
 	coop_spawn_listen(spawn, spawn->wire);
 	r = coop_buf_size(&spawn->rest) ? coop_spawn_send_rest(spawn, spawn->wire) : 0;
 	if (r == 0)
-		coop_launcher_submit(spawn->launcher, spawn);
+		coop_launcher_submit(spawn->launcher, &spawn->launch);
 	return r;
 }
 
@@ -95,7 +96,7 @@ static int open_command(struct coop_spawn *spawn, const struct coop_spawn_comman
 	}
 	if (r == 0)
 		r = coop_plans_make(spawn->process, in_steps ? COOP_PLAN_GO : COOP_PLAN_SPAWN,
-				    command, in_steps ? &spawn->rest : &spawn->message,
+				    command, in_steps ? &spawn->rest : &spawn->launch.message,
 				    &spawn->fds[COOP_PLAN_FD_BODY]);
 	return r < 0 ? r : feed_stdin(spawn->process, command);
 }
@@ -177,12 +178,12 @@ static int begin_in_steps(struct coop_spawn *spawn, const struct coop_spawn_comm
 	/* What all commands of a kind have in common mostly is small: the masks of the home may not
 	 * be. */
 	if (r == -E2BIG) {
-		coop_buf_clear(&spawn->message);
+		coop_buf_clear(&spawn->launch.message);
 		return begin_whole(spawn, command, err);
 	}
 	if (r < 0)
 		return coop_spawn_failed_at(err, "pipe", -r);
-	return coop_slots_take(spawn->process, &spawn->message, &wire, &pid)
+	return coop_slots_take(spawn->process, &spawn->launch.message, &wire, &pid)
 		       ? enter(spawn, command, wire, pid, err)
 		       : make_and_enter(spawn, command, err);
 }
@@ -193,6 +194,7 @@ static struct coop_spawn *new_spawn(struct coop_process *process, struct coop_re
 
 	if (!spawn)
 		return NULL;
+	spawn->launch.calls = &coop_spawn_launch;
 	spawn->launcher = coop_launcher_get(process->keeper, &process->confine->launcher);
 	if (!spawn->launcher) {
 		free(spawn);
@@ -202,7 +204,7 @@ static struct coop_spawn *new_spawn(struct coop_process *process, struct coop_re
 	spawn->launcher->spawns += spawn->stays;
 	spawn->process = coop_process_ref(process);
 	spawn->request = request;
-	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++)
+	for (size_t i = 0; i < COOP_LAUNCH_FDS_MAX; i++)
 		spawn->fds[i] = -1;
 	process->spawn = spawn;
 	return spawn;
@@ -215,6 +217,7 @@ int coop_spawn_start(struct coop_process *process, const struct coop_spawn_comma
 
 	if (!spawn)
 		return coop_err_no_memory(err);
+	spawn->reply = command->reply;
 	/* It may end before this returns. */
 	(void)coop_process_ref(process);
 	process->confine->launched = true;

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/cwd.h"
-#include "keeper/core/keeper.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/process.h"
 #include "keeper/start/spawn.h"

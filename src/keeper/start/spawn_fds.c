@@ -122,7 +122,7 @@ int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin)
 
 void coop_spawn_fds_close(struct coop_spawn *spawn)
 {
-	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
+	for (size_t i = 0; i < COOP_LAUNCH_FDS_MAX; i++) {
 		if (spawn->fds[i] >= 0)
 			(void)close(spawn->fds[i]);
 		spawn->fds[i] = -1;
@@ -132,12 +132,12 @@ void coop_spawn_fds_close(struct coop_spawn *spawn)
 size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret)
 {
 	const struct coop_plan *plan =
-		(const struct coop_plan *)(const void *)coop_buf_front(&spawn->message);
+		(const struct coop_plan *)(const void *)coop_buf_front(&spawn->launch.message);
 	bool all = plan->kind == COOP_PLAN_SPAWN;
 	size_t count = 0;
 
 	/* Without gaps: the plan's flags say which there are. */
-	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
+	for (size_t i = 0; i < COOP_LAUNCH_FDS_MAX; i++) {
 		bool sandbox = i == COOP_PLAN_FD_CHANNEL || i == COOP_PLAN_FD_NET;
 		if (!all && !sandbox && i < COOP_PLAN_FD_BODY)
 			ret[count++] = coop_place_of(spawn->process->keeper)->null_fd;
@@ -151,7 +151,7 @@ size_t coop_spawn_rest_fds(const struct coop_spawn *spawn, int *ret)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < COOP_SPAWN_FDS_MAX; i++) {
+	for (size_t i = 0; i < COOP_LAUNCH_FDS_MAX; i++) {
 		bool command = i < COOP_PLAN_FD_CHANNEL || i == COOP_PLAN_FD_BODY ||
 			       i >= COOP_PLAN_FD_PROGRAM;
 		if (spawn->fds[i] >= 0 && command)

@@ -17,7 +17,7 @@ int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_our
  * are in spawn->fds, also on failure: close them. 0 or -errno. */
 int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin);
 
-/* Those that go with the message to the launcher, COOP_SPAWN_FDS_MAX at most; those that go with
+/* Those that go with the message to the launcher, COOP_LAUNCH_FDS_MAX at most; those that go with
  * the rest, where there is one. How many. */
 size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret);
 size_t coop_spawn_rest_fds(const struct coop_spawn *spawn, int *ret);

@@ -12,7 +12,6 @@
 #include "base/io/log.h"
 #include "base/io/procfs.h"
 #include "keeper/confine/confine.h"
-#include "keeper/core/keeper.h"
 #include "keeper/process/deadlines.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
@@ -20,6 +19,7 @@
 #include "keeper/start/plans.h"
 #include "keeper/start/spawn.h"
 #include "keeper/start/spawn_fds.h"
+#include "keeper/tree/tree.h"
 
 /* How often a start that takes long is looked at: mostly it is over long before. */
 #define LOOK_NS 2000000000u
@@ -27,7 +27,8 @@
 int coop_spawn_plan_sandbox(struct coop_spawn *spawn)
 {
 	int body_fd = -1;
-	int r = coop_plans_make(spawn->process, COOP_PLAN_FILL, NULL, &spawn->message, &body_fd);
+	int r = coop_plans_make(spawn->process, COOP_PLAN_FILL, NULL, &spawn->launch.message,
+				&body_fd);
 
 	if (body_fd < 0)
 		return r;
@@ -38,7 +39,7 @@ int coop_spawn_plan_sandbox(struct coop_spawn *spawn)
 
 int coop_spawn_send_rest(const struct coop_spawn *spawn, const struct coop_wire *wire)
 {
-	int fds[COOP_SPAWN_FDS_MAX];
+	int fds[COOP_LAUNCH_FDS_MAX];
 	size_t count = coop_spawn_rest_fds(spawn, fds);
 
 	return coop_fdpass_send(wire->fd, coop_buf_front(&spawn->rest), coop_buf_size(&spawn->rest),
@@ -51,6 +52,9 @@ int coop_spawn_enter_slot(struct coop_spawn *spawn, struct coop_wire *wire, pid_
 
 	coop_spawn_listen(spawn, wire);
 	int r = coop_registry_set_root(process, pid);
+
+	if (r == 0)
+		coop_tree_forget(process->keeper, pid);
 	if (r == 0)
 		r = coop_spawn_send_rest(spawn, wire);
 	if (r < 0) {

@@ -9,13 +9,12 @@
 #include "keeper/conf/conf.h"
 #include "keeper/conf/env.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/draft.h"
 #include "keeper/core/keeper.h"
-#include "keeper/link/request.h"
-#include "keeper/ops/preflight.h"
+#include "keeper/host/missing.h"
 #include "keeper/owner/agent.h"
 #include "keeper/owner/agent_settings.h"
 #include "keeper/process/process.h"
-#include "keeper/start/draft.h"
 
 /* An envelope travels as the details of an error, which clients take up to 8 KiB of. */
 #define SHOWN_MAX 1024u /* bytes of the command */
@@ -43,7 +42,7 @@ static bool may_look(void *user, const char *path)
 {
 	struct coop_draft *draft = user;
 
-	return coop_preflight_program(draft->request, path);
+	return coop_missing_program(draft->request, path);
 }
 
 int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret)
@@ -68,7 +67,7 @@ int coop_verdict_reach(struct coop_draft *draft, struct coop_verdict *ret)
 
 	if (coop_policy_decide(levels, count, &command, ret) < 0)
 		return coop_err_no_memory(draft->err);
-	if (coop_preflight_misses_programs(draft->request)) {
+	if (coop_missing_programs(draft->request)) {
 		draft->again = true;
 		return -EAGAIN;
 	}

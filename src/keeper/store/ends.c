@@ -3,6 +3,7 @@
 #include "base/later.h"
 #include "base/list.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/watch.h"
 #include "keeper/core/keeper.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/process.h"

@@ -9,8 +9,6 @@
 #include "base/text/signame.h"
 #include "interface/choices.h"
 #include "keeper/confine/confine.h"
-#include "keeper/confine/stats.h"
-#include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/output/digest.h"
 #include "keeper/output/spool.h"
@@ -23,6 +21,8 @@
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/store/facts.h"
+#include "keeper/store/stats.h"
+#include "keeper/store/told.h"
 #include "keeper/tree/blocked.h"
 #include "sandbox/policy/policy.h"
 

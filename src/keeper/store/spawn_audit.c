@@ -1,5 +1,4 @@
 #include "keeper/store/spawn_audit.h"
-#include "keeper/core/books.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "keeper/conf/env_rules.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/injections.h"
+#include "keeper/core/books.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"

@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 
 #include "base/io/procfs.h"
-#include "keeper/core/keeper.h"
 #include "keeper/process/process.h"
 #include "keeper/tree/tree.h"
 

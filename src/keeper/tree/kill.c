@@ -17,9 +17,9 @@
 #include "keeper/process/deadlines.h"
 #include "keeper/process/eviction.h"
 #include "keeper/process/holder.h"
+#include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/registry.h"
-#include "keeper/tree/freeze.h"
 #include "keeper/tree/leader.h"
 #include "keeper/tree/orphans.h"
 #include "keeper/tree/party.h"
@@ -42,7 +42,7 @@ static void begin_killing(struct coop_kill *job)
 	if (job->killing)
 		return;
 	job->killing = job->process->killing = true;
-	coop_freeze_release(job->process); /* frozen by version 1 it would not die */
+	COOP_TELL(job->process, on_killing);
 	job->process->due[COOP_DUE_GRACE] = 0;
 	coop_deadlines_set(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 	coop_kill_look_again(job->process);
@@ -126,7 +126,7 @@ static int begin(struct coop_process *process, const struct coop_kill_order *ord
 		return -ENOMEM;
 	if (fresh || order->ask)
 		job->ask = order->ask ? order->ask : SIGTERM;
-	coop_freeze_release(process);
+	COOP_TELL(process, on_killing);
 	coop_cause_force(process, order->cause, &order->evidence);
 	coop_phase_stop_asked(process);
 	if (order->grace_ms == 0 || coop_process_reaped(process)) {

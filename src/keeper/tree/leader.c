@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/io/procfs.h"
-#include "keeper/core/keeper.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"

@@ -12,13 +12,12 @@
 #include "base/clock.h"
 #include "base/io/procfs.h"
 #include "base/map.h"
-#include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
+#include "keeper/launch/launcher.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
-#include "keeper/start/launcher.h"
-#include "keeper/start/slots.h"
+#include "keeper/process/report.h"
 #include "keeper/tree/tree.h"
 #include "sandbox/plan/plan.h"
 
@@ -134,7 +133,7 @@ static int make_pass(struct pass *pass, const struct pass *last)
 		while ((space = strchr(at, ' '))) {
 			pid_t pid = (pid_t)strtol(at, NULL, 10);
 			if (!coop_launcher_by_pid(pass->keeper, pid) &&
-			    !coop_slots_has(pass->keeper, pid) &&
+			    !coop_tree_of(pass->keeper)->is_prepared(pass->keeper, pid) &&
 			    !coop_registry_by_pid(pass->keeper, pid))
 				meet(pass, last, pid);
 			at = space + 1;
@@ -218,7 +217,7 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 	if (coop_map_get(&tree->orphaned, process->n))
 		return true;
 	if (tree->swept_whole)
-		coop_process_emptied(process);
+		coop_report_emptied(process);
 	return false;
 }
 

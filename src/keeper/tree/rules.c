@@ -124,8 +124,16 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 	coop_kill_look_again(process);
 }
 
+static bool owns_others(struct coop_process *process, bool known)
+{
+	return known ? coop_orphans_left(process->keeper, process, COOP_QUICK)
+		     : coop_orphans_may_be_left(process->keeper, process);
+}
+
 const struct coop_observer coop_tree_observer = {
 	.on_phase = on_phase,
+	.on_held = coop_kill_look_again,
+	.owns_others = owns_others,
 	.on_empty = coop_kill_look_again,
 	.on_output_quota = on_output_quota,
 	.on_due = on_due,

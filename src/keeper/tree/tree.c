@@ -9,10 +9,9 @@
 #include "base/io/procfs.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
+#include "keeper/launch/launcher.h"
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
-#include "keeper/start/launcher.h"
-#include "keeper/start/slots.h"
 #include "keeper/tree/orphans.h"
 
 #define UNRESOLVED UINT64_MAX
@@ -80,7 +79,8 @@ static void resolve(const struct coop_keeper *keeper, const struct coop_tree *la
 				break;
 		}
 		if (!entry->owner && entry->proc.parent == self && !entry->proc.dead &&
-		    entry->proc.session != session && !coop_slots_has(keeper, entry->proc.pid) &&
+		    entry->proc.session != session &&
+		    !coop_tree_of(keeper)->is_prepared(keeper, entry->proc.pid) &&
 		    !coop_orphans_prepared(keeper, entry->proc.pid))
 			tree->strays++;
 		if (entry->owner)
@@ -185,9 +185,13 @@ int coop_tree_look(struct coop_keeper *keeper)
 	return 0;
 }
 
-struct coop_tree *coop_tree_new(void)
+struct coop_tree *coop_tree_new(bool (*is_prepared)(const struct coop_keeper *keeper, pid_t pid))
 {
-	return coop_mem_zalloc(sizeof(struct coop_tree));
+	struct coop_tree *tree = coop_mem_zalloc(sizeof *tree);
+
+	if (tree)
+		tree->is_prepared = is_prepared;
+	return tree;
 }
 
 unsigned coop_tree_strays(const struct coop_keeper *keeper)

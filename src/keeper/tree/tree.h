@@ -27,6 +27,8 @@ struct coop_tree_sum {
 };
 
 struct coop_tree {
+	/* Whether that child of ours is a sandbox that waits for a command. */
+	bool (*is_prepared)(const struct coop_keeper *keeper, pid_t pid);
 	struct coop_tree_entry *entries;
 	size_t count, capacity;
 	uint64_t taken; /* monotonic; 0: never */
@@ -81,7 +83,7 @@ void coop_tree_each(const struct coop_keeper *keeper, const struct coop_process 
 struct coop_tree_entry *coop_tree_find(const struct coop_tree *tree, pid_t pid);
 
 /* NULL without memory. */
-struct coop_tree *coop_tree_new(void);
+struct coop_tree *coop_tree_new(bool (*is_prepared)(const struct coop_keeper *keeper, pid_t pid));
 void coop_tree_free(struct coop_tree *tree);
 
 #endif

@@ -1,4 +1,4 @@
-#include "keeper/confine/views.h"
+#include "keeper/host/views.h"
 
 #include "base/mem.h"
 #include "keeper/core/keeper.h"

@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-#include "keeper/start/helpers.h"
-#include "keeper/start/launcher.h"
+#include "keeper/launch/helpers.h"
+#include "keeper/launch/launcher.h"
 
 struct coop_launchers {
 	int image_fd;      /* sealed memfd with the program */

@@ -1,4 +1,4 @@
-#include "keeper/tree/freeze.h"
+#include "keeper/confine/freeze.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 #include "keeper/core/keeper.h"
 #include "keeper/link/job.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "keeper/owner/agent.h"
+#include "keeper/process/lookup.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
@@ -298,7 +298,7 @@ static int refuse(struct coop_process *process, struct coop_err *err)
 
 static void operate(struct coop_request *request, bool freeze_it)
 {
-	struct coop_process *process = coop_ops_process(request);
+	struct coop_process *process = coop_lookup_named(request);
 	const struct coop_cgroup *group = NULL;
 	struct coop_err err;
 

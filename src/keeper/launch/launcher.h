@@ -10,14 +10,14 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "keeper/launch/launch.h"
 #include "sandbox/layout/host.h"
 #include "sandbox/plan/plan.h"
 
 struct coop_keeper;
 struct coop_helpers;
 struct coop_launchers;
-struct coop_slot;
-struct coop_spawn;
+struct coop_launch;
 
 #define COOP_LAUNCHER_DOORS_MAX 8
 
@@ -51,10 +51,10 @@ struct coop_launcher {
 	unsigned useless;   /* so many in a row died without an answer */
 	struct coop_plan_reply
 		refusal;        /* why it could not become what it should be; error 0: it could */
-	struct coop_link queue; /* struct coop_spawn not sent yet */
+	struct coop_link queue; /* struct coop_launch not sent yet */
 	unsigned sent_count;
 	struct coop_link sent;  /* sent, not answered; oldest first */
-	struct coop_link fills; /* struct coop_slot, likewise */
+	struct coop_link fills; /* of prepared sandboxes, likewise */
 	uv_timer_t watchdog;    /* runs while something is sent and not answered */
 	unsigned spawns;        /* under way that may come to it still */
 };
@@ -89,7 +89,7 @@ struct coop_launcher *coop_launcher_by_pid(const struct coop_keeper *keeper, pid
 
 /* Queues a spawn's plan; it is sent when the socket takes it. The spawn's `answered` is called in
  * time. */
-void coop_launcher_submit(struct coop_launcher *launcher, struct coop_spawn *spawn);
+void coop_launcher_submit(struct coop_launcher *launcher, struct coop_launch *launch);
 
 /* Whether nobody waits for it: then it may prepare a slot. */
 bool coop_launcher_idle(const struct coop_launcher *launcher);
@@ -99,13 +99,13 @@ bool coop_launcher_unused(const struct coop_launcher *launcher);
 
 /* Sends the plan of a slot at once. 0, or -errno: then it is not under way. */
 int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message, const int *fds,
-		       size_t count, struct coop_slot *slot);
+		       size_t count, struct coop_launch *fill);
 
 /* Every plan up to this one has been answered, or its child has spoken for itself. */
 uint64_t coop_launchers_answered(const struct coop_keeper *keeper);
 
 /* A spawn is settled: it leaves the list, which may let the reaper go on. */
-void coop_launcher_settled(struct coop_launcher *launcher, struct coop_spawn *spawn);
+void coop_launcher_settled(struct coop_launcher *launcher, struct coop_launch *launch);
 
 /* The launcher's pid was reaped. */
 void coop_launcher_died(struct coop_launcher *launcher);

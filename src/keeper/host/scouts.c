@@ -1,4 +1,4 @@
-#include "keeper/confine/scouts.h"
+#include "keeper/host/scouts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,12 +20,12 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/mem.h"
-#include "keeper/confine/host.h"
-#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
+#include "keeper/host/host.h"
+#include "keeper/host/views.h"
 #include "keeper/link/intake.h"
+#include "keeper/link/operation.h"
 #include "keeper/link/request.h"
-#include "keeper/ops/ops.h"
 #include "sandbox/layout/host_sockets.h"
 #include "sandbox/layout/silence.h"
 

@@ -1,10 +1,9 @@
-#include "keeper/ops/op_agent.h"
+#include "keeper/agents/op_agent.h"
 
 #include <string.h>
 
 #include "base/json/jsonw.h"
 #include "interface/schema.h"
-#include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/request.h"
 #include "keeper/owner/agent.h"

@@ -1,4 +1,4 @@
-#include "keeper/agents/ceiling.h"
+#include "keeper/confine/ceiling.h"
 
 #include <stdlib.h>
 
@@ -6,6 +6,7 @@
 #include "interface/schema.h"
 #include "keeper/conf/conf.h"
 #include "keeper/confine/confine.h"
+#include "keeper/confine/draft.h"
 #include "keeper/confine/reach.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/connection.h"
@@ -14,7 +15,6 @@
 #include "keeper/owner/agent.h"
 #include "keeper/owner/agent_folder.h"
 #include "keeper/process/process.h"
-#include "keeper/start/draft.h"
 #include "sandbox/policy/limits.h"
 #include "sandbox/policy/members.h"
 #include "sandbox/policy/pathlist.h"

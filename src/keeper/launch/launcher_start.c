@@ -16,7 +16,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
-#include "keeper/start/launcher_start.h"
+#include "keeper/launch/launcher_start.h"
 #include "sandbox/filter/filter.h"
 
 #define PROBE_MS 10000

@@ -1,4 +1,4 @@
-#include "keeper/confine/stats.h"
+#include "keeper/store/stats.h"
 
 #include "base/clock.h"
 #include "keeper/confine/confine.h"

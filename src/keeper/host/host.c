@@ -1,4 +1,4 @@
-#include "keeper/confine/host.h"
+#include "keeper/host/host.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -10,9 +10,9 @@
 #include "base/io/log.h"
 #include "base/mem.h"
 #include "keeper/conf/conf.h"
-#include "keeper/confine/views.h"
 #include "keeper/core/keeper.h"
-#include "keeper/start/launcher.h"
+#include "keeper/host/views.h"
+#include "keeper/launch/launcher.h"
 #include "sandbox/layout/idmap.h"
 
 /* "coop" as a number: nobody's, in no range that anybody gives out. Where a container has no such

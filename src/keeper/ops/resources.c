@@ -1,4 +1,4 @@
-#include "keeper/core/resources.h"
+#include "keeper/ops/resources.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "keeper/start/parks.h"
+#include "keeper/confine/parks.h"
 
 #include <stdlib.h>
 
@@ -8,11 +8,10 @@
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
+#include "keeper/launch/launcher.h"
+#include "keeper/launch/launcher_start.h"
 #include "keeper/owner/agent.h"
 #include "keeper/process/process.h"
-#include "keeper/start/launcher.h"
-#include "keeper/start/launcher_start.h"
-#include "keeper/start/slots.h"
 #include "sandbox/cgroup/cgroup.h"
 
 #define PARKS_MAX 64u /* each is a process and a few descriptors */
@@ -30,6 +29,7 @@ struct coop_park {
 };
 
 struct coop_parks {
+	coop_parks_retired on_retire;
 	struct coop_link all; /* struct coop_park; the one used last is the last */
 	unsigned count;
 	bool off;                         /* a launcher could not enter its group */
@@ -46,7 +46,7 @@ static struct coop_parks *parks_of(const struct coop_keeper *keeper)
 /* Its launcher leaves, with the sandboxes that it has prepared. Only one that nobody waits for. */
 static void retire(struct coop_keeper *keeper, struct coop_park *park)
 {
-	coop_slots_drop_launcher(keeper, park->launcher);
+	parks_of(keeper)->on_retire(keeper, park->launcher);
 	coop_launcher_retire(park->launcher);
 	coop_list_remove(&park->in_all);
 	parks_of(keeper)->count--;
@@ -109,12 +109,13 @@ static void look_in(struct coop_keeper *keeper, uint64_t ms)
 		(void)uv_timer_start(timer, on_timer, ms, 0);
 }
 
-struct coop_parks *coop_parks_new(struct coop_keeper *keeper)
+struct coop_parks *coop_parks_new(struct coop_keeper *keeper, coop_parks_retired on_retire)
 {
 	struct coop_parks *parks = coop_mem_zalloc(sizeof *parks);
 
 	if (!parks)
 		return NULL;
+	parks->on_retire = on_retire;
 	coop_list_init(&parks->all);
 	(void)uv_timer_init(coop_loop_of(keeper), &parks->timer);
 	parks->timer.data = keeper;

@@ -1,11 +1,11 @@
-#include "keeper/start/helpers.h"
+#include "keeper/launch/helpers.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
 #include "base/io/memfd.h"
-#include "keeper/start/launcher_start.h"
+#include "keeper/launch/launcher_start.h"
 
 extern const uint8_t coop_files_image[], coop_files_image_end[];
 

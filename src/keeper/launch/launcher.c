@@ -1,4 +1,4 @@
-#include "keeper/start/launcher.h"
+#include "keeper/launch/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/core/meters.h"
-#include "keeper/start/launcher_start.h"
-#include "keeper/start/slots.h"
-#include "keeper/start/spawn.h"
-#include "keeper/start/spawn_fds.h"
+#include "keeper/launch/launcher_start.h"
 
 /* At most this many plans wait for their answer: each carries descriptors, and the kernel bounds
  * those in flight. */
@@ -155,7 +152,7 @@ static bool owes_answers(const struct coop_launcher *launcher)
 		return true;
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
-		if (!COOP_LIST_ITEM(link, struct coop_spawn, in_launcher)->unanswered)
+		if (!COOP_LIST_ITEM(link, struct coop_launch, in_launcher)->unanswered)
 			return true;
 	}
 	return false;
@@ -182,14 +179,14 @@ uint64_t coop_launchers_answered(const struct coop_keeper *keeper)
 			COOP_LIST_ITEM(link, struct coop_launcher, in_all);
 		if (!coop_list_empty(&launcher->sent)) {
 			uint64_t first =
-				COOP_LIST_ITEM(launcher->sent.next, struct coop_spawn, in_launcher)
+				COOP_LIST_ITEM(launcher->sent.next, struct coop_launch, in_launcher)
 					->sequence;
 			answered = first - 1 < answered ? first - 1 : answered;
 		}
 		if (!coop_list_empty(&launcher->fills)) {
-			uint64_t first =
-				COOP_LIST_ITEM(launcher->fills.next, struct coop_slot, in_launcher)
-					->sequence;
+			uint64_t first = COOP_LIST_ITEM(launcher->fills.next, struct coop_launch,
+							in_launcher)
+						 ->sequence;
 			answered = first - 1 < answered ? first - 1 : answered;
 		}
 	}
@@ -207,36 +204,35 @@ static void update_poll(struct coop_launcher *launcher)
 	(void)uv_poll_start(launcher->poll, events, on_socket);
 }
 
-static int send_plan(struct coop_launcher *launcher, struct coop_spawn *spawn)
+static int send_plan(struct coop_launcher *launcher, struct coop_launch *launch)
 {
-	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&spawn->message);
-	int fds[COOP_SPAWN_FDS_MAX];
-	size_t count = coop_spawn_plan_fds(spawn, fds);
+	int fds[COOP_LAUNCH_FDS_MAX];
+	size_t count = launch->calls->sending(launch, fds);
+	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(&launch->message);
 
 	plan->sequence = coop_launchers_of(launcher->keeper)->sequence + 1;
-	return coop_fdpass_send(launcher->fd, plan, coop_buf_size(&spawn->message), fds, count);
+	return coop_fdpass_send(launcher->fd, plan, coop_buf_size(&launch->message), fds, count);
 }
 
 static void send_queue(struct coop_launcher *launcher)
 {
 	while (launcher->poll && !coop_list_empty(&launcher->queue) &&
 	       launcher->sent_count < SENT_MAX) {
-		struct coop_spawn *spawn =
-			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
-		coop_spawn_send_soon(spawn);
-		int r = send_plan(launcher, spawn);
+		struct coop_launch *launch =
+			COOP_LIST_ITEM(launcher->queue.next, struct coop_launch, in_launcher);
+		int r = send_plan(launcher, launch);
 		if (r == -EAGAIN || r == -EPIPE || r == -ECONNRESET)
 			break; /* full; or gone, and SIGCHLD will say so */
-		coop_list_remove(&spawn->in_launcher);
+		coop_list_remove(&launch->in_launcher);
 		if (r < 0) {
-			coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
+			launch->calls->refused(launch, -r, COOP_STEP_CLONE);
 			continue;
 		}
-		spawn->sequence = launcher->last_sent =
+		launch->sequence = launcher->last_sent =
 			++coop_launchers_of(launcher->keeper)->sequence;
-		coop_list_add(&launcher->sent, &spawn->in_launcher);
+		coop_list_add(&launcher->sent, &launch->in_launcher);
 		launcher->sent_count++;
-		coop_spawn_sent(spawn);
+		launch->calls->sent(launch);
 		/* Later plans do not give it more time for the first. */
 		if (!uv_is_active((uv_handle_t *)&launcher->watchdog))
 			watch(launcher);
@@ -244,16 +240,16 @@ static void send_queue(struct coop_launcher *launcher)
 	update_poll(launcher);
 }
 
-void coop_launcher_submit(struct coop_launcher *launcher, struct coop_spawn *spawn)
+void coop_launcher_submit(struct coop_launcher *launcher, struct coop_launch *launch)
 {
 	/* The last one died and could not be replaced then: perhaps now. */
 	int r = launcher->pid || launcher->waits ? 0 : start(launcher);
 
 	if (r < 0) {
-		coop_spawn_refused(spawn, -r, COOP_STEP_CLONE);
+		launch->calls->refused(launch, -r, COOP_STEP_CLONE);
 		return;
 	}
-	coop_list_add(&launcher->queue, &spawn->in_launcher);
+	coop_list_add(&launcher->queue, &launch->in_launcher);
 	send_queue(launcher);
 }
 
@@ -270,7 +266,7 @@ bool coop_launcher_unused(const struct coop_launcher *launcher)
 }
 
 int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message, const int *fds,
-		       size_t count, struct coop_slot *slot)
+		       size_t count, struct coop_launch *fill)
 {
 	struct coop_plan *plan = (struct coop_plan *)(void *)coop_buf_front(message);
 	bool with_net = count > COOP_PLAN_FD_BODY;
@@ -283,8 +279,8 @@ int coop_launcher_fill(struct coop_launcher *launcher, struct coop_buf *message,
 	plan->flags &= ~(uint32_t)COOP_PLAN_NET_FD;
 	if (r < 0)
 		return r;
-	slot->sequence = launcher->last_sent = ++coop_launchers_of(launcher->keeper)->sequence;
-	coop_list_add(&launcher->fills, &slot->in_launcher);
+	fill->sequence = launcher->last_sent = ++coop_launchers_of(launcher->keeper)->sequence;
+	coop_list_add(&launcher->fills, &fill->in_launcher);
 	return 0;
 }
 
@@ -294,11 +290,11 @@ void coop_launcher_warm(struct coop_launcher *launcher)
 		(void)start(launcher); /* it is tried again when it is needed */
 }
 
-void coop_launcher_settled(struct coop_launcher *launcher, struct coop_spawn *spawn)
+void coop_launcher_settled(struct coop_launcher *launcher, struct coop_launch *launch)
 {
 	struct coop_keeper *keeper = launcher->keeper;
 
-	coop_list_remove(&spawn->in_launcher);
+	coop_list_remove(&launch->in_launcher);
 	launcher->sent_count--;
 	/* It has answered: for the next it has all the time again. */
 	if (owes_answers(launcher))
@@ -311,14 +307,14 @@ void coop_launcher_settled(struct coop_launcher *launcher, struct coop_spawn *sp
 
 /* A net namespace was made for a session. Nobody but the keeper keeps it, so that it goes when the
  * session's last process does. */
-static void keep_net(struct coop_launcher *launcher, struct coop_spawn *spawn, int fd)
+static void keep_net(struct coop_launcher *launcher, struct coop_launch *launch, int fd)
 {
 	const struct coop_plan *plan =
-		(const struct coop_plan *)(const void *)coop_buf_front(&spawn->message);
+		(const struct coop_plan *)(const void *)coop_buf_front(&launch->message);
 	struct coop_plan forget = {
 		.magic = COOP_PLAN_MAGIC, .kind = COOP_PLAN_FORGET, .net_id = plan->net_id};
 
-	coop_spawn_net_made(spawn, fd);
+	launch->calls->net_made(launch, fd);
 	(void)coop_fdpass_send(launcher->fd, &forget, sizeof forget, NULL, 0);
 }
 
@@ -336,6 +332,14 @@ static void on_hello(struct coop_launcher *launcher, const struct coop_plan_repl
 	}
 }
 
+static void answer_fill(struct coop_launch *fill, pid_t pid, int error)
+{
+	if (error)
+		fill->calls->refused(fill, error, COOP_STEP_CLONE);
+	else
+		fill->calls->answered(fill, pid);
+}
+
 static void on_reply(struct coop_launcher *launcher, const struct coop_plan_reply *reply, int *fd)
 {
 	if (reply->sequence == 0) {
@@ -345,26 +349,27 @@ static void on_reply(struct coop_launcher *launcher, const struct coop_plan_repl
 	}
 	COOP_LIST_EACH(&launcher->fills, link)
 	{
-		struct coop_slot *slot = COOP_LIST_ITEM(link, struct coop_slot, in_launcher);
-		if (slot->sequence == reply->sequence) {
-			coop_slot_answered(slot, reply->pid, reply->error);
+		struct coop_launch *launch = COOP_LIST_ITEM(link, struct coop_launch, in_launcher);
+		if (launch->sequence == reply->sequence) {
+			answer_fill(launch, reply->pid, reply->error);
 			return;
 		}
 	}
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
-		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
-		if (spawn->sequence != reply->sequence)
+		struct coop_launch *launch = COOP_LIST_ITEM(link, struct coop_launch, in_launcher);
+		if (launch->sequence != reply->sequence)
 			continue;
 		launcher->useless = 0;
 		if (reply->net && *fd >= 0) {
-			keep_net(launcher, spawn, *fd);
+			keep_net(launcher, launch, *fd);
 			*fd = -1;
 		}
 		if (reply->error)
-			coop_spawn_refused(spawn, reply->error, (enum coop_plan_step)reply->step);
+			launch->calls->refused(launch, reply->error,
+					       (enum coop_plan_step)reply->step);
 		else
-			coop_spawn_answered(spawn, reply->pid);
+			launch->calls->answered(launch, reply->pid);
 		return;
 	}
 }
@@ -403,12 +408,12 @@ static void refuse_queue(struct coop_launcher *launcher, int error)
 	bool told = launcher->refusal.error != 0;
 
 	while (!coop_list_empty(&launcher->queue)) {
-		struct coop_spawn *spawn =
-			COOP_LIST_ITEM(launcher->queue.next, struct coop_spawn, in_launcher);
-		coop_list_remove(&spawn->in_launcher);
-		coop_spawn_refused(spawn, told ? launcher->refusal.error : error,
-				   told ? (enum coop_plan_step)launcher->refusal.step
-					: COOP_STEP_CLONE);
+		struct coop_launch *launch =
+			COOP_LIST_ITEM(launcher->queue.next, struct coop_launch, in_launcher);
+		coop_list_remove(&launch->in_launcher);
+		launch->calls->refused(launch, told ? launcher->refusal.error : error,
+				       told ? (enum coop_plan_step)launcher->refusal.step
+					    : COOP_STEP_CLONE);
 	}
 }
 
@@ -446,9 +451,8 @@ void coop_launcher_died(struct coop_launcher *launcher)
 	(void)uv_timer_stop(&launcher->watchdog);
 	/* Their first processes see the end of the channel, should there be any. */
 	while (!coop_list_empty(&launcher->fills))
-		coop_slot_answered(
-			COOP_LIST_ITEM(launcher->fills.next, struct coop_slot, in_launcher), 0,
-			EIO);
+		answer_fill(COOP_LIST_ITEM(launcher->fills.next, struct coop_launch, in_launcher),
+			    0, EIO);
 	if (coop_life_stopping(keeper) && coop_list_empty(&launcher->sent) &&
 	    coop_list_empty(&launcher->queue)) {
 		start_waiting(launcher);
@@ -462,11 +466,11 @@ void coop_launcher_died(struct coop_launcher *launcher)
 		 coop_launchers_of(keeper)->restarts, r < 0 ? coop_err_errno_name(-r) : "ok");
 	COOP_LIST_EACH(&launcher->sent, link)
 	{
-		struct coop_spawn *spawn = COOP_LIST_ITEM(link, struct coop_spawn, in_launcher);
+		struct coop_launch *launch = COOP_LIST_ITEM(link, struct coop_launch, in_launcher);
 		/* One that is tried again goes to the new launcher, at the end of this very
 		 * list. */
-		if (spawn->sequence <= last)
-			coop_spawn_unanswered(spawn);
+		if (launch->sequence <= last)
+			launch->calls->unanswered(launch);
 	}
 	if (r < 0)
 		refuse_queue(launcher, -r);

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "keeper/start/launcher.h"
+#include "keeper/launch/launcher.h"
 #include "sandbox/cgroup/cgroup.h"
 
 struct coop_confine;

@@ -1,4 +1,4 @@
-#include "keeper/start/cells.h"
+#include "keeper/confine/cells.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"
-#include "keeper/start/launcher_start.h"
+#include "keeper/launch/launcher_start.h"
 
 #define CELLS_MAX 4u
 #define PATH_BYTES 1056

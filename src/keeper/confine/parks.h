@@ -11,15 +11,19 @@
 
 #include "base/json/jsonw.h"
 #include "base/list.h"
-#include "keeper/start/launcher.h"
+#include "keeper/launch/launcher.h"
 
 struct coop_agent;
 struct coop_confine;
 struct coop_keeper;
 struct coop_process;
 
+/* A launcher is about to go: what it has prepared goes first. */
+typedef void (*coop_parks_retired)(struct coop_keeper *keeper,
+				   const struct coop_launcher *launcher);
+
 /* NULL without memory. */
-struct coop_parks *coop_parks_new(struct coop_keeper *keeper);
+struct coop_parks *coop_parks_new(struct coop_keeper *keeper, coop_parks_retired on_retire);
 
 /* Names the launcher in the agent's group for a process that needs no group of its own, if there
  * can be one. The user's own agent does not wait for it: while there is none its commands start
