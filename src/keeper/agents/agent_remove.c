@@ -175,7 +175,7 @@ static int make(struct coop_change *change, struct coop_err *err)
 	/* First: that is why they end, not that their connections do. */
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in.all);
 		if (!coop_process_receipt(process) && coop_agent_sees(mine->agent, process->agent))
 			coop_party_add(party, process, &order);
 	}

@@ -65,8 +65,8 @@ static void end_session(struct coop_session *session, const struct coop_kill_ord
 	COOP_LIST_EACH(&session->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_session);
-		if (process->lease != COOP_LEASE_PERSISTENT)
+			COOP_LIST_ITEM(link, struct coop_process, in.session);
+		if (process->terms.lease != COOP_LEASE_PERSISTENT)
 			coop_party_add(party, process, order);
 	}
 	drop(session);
@@ -102,7 +102,7 @@ static void write_session(const struct coop_session *session, const struct coop_
 
 	COOP_LIST_EACH(&session->processes, link)
 	{
-		live += coop_process_live(COOP_LIST_ITEM(link, struct coop_process, in_session));
+		live += coop_process_live(COOP_LIST_ITEM(link, struct coop_process, in.session));
 	}
 	coop_session_format(session->n, text);
 	coop_jsonw_begin(w, name);

@@ -284,8 +284,8 @@ static int refuse(struct coop_process *process, struct coop_err *err)
 {
 	const struct coop_cgroups *host = coop_groups_host(process->keeper);
 
-	if (!coop_process_live(process) || process->phase <= COOP_PHASE_STARTING || process->kill ||
-	    !process->confine)
+	if (!coop_process_live(process) || process->course.phase <= COOP_PHASE_STARTING ||
+	    process->kill || !process->confine)
 		return coop_err_set(err, COOP_NOT_RUNNING, "%s is not running", process->id);
 	if (host->version[COOP_CG_FREEZER])
 		return 0;

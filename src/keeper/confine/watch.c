@@ -84,7 +84,7 @@ static void on_free(struct coop_process *process)
 /* Placeholders go with the first process, a moment after the end. */
 static void on_phase(struct coop_process *process, enum coop_phase phase)
 {
-	if (phase == COOP_PHASE_TOLD && coop_process_boxed(process) && process->emptied &&
+	if (phase == COOP_PHASE_TOLD && coop_process_boxed(process) && process->course.emptied &&
 	    process->confine->ghost_count && !coop_process_gone(process))
 		coop_deadlines_set(process, COOP_DUE_TIDY, coop_clock_now() + TIDY_NS);
 }

@@ -81,8 +81,8 @@ static bool nothing_to_wait_for(const struct coop_keeper *keeper)
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		const struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_all);
-		if (!coop_process_told(process) && !process->survivors)
+			COOP_LIST_ITEM(link, struct coop_process, in.all);
+		if (!coop_process_told(process) && !process->course.survivors)
 			return false;
 	}
 	return true;
@@ -149,7 +149,7 @@ static void end_all(struct coop_keeper *keeper, uint64_t grace_ms)
 
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in.all);
 		coop_holders_clear(process);
 		if (!coop_process_receipt(process) && coop_kill_begin(process, &order) < 0)
 			coop_log(COOP_LOG_ERROR, "out of memory: left to the guard id=%s",

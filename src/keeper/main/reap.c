@@ -55,8 +55,8 @@ static int wait_status(int code, int status)
  * killed together with it. */
 static void namespace_gone(struct coop_process *process, int status, const struct rusage *usage)
 {
-	if (process->wire)
-		coop_wire_drain(process->wire);
+	if (process->child.wire)
+		coop_wire_drain(process->child.wire);
 	if (!coop_process_reaped(process))
 		coop_report_program_ended(process, WIFSIGNALED(status) ? status : SIGKILL, usage,
 					  true);
@@ -66,7 +66,7 @@ static void leader_reported(struct coop_process *process)
 {
 	int code = 0, status = 0;
 	struct rusage usage = {0};
-	bool gone = consume(process->root_pid, &code, &status, &usage), boxed;
+	bool gone = consume(process->child.root, &code, &status, &usage), boxed;
 
 	boxed = coop_process_boxed(process);
 	if (!gone) {

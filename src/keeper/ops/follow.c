@@ -43,7 +43,7 @@ struct coop_follow_fetch {
 
 static void wake(struct coop_process *process)
 {
-	COOP_LIST_EACH(&process->followers, link)
+	COOP_LIST_EACH(&process->audience.followers, link)
 	{
 		coop_conn_touch(
 			COOP_LIST_ITEM(link, struct coop_follow, in_process)->request->conn);
@@ -408,7 +408,7 @@ static int choose_streams(struct coop_follow *follow, const struct coop_process 
 			return coop_err_field(
 				err, COOP_INVALID_INPUT, "streams",
 				"the process has no stream %s%s", coop_stream_name(number),
-				process->merged ? ": stderr is merged into stdout" : "");
+				process->terms.merged ? ": stderr is merged into stdout" : "");
 		follow->wanted[number] = true;
 	}
 	return 0;
@@ -497,7 +497,7 @@ void coop_op_follow(struct coop_request *request)
 	request->state = follow;
 	request->on_drop = detach;
 	coop_process_reader_begin(process);
-	coop_list_add(&process->followers, &follow->in_process);
+	coop_list_add(&process->audience.followers, &follow->in_process);
 	coop_list_add(&request->conn->follows, &follow->in_conn);
 	coop_meters_of(request->keeper)->followers++;
 	/* As far as the keeper knows by itself: a look at the kernel would come between a new

@@ -76,7 +76,7 @@ static void write_process(const struct coop_process *process, const struct coop_
 {
 	char session[COOP_SESSION_TEXT];
 
-	coop_session_format(process->session_n, session);
+	coop_session_format(process->terms.session_n, session);
 	coop_jsonw_begin(w, "process");
 	coop_jsonw_string(w, "id", process->id);
 	coop_jsonw_string(w, "label", process->labels.label);
@@ -84,10 +84,10 @@ static void write_process(const struct coop_process *process, const struct coop_
 	coop_jsonw_string(w, "agent", coop_agent_label(viewer, process->agent));
 	coop_jsonw_string(w, "agent_path", process->agent->path);
 	coop_jsonw_string(w, "session", *session ? session : NULL);
-	coop_jsonw_int(w, "pid", process->pid);
+	coop_jsonw_int(w, "pid", process->child.pid);
 	coop_jsonw_string(w, "state", coop_choices_state[coop_process_state(process)]);
 	if (ended) {
-		coop_jsonw_time(w, "started_at", process->started_at);
+		coop_jsonw_time(w, "started_at", process->times.started_at);
 		coop_jsonw_time(w, "ended_at", process->end.ended_at);
 		coop_record_write_exit(process->end.wait_status, process->end.cause, w);
 		coop_jsonw_string(w, "end_cause", coop_cause_name(process->end.cause));
@@ -132,7 +132,7 @@ static void send_exit(struct coop_subscriber *subscriber, struct coop_process *p
 {
 	const struct coop_agent *viewer = subscriber->request->conn->agent;
 
-	coop_jsonw_bool(w, "live", process->told_number > subscriber->came);
+	coop_jsonw_bool(w, "live", process->times.told_number > subscriber->came);
 	write_process(process, viewer, true, w);
 	coop_eviction_tells(subscriber->request->conn, process, false);
 	coop_request_event_end(subscriber->request, w);
@@ -179,9 +179,9 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 
 static void on_first_output(struct coop_process *process, const struct coop_outlet *stream)
 {
-	if (process->output_told)
+	if (process->books.output_told)
 		return;
-	process->output_told = true;
+	process->books.output_told = true;
 	tell(process, "output_first", stream, NULL);
 }
 
@@ -232,13 +232,13 @@ static bool replay(struct coop_subscriber *subscriber)
 	COOP_LIST_EACH(&conn->agent->principal->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+			COOP_LIST_ITEM(link, struct coop_process, in.principal);
 		if (process->n <= subscriber->replayed)
 			continue;
 		if (!coop_conn_has_room(conn))
 			return any;
 		subscriber->replayed = process->n;
-		if (!coop_process_told(process) || process->told_number > subscriber->came ||
+		if (!coop_process_told(process) || process->times.told_number > subscriber->came ||
 		    !wants_process(subscriber, process))
 			continue;
 		coop_request_event(subscriber->request, "exited", &w);

@@ -74,7 +74,7 @@ static void end_all(struct coop_party *party, struct coop_agent *agent, const js
 
 	COOP_LIST_EACH(coop_registry_all(agent->keeper), link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in.all);
 		if (process->agent == agent && coop_process_live(process) &&
 		    (carries(process, call_ids) || json_object_get(named, process->id)))
 			coop_party_add(party, process, &order);

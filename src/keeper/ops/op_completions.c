@@ -45,7 +45,7 @@ static void write_processes(const struct coop_request *request, struct coop_comp
 			portion->more = true;
 			break;
 		}
-		coop_record_write(COOP_LIST_ITEM(link, struct coop_process, in_completions),
+		coop_record_write(COOP_LIST_ITEM(link, struct coop_process, in.completions),
 				  COOP_RECORD_FULL, request->conn, w, NULL);
 		portion->processes++;
 	}
@@ -85,7 +85,7 @@ static void take_processes(struct coop_conn *conn, struct coop_completions *queu
 	for (; count; count--) {
 		struct coop_link *first = queue->ended.next;
 		coop_eviction_gives(conn,
-				    COOP_LIST_ITEM(first, struct coop_process, in_completions));
+				    COOP_LIST_ITEM(first, struct coop_process, in.completions));
 		coop_list_remove(first);
 	}
 }

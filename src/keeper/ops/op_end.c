@@ -66,7 +66,7 @@ static bool send_signal(struct coop_process *process, int number, int target, pi
 		return true;
 	}
 	if (target == TARGET_GROUP)
-		*ret_group = process->pid;
+		*ret_group = process->child.pid;
 	return coop_leader_signal(process, number, target == TARGET_GROUP);
 }
 
@@ -81,7 +81,7 @@ void coop_op_signal(struct coop_request *request)
 		return;
 	int number = signal_number(request->args);
 	int target = coop_arg_enum(request->args, "target", coop_choices_target, TARGET_GROUP);
-	if (target == TARGET_FOREGROUND && !process->pty) {
+	if (target == TARGET_FOREGROUND && !process->terms.pty) {
 		struct coop_err err = {0};
 		(void)coop_err_field(
 			&err, COOP_INVALID_INPUT, "target",
@@ -91,9 +91,9 @@ void coop_op_signal(struct coop_request *request)
 	}
 	bool sent = send_signal(process, number, target, &group);
 	/* A job that a shell has put into the foreground ends by it, not the shell. */
-	if (sent && (target != TARGET_FOREGROUND || group == process->pid)) {
-		process->signals_sent |= 1ull << (number - 1);
-		process->signal_evidence = (struct coop_evidence){
+	if (sent && (target != TARGET_FOREGROUND || group == process->child.pid)) {
+		process->blame.signals_sent |= 1ull << (number - 1);
+		process->blame.signal_evidence = (struct coop_evidence){
 			.request = "signal",
 			.agent = process->agent->path,
 			.at = coop_clock_wall_ms(),
@@ -223,11 +223,11 @@ void coop_op_keep(struct coop_request *request)
 
 	if (!process)
 		return;
-	if (process->lease == COOP_LEASE_EPHEMERAL)
-		process->lease = COOP_LEASE_AWAITED;
+	if (process->terms.lease == COOP_LEASE_EPHEMERAL)
+		process->terms.lease = COOP_LEASE_AWAITED;
 	coop_list_remove(&process->origin.in_lease);
-	if (!process->completion && coop_arg_bool(request->args, "completion", false)) {
-		process->completion = true;
+	if (!process->terms.completion && coop_arg_bool(request->args, "completion", false)) {
+		process->terms.completion = true;
 		/* It may have ended since its owner looked: that is news all the same. */
 		if (coop_process_told(process))
 			coop_completions_add(process);
@@ -252,7 +252,7 @@ void coop_op_gc(struct coop_request *request)
 
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in.all);
 		/* What still owns living processes is not finished business, nor is what another
 		 * connection has started and not heard of yet. */
 		if (process->agent != request->conn->agent || !coop_process_told(process) ||

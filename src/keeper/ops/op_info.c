@@ -43,7 +43,7 @@ static void write_counts(struct coop_keeper *keeper, const struct coop_agent *vi
 	COOP_LIST_EACH(&viewer->principal->receipts, link)
 	{
 		receipts += coop_agent_sees(
-			viewer, COOP_LIST_ITEM(link, struct coop_process, in_receipts)->agent);
+			viewer, COOP_LIST_ITEM(link, struct coop_process, in.receipts)->agent);
 	}
 	coop_jsonw_begin(w, "processes");
 	coop_jsonw_uint(w, "live", viewer->live);

@@ -91,7 +91,7 @@ void coop_op_list(struct coop_request *request)
 	COOP_LIST_EACH(&viewer->principal->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+			COOP_LIST_ITEM(link, struct coop_process, in.principal);
 		if ((start && process->n <= start->n) || !matches(process, &filter))
 			continue;
 		more = left-- == 0 || coop_request_is_full(request);

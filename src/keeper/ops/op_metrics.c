@@ -26,7 +26,7 @@ static void write_processes(const struct coop_keeper *keeper, struct coop_jsonw 
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		const struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_all);
+			COOP_LIST_ITEM(link, struct coop_process, in.all);
 		if (!coop_process_receipt(process))
 			counts[coop_process_state(process)]++;
 	}

@@ -290,7 +290,7 @@ static void write_time(struct sweep *sweep, const struct coop_process *process,
 	coop_jsonw_string(w, "stream", coop_stream_name(event->stream));
 	coop_jsonw_uint(w, "offset", event->offset);
 	coop_jsonw_uint(w, "bytes", event->size);
-	coop_jsonw_time(w, "at", process->started_at + event->at_ms);
+	coop_jsonw_time(w, "at", process->times.started_at + event->at_ms);
 	coop_jsonw_end(w);
 }
 
@@ -463,7 +463,7 @@ static void read_combined(struct coop_request *request)
 int coop_read_stream(struct coop_process *process, const json_t *args,
 		     struct coop_outlet **ret_stream, struct coop_err *err)
 {
-	const char *name = coop_arg_string(args, "stream", process->pty ? "pty" : "stdout");
+	const char *name = coop_arg_string(args, "stream", process->terms.pty ? "pty" : "stdout");
 
 	*ret_stream = NULL;
 	if (!strcmp(name, "combined"))
@@ -472,9 +472,9 @@ int coop_read_stream(struct coop_process *process, const json_t *args,
 	if (*ret_stream)
 		return 0;
 	return coop_err_field(err, COOP_INVALID_INPUT, "stream", "the process has no %s: %s", name,
-			      process->merged ? "its streams are merged, read stdout"
-			      : process->pty  ? "it has a terminal, read pty"
-					      : "read stdout or stderr");
+			      process->terms.merged ? "its streams are merged, read stdout"
+			      : process->terms.pty  ? "it has a terminal, read pty"
+						    : "read stdout or stderr");
 }
 
 int coop_read_reader_name(const char *name, struct coop_err *err)

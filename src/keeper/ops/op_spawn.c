@@ -76,7 +76,7 @@ static int start(struct coop_draft *draft)
 	coop_quota_charge(process, bytes);
 	if (draft->session)
 		coop_process_join(process, draft->session);
-	if (process->lease == COOP_LEASE_EPHEMERAL)
+	if (process->terms.lease == COOP_LEASE_EPHEMERAL)
 		coop_list_add(&draft->request->conn->leases, &process->origin.in_lease);
 	coop_eviction_claim(process, draft->request->conn);
 	/* From its first byte on: the caller could only ask for it when a fast one has lost output
@@ -104,7 +104,7 @@ static void record_refusal(struct coop_draft *draft)
 	struct coop_process *process = draft->process;
 	struct coop_err failure = *draft->err;
 
-	if (!process || !process->record_failure || !process->labels.cwd ||
+	if (!process || !process->terms.record_failure || !process->labels.cwd ||
 	    (!process->labels.label && coop_draft_labels(draft) < 0) ||
 	    coop_registry_add(process) < 0) {
 		*draft->err = failure;

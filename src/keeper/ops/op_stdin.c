@@ -144,7 +144,7 @@ void coop_op_resize(struct coop_request *request)
 
 	if (!process)
 		return;
-	if (!process->pty)
+	if (!process->terms.pty)
 		(void)coop_err_field(&err, COOP_INVALID_INPUT, "id",
 				     "the process has no terminal to resize");
 	else if (process->output.input.fd < 0 ||
@@ -154,8 +154,8 @@ void coop_op_resize(struct coop_request *request)
 		coop_request_fail(request, &err);
 		return;
 	}
-	process->cols = size.ws_col;
-	process->rows = size.ws_row;
+	process->terms.cols = size.ws_col;
+	process->terms.rows = size.ws_row;
 	coop_request_result(request, &w);
 	coop_jsonw_int(&w, "cols", size.ws_col);
 	coop_jsonw_int(&w, "rows", size.ws_row);

@@ -156,7 +156,7 @@ void coop_op_wait(struct coop_request *request)
 		leave(request);
 		coop_request_no_memory(request);
 	} else {
-		coop_list_add(&process->waiters, &request->in_process);
+		coop_list_add(&process->audience.waiters, &request->in_process);
 	}
 }
 
@@ -164,7 +164,8 @@ void coop_op_wait(struct coop_request *request)
  * each. */
 static struct coop_request *next_over(const struct coop_process *process)
 {
-	for (struct coop_link *at = process->waiters.next; at != &process->waiters; at = at->next) {
+	for (struct coop_link *at = process->audience.waiters.next;
+	     at != &process->audience.waiters; at = at->next) {
 		struct coop_request *request = COOP_LIST_ITEM(at, struct coop_request, in_process);
 		if (is_over(request))
 			return request;

@@ -110,14 +110,14 @@ int coop_ports_look(struct coop_process *process, struct coop_port_search *searc
 	uint64_t began = coop_clock_now();
 
 	look.search = search; /* the rest is large, and filled in where it is needed */
-	if (coop_process_receipt(process) || process->phase <= COOP_PHASE_STARTING ||
+	if (coop_process_receipt(process) || process->course.phase <= COOP_PHASE_STARTING ||
 	    (coop_process_reaped(process) && !coop_orphans_left(keeper, process, COOP_QUICK)))
 		return 0;
 	/* The first process of its namespaces never leaves them, so its network is the one that the
 	 * process was given; what somebody of the tree has in a network that he made himself is not
 	 * found there, and nobody could connect to it. */
-	int r = coop_port_table_read(has_own_network(process) ? process->root_pid : 0, search->port,
-				     &look.table);
+	int r = coop_port_table_read(has_own_network(process) ? process->child.root : 0,
+				     search->port, &look.table);
 	if (r < 0 || !look.table.count)
 		return r;
 	if (coop_tree_look_lately(keeper) == 0)

@@ -28,7 +28,7 @@ uint64_t coop_resources_buffers(const struct coop_keeper *keeper)
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
 		const struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_all);
+			COOP_LIST_ITEM(link, struct coop_process, in.all);
 		for (int i = 0; i < process->output.count; i++)
 			sum += process->output.streams[i].ring.capacity;
 		sum += process->output.index.capacity * sizeof *process->output.index.events;

@@ -46,26 +46,26 @@ enum coop_cause coop_cause_parse(const char *name)
 void coop_cause_force(struct coop_process *process, enum coop_cause cause,
 		      const struct coop_evidence *evidence)
 {
-	if (process->forced != COOP_CAUSE_NONE || !coop_process_live(process))
+	if (process->blame.forced != COOP_CAUSE_NONE || !coop_process_live(process))
 		return;
-	process->forced = cause;
-	process->forced_evidence = *evidence;
-	if (!process->forced_evidence.at)
-		process->forced_evidence.at = coop_clock_wall_ms();
+	process->blame.forced = cause;
+	process->blame.forced_evidence = *evidence;
+	if (!process->blame.forced_evidence.at)
+		process->blame.forced_evidence.at = coop_clock_wall_ms();
 }
 
 void coop_cause_judge(struct coop_process *process, int wait_status, uint64_t cpu_ns)
 {
 	struct coop_ending *end = &process->end;
 
-	if (process->forced != COOP_CAUSE_NONE) {
-		end->cause = process->forced;
-		end->evidence = process->forced_evidence;
+	if (process->blame.forced != COOP_CAUSE_NONE) {
+		end->cause = process->blame.forced;
+		end->evidence = process->blame.forced_evidence;
 	} else if (!WIFSIGNALED(wait_status)) {
 		end->cause = COOP_CAUSE_SELF_EXIT;
-	} else if (process->signals_sent & (1ull << (WTERMSIG(wait_status) - 1))) {
+	} else if (process->blame.signals_sent & (1ull << (WTERMSIG(wait_status) - 1))) {
 		end->cause = COOP_CAUSE_KILLED_BY_REQUEST;
-		end->evidence = process->signal_evidence;
+		end->evidence = process->blame.signal_evidence;
 	} else {
 		end->cause = COOP_CAUSE_SIGNAL;
 		COOP_TELL(process, on_unexplained, WTERMSIG(wait_status), cpu_ns);

@@ -42,13 +42,13 @@ void coop_completions_close(struct coop_completions *queue)
 
 static struct coop_completions *queue_of(const struct coop_process *process)
 {
-	return coop_session_completions(process->agent, process->session_n);
+	return coop_session_completions(process->agent, process->terms.session_n);
 }
 
 /* Who cancelled it wants to hear no more of it; who could not start it has heard. */
 static bool is_due(const struct coop_process *process)
 {
-	return process->completion && !coop_process_removed(process) &&
+	return process->terms.completion && !coop_process_removed(process) &&
 	       process->end.cause != COOP_CAUSE_CANCELLED &&
 	       process->end.cause != COOP_CAUSE_SPAWN_FAILED;
 }
@@ -59,7 +59,7 @@ void coop_completions_add(struct coop_process *process)
 
 	if (!queue)
 		return;
-	coop_list_add(&queue->ended, &process->in_completions);
+	coop_list_add(&queue->ended, &process->in.completions);
 	wake(queue);
 }
 
@@ -73,9 +73,9 @@ void coop_completions_again(struct coop_process *process)
 {
 	struct coop_completions *queue = is_due(process) ? queue_of(process) : NULL;
 
-	if (!queue || process->in_completions.next)
+	if (!queue || process->in.completions.next)
 		return;
-	coop_list_push(&queue->ended, &process->in_completions);
+	coop_list_push(&queue->ended, &process->in.completions);
 	wake(queue);
 }
 
@@ -92,7 +92,7 @@ static void on_progress(struct coop_process *process)
 
 void coop_completions_forget(struct coop_process *process)
 {
-	coop_list_remove(&process->in_completions);
+	coop_list_remove(&process->in.completions);
 	if (process->progress)
 		coop_list_remove(&process->progress->in_notes);
 }

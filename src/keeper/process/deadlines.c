@@ -17,8 +17,8 @@ static void on_timer(uv_timer_t *timer);
 
 void coop_deadlines_init(struct coop_process *process)
 {
-	(void)uv_timer_init(coop_loop_of(process->keeper), &process->timer); /* cannot fail */
-	process->timer.data = process;
+	(void)uv_timer_init(coop_loop_of(process->keeper), &process->clock.timer); /* cannot fail */
+	process->clock.timer.data = process;
 }
 
 static void arm(struct coop_process *process)
@@ -26,23 +26,23 @@ static void arm(struct coop_process *process)
 	uint64_t next = 0, now;
 
 	for (int i = 0; i < COOP_DUE_COUNT; i++) {
-		if (process->due[i] && (!next || process->due[i] < next))
-			next = process->due[i];
+		if (process->clock.due[i] && (!next || process->clock.due[i] < next))
+			next = process->clock.due[i];
 	}
 	/* A timer that fires too early looks again and is armed anew: cheaper than moving it with
 	 * every byte. */
-	if (!next || (process->armed && process->armed <= next))
+	if (!next || (process->clock.armed && process->clock.armed <= next))
 		return;
-	process->armed = next;
+	process->clock.armed = next;
 	now = coop_clock_now();
 	uv_update_time(coop_loop_of(process->keeper));
-	(void)uv_timer_start(&process->timer, on_timer, next > now ? (next - now + MS - 1) / MS : 0,
-			     0);
+	(void)uv_timer_start(&process->clock.timer, on_timer,
+			     next > now ? (next - now + MS - 1) / MS : 0, 0);
 }
 
 void coop_deadlines_set(struct coop_process *process, enum coop_deadline which, uint64_t when)
 {
-	process->due[which] = when;
+	process->clock.due[which] = when;
 	if (when)
 		arm(process);
 }
@@ -76,8 +76,8 @@ static void drain_due(struct coop_process *process, enum coop_deadline which)
 	bool whole = read_rest(process);
 
 	/* A holder keeps the rest in the pipe: the wait goes on when that is read. */
-	if (coop_process_told(process) || process->drain_waits ||
-	    (which == COOP_DUE_QUIET && process->due[COOP_DUE_QUIET]))
+	if (coop_process_told(process) || process->course.drain_waits ||
+	    (which == COOP_DUE_QUIET && process->clock.due[COOP_DUE_QUIET]))
 		return;
 	/* Nobody wakes this up when there is memory again. */
 	if (which == COOP_DUE_QUIET && !whole) {
@@ -128,11 +128,11 @@ static void on_timer(uv_timer_t *timer)
 	struct coop_process *process = coop_process_ref(timer->data);
 	uint64_t now = coop_clock_now();
 
-	process->armed = 0;
+	process->clock.armed = 0;
 	for (int i = 0; i < COOP_DUE_COUNT; i++) {
-		if (!process->due[i] || process->due[i] > now)
+		if (!process->clock.due[i] || process->clock.due[i] > now)
 			continue;
-		process->due[i] = 0;
+		process->clock.due[i] = 0;
 		due(process, (enum coop_deadline)i);
 	}
 	arm(process);
@@ -141,20 +141,21 @@ static void on_timer(uv_timer_t *timer)
 
 void coop_deadlines_touch(struct coop_process *process)
 {
-	if (process->limits.idle_timeout_ms && coop_process_live(process))
+	if (process->terms.limits.idle_timeout_ms && coop_process_live(process))
 		coop_deadlines_set(process, COOP_DUE_IDLE,
 				   coop_clock_now() +
-					   (uint64_t)process->limits.idle_timeout_ms * MS);
+					   (uint64_t)process->terms.limits.idle_timeout_ms * MS);
 }
 
 void coop_deadlines_pause_drain(struct coop_process *process)
 {
-	uint64_t now = coop_clock_now(), due = process->due[COOP_DUE_DRAINED];
+	uint64_t now = coop_clock_now(), due = process->clock.due[COOP_DUE_DRAINED];
 
-	if (!coop_process_reaped(process) || coop_process_told(process) || process->drain_waits)
+	if (!coop_process_reaped(process) || coop_process_told(process) ||
+	    process->course.drain_waits)
 		return;
-	process->drain_waits = true;
-	process->drain_left = due > now ? due - now : 0;
+	process->course.drain_waits = true;
+	process->course.drain_left = due > now ? due - now : 0;
 	coop_deadlines_set(process, COOP_DUE_DRAINED, 0);
 	coop_deadlines_set(process, COOP_DUE_QUIET, 0);
 }
@@ -163,9 +164,9 @@ void coop_deadlines_resume_drain(struct coop_process *process)
 {
 	uint64_t now = coop_clock_now();
 
-	if (!process->drain_waits || coop_process_told(process))
+	if (!process->course.drain_waits || coop_process_told(process))
 		return;
-	process->drain_waits = false;
+	process->course.drain_waits = false;
 	coop_deadlines_set(process, COOP_DUE_QUIET, now + QUIET_NS);
-	coop_deadlines_set(process, COOP_DUE_DRAINED, now + process->drain_left);
+	coop_deadlines_set(process, COOP_DUE_DRAINED, now + process->course.drain_left);
 }

@@ -90,19 +90,20 @@ void coop_eviction_add(struct coop_process *process)
 	int64_t before = surplus(agent);
 
 	coop_eviction_look(process->keeper);
-	if (process->lease == COOP_LEASE_PERSISTENT)
+	if (process->terms.lease == COOP_LEASE_PERSISTENT)
 		return;
-	coop_list_add(process->owner_told_at ? &agent->told : &agent->untold, &process->in_agent);
+	coop_list_add(process->times.owner_told_at ? &agent->told : &agent->untold,
+		      &process->in.agent);
 	agent->evictable++;
 	note(agent, before);
 }
 
 void coop_eviction_told(struct coop_process *process)
 {
-	if (!process->in_agent.next)
+	if (!process->in.agent.next)
 		return;
-	coop_list_remove(&process->in_agent);
-	coop_list_add(&process->agent->told, &process->in_agent);
+	coop_list_remove(&process->in.agent);
+	coop_list_add(&process->agent->told, &process->in.agent);
 }
 
 void coop_eviction_remove(struct coop_process *process)
@@ -111,13 +112,13 @@ void coop_eviction_remove(struct coop_process *process)
 	struct coop_principal *principal = agent->principal;
 	int64_t before = surplus(agent);
 
-	if (process->in_receipts.next) {
-		coop_list_remove(&process->in_receipts);
+	if (process->in.receipts.next) {
+		coop_list_remove(&process->in.receipts);
 		principal->receipt_count--;
 	}
-	if (!process->in_agent.next)
+	if (!process->in.agent.next)
 		return;
-	coop_list_remove(&process->in_agent);
+	coop_list_remove(&process->in.agent);
 	agent->evictable--;
 	note(agent, before);
 }
@@ -126,7 +127,7 @@ void coop_eviction_receipt(struct coop_process *process)
 {
 	struct coop_principal *principal = process->agent->principal;
 
-	coop_list_add(&principal->receipts, &process->in_receipts);
+	coop_list_add(&principal->receipts, &process->in.receipts);
 	principal->receipt_count++;
 	if (principal->receipt_count > coop_conf_of(process->keeper)->settings.max_receipts)
 		coop_eviction_of(process->keeper)->receipts_over = true;
@@ -171,7 +172,7 @@ static uint64_t claimed_until(const struct coop_process *process)
 
 bool coop_eviction_awaited(const struct coop_process *process, const struct coop_conn *conn)
 {
-	return process->readers ||
+	return process->audience.readers ||
 	       (process->origin.starter != conn && claimed_until(process) > coop_clock_now());
 }
 
@@ -188,7 +189,7 @@ uint64_t coop_eviction_kept_until(const struct coop_process *process)
  * still owns living processes. */
 bool coop_eviction_may_go(struct coop_process *process)
 {
-	return process->in_agent.next && !process->readers && !process->kill &&
+	return process->in.agent.next && !process->audience.readers && !process->kill &&
 	       !coop_eviction_kept_until(process) && !coop_observer_owns_others(process, false);
 }
 
@@ -196,7 +197,7 @@ static bool evict_from(struct coop_link *list)
 {
 	COOP_LIST_EACH(list, link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_agent);
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in.agent);
 		if (!coop_eviction_may_go(process))
 			continue;
 		coop_phase_at(process, COOP_AT_SHED);
@@ -225,7 +226,7 @@ static void drop_receipts(struct coop_keeper *keeper)
 			COOP_LIST_ITEM(link, struct coop_principal, in_keeper);
 		while (principal->receipt_count > coop_conf_of(keeper)->settings.max_receipts) {
 			drop_receipt(COOP_LIST_ITEM(principal->receipts.next, struct coop_process,
-						    in_receipts));
+						    in.receipts));
 		}
 	}
 }
@@ -298,7 +299,7 @@ void coop_eviction_tells(struct coop_conn *conn, const struct coop_process *proc
 	const struct telling telling = {
 		.n = process->n,
 		.at = UINT64_MAX,
-		.owner = conn->agent == process->agent && !process->owner_told_at,
+		.owner = conn->agent == process->agent && !process->times.owner_told_at,
 		.heard = heard && process->origin.starter == conn,
 	};
 
@@ -351,9 +352,9 @@ static void on_frame(struct coop_conn *conn, uint64_t end)
 
 static void owner_told(struct coop_process *process)
 {
-	if (process->owner_told_at || !coop_process_told(process))
+	if (process->times.owner_told_at || !coop_process_told(process))
 		return;
-	process->owner_told_at = coop_clock_wall_ms();
+	process->times.owner_told_at = coop_clock_wall_ms();
 	coop_eviction_told(process);
 }
 

@@ -77,7 +77,7 @@ size_t coop_holders_room(const struct coop_outlet *stream)
 
 	if (stream->overflow != COOP_OVERFLOW_DROP_OLDEST)
 		return room;
-	COOP_LIST_EACH(&coop_process_of(stream->output)->holders, link)
+	COOP_LIST_EACH(&coop_process_of(stream->output)->audience.holders, link)
 	{
 		size_t beside = room_beside(item(link), stream);
 		if (beside < room)
@@ -126,7 +126,7 @@ static void set_deadline(struct coop_process *process)
 {
 	uint64_t first = 0;
 
-	COOP_LIST_EACH(&process->holders, link)
+	COOP_LIST_EACH(&process->audience.holders, link)
 	{
 		uint64_t over = patience_over(item(link));
 		if (awaited(item(link)) && (!first || over < first))
@@ -139,7 +139,7 @@ void coop_holders_wait(struct coop_process *process)
 {
 	uint64_t now = coop_clock_now();
 
-	COOP_LIST_EACH(&process->holders, link)
+	COOP_LIST_EACH(&process->audience.holders, link)
 	{
 		if (awaited(item(link)))
 			item(link)->moved = now;
@@ -173,7 +173,7 @@ static void drop(struct coop_holder *holder)
 		return;
 	coop_list_remove(&holder->in_process);
 	coop_list_remove(&holder->in_conn);
-	process->holder_count--;
+	process->audience.holder_count--;
 	if (!numbered(holder))
 		return;
 	free(holder);
@@ -201,8 +201,8 @@ static void on_over(struct coop_conn *conn)
 void coop_holders_clear(struct coop_process *process)
 {
 	(void)coop_process_ref(process);
-	while (!coop_list_empty(&process->holders))
-		drop(item(process->holders.next));
+	while (!coop_list_empty(&process->audience.holders))
+		drop(item(process->audience.holders.next));
 	go_on(process);
 	coop_process_unref(process);
 }
@@ -213,7 +213,7 @@ static void on_due(struct coop_process *process, enum coop_deadline which)
 		return;
 	uint64_t now = coop_clock_now();
 
-	COOP_LIST_EACH(&process->holders, link)
+	COOP_LIST_EACH(&process->audience.holders, link)
 	{
 		if (awaited(item(link)) && patience_over(item(link)) <= now)
 			drop(item(link));
@@ -228,7 +228,7 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 		return;
 	bool failed = process->end.cause == COOP_CAUSE_SPAWN_FAILED;
 
-	COOP_LIST_EACH(&process->holders, link)
+	COOP_LIST_EACH(&process->audience.holders, link)
 	{
 		struct coop_holder *holder = item(link);
 		if (!numbered(holder))
@@ -265,7 +265,7 @@ int coop_holder_begin(struct coop_holder *holder, struct coop_process *process,
 
 	if (coop_life_stopping(process->keeper))
 		return coop_err_set(err, COOP_UNAVAILABLE, "the keeper is shutting down");
-	if (process->holder_count == COOP_HOLDERS_MAX)
+	if (process->audience.holder_count == COOP_HOLDERS_MAX)
 		return coop_err_set(err, COOP_QUOTA,
 				    "%u readers hold this process back already, which is the most",
 				    COOP_HOLDERS_MAX);
@@ -281,9 +281,9 @@ int coop_holder_begin(struct coop_holder *holder, struct coop_process *process,
 							: cursor;
 		find_positions(holder);
 	}
-	coop_list_add(&process->holders, &holder->in_process);
+	coop_list_add(&process->audience.holders, &holder->in_process);
 	coop_list_add(&conn->holders, &holder->in_conn);
-	process->holder_count++;
+	process->audience.holder_count++;
 	return 0;
 }
 
@@ -300,7 +300,7 @@ struct coop_holder *coop_holder_new(struct coop_process *process, struct coop_co
 		free(holder);
 		return NULL;
 	}
-	holder->number = ++process->last_hold;
+	holder->number = ++process->audience.last_hold;
 	(void)coop_process_ref(process);
 	coop_process_reader_begin(process);
 	return holder;
@@ -361,7 +361,7 @@ void coop_holder_write(const struct coop_holder *holder, struct coop_jsonw *w, c
 const struct coop_holder *coop_holder_of(const struct coop_process *process,
 					 const struct coop_conn *conn)
 {
-	COOP_LIST_EACH(&process->holders, link)
+	COOP_LIST_EACH(&process->audience.holders, link)
 	{
 		if (numbered(item(link)) && item(link)->conn == conn)
 			return item(link);
@@ -371,7 +371,7 @@ const struct coop_holder *coop_holder_of(const struct coop_process *process,
 
 static struct coop_holder *find(struct coop_process *process, uint64_t number)
 {
-	COOP_LIST_EACH(&process->holders, link)
+	COOP_LIST_EACH(&process->audience.holders, link)
 	{
 		if (numbered(item(link)) && item(link)->number == number)
 			return item(link);

@@ -108,7 +108,7 @@ static struct coop_process *by_alias(const struct coop_agent *viewer, const char
 	COOP_LIST_EACH(&viewer->principal->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+			COOP_LIST_ITEM(link, struct coop_process, in.principal);
 		if (process->labels.alias && !strcmp(process->labels.alias, alias) &&
 		    coop_agent_sees(viewer, process->agent))
 			add_match(found, viewer, process);
@@ -133,8 +133,9 @@ static struct coop_process *by_pid(const struct coop_agent *viewer, const char *
 	COOP_LIST_EACH(&viewer->principal->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		if ((unsigned long)process->pid == pid && coop_agent_sees(viewer, process->agent))
+			COOP_LIST_ITEM(link, struct coop_process, in.principal);
+		if ((unsigned long)process->child.pid == pid &&
+		    coop_agent_sees(viewer, process->agent))
 			add_match(found, viewer, process);
 	}
 	return choose(&found[!found[0].latest], "have that number and are running", err);
@@ -153,7 +154,7 @@ static struct coop_process *by_name(const struct coop_agent *viewer, const char 
 	COOP_LIST_EACH(&viewer->principal->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_principal);
+			COOP_LIST_ITEM(link, struct coop_process, in.principal);
 		if (!coop_agent_sees(viewer, process->agent))
 			continue;
 		if (process->labels.tag && !strcmp(process->labels.tag, text))

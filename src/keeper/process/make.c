@@ -24,7 +24,7 @@ static void on_timer_closed(uv_handle_t *handle)
 	struct coop_process *process = handle->data;
 
 	coop_labels_clear(&process->labels);
-	free(process->archived_evidence);
+	free(process->books.archived_evidence);
 	coop_agent_unref(process->agent);
 	free(process);
 }
@@ -36,10 +36,10 @@ static void destroy(struct coop_process *process)
 	COOP_TELL(process, on_free);
 	coop_output_clear(&process->output);
 	coop_notes_clear(&process->notes);
-	coop_readers_clear(&process->named);
+	coop_readers_clear(&process->audience.named);
 	coop_progress_free(process);
-	coop_wire_close(process->wire);
-	uv_close((uv_handle_t *)&process->timer, on_timer_closed);
+	coop_wire_close(process->child.wire);
+	uv_close((uv_handle_t *)&process->clock.timer, on_timer_closed);
 }
 
 struct coop_process *coop_process_new(struct coop_agent *agent)
@@ -50,14 +50,14 @@ struct coop_process *coop_process_new(struct coop_agent *agent)
 	if (!process)
 		return NULL;
 	process->keeper = keeper;
-	process->asked = coop_clock_now();
+	process->times.asked = coop_clock_now();
 	process->agent = coop_agent_ref(agent);
 	process->refs = 1;
 	process->destroy = destroy;
-	coop_list_init(&process->waiters);
-	coop_list_init(&process->followers);
-	coop_list_init(&process->holders);
-	coop_readers_init(&process->named);
+	coop_list_init(&process->audience.waiters);
+	coop_list_init(&process->audience.followers);
+	coop_list_init(&process->audience.holders);
+	coop_readers_init(&process->audience.named);
 	coop_output_init(&process->output, keeper, &coop_printing,
 			 (size_t)coop_conf_of(keeper)->settings.max_events);
 	process->output.spool_account = &agent->principal->spool_bytes;

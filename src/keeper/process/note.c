@@ -66,7 +66,8 @@ static bool add(struct coop_process *process, const char *text, unsigned most)
 	char *copy = coop_mem_strdup(line);
 	if (!copy)
 		return false;
-	uint64_t age_ms = process->started ? (coop_clock_now() - process->started) / 1000000u : 0;
+	uint64_t age_ms =
+		process->times.started ? (coop_clock_now() - process->times.started) / 1000000u : 0;
 	(void)coop_index_add(&process->output.index,
 			     (struct coop_index_event){
 				     .offset = notes->count,

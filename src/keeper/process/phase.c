@@ -36,15 +36,16 @@ static const enum coop_phase next[COOP_PHASE_COUNT][COOP_AT_COUNT] = {
 /* With on_exit kill, none is alive when the end is told. */
 static bool must_wait(const struct coop_process *process)
 {
-	return process->on_exit == COOP_ON_EXIT_KILL &&
-	       (process->killing || (coop_process_boxed(process) && !coop_process_gone(process)));
+	return process->terms.on_exit == COOP_ON_EXIT_KILL &&
+	       (process->course.killing ||
+		(coop_process_boxed(process) && !coop_process_gone(process)));
 }
 
 static void enter(struct coop_process *process, enum coop_phase phase)
 {
 	if (phase == COOP_PHASE_TOLD)
 		COOP_TELL(process, on_telling);
-	process->phase = phase;
+	process->course.phase = phase;
 	COOP_TELL(process, on_phase, phase);
 	if (phase == COOP_PHASE_DRAINED)
 		coop_phase_at(process, COOP_AT_FREED);
@@ -56,7 +57,7 @@ static void enter(struct coop_process *process, enum coop_phase phase)
 
 void coop_phase_at(struct coop_process *process, enum coop_moment moment)
 {
-	enum coop_phase phase = next[process->phase][moment];
+	enum coop_phase phase = next[process->course.phase][moment];
 
 	if (phase == STAYS || (moment == COOP_AT_FREED && must_wait(process)))
 		return;
@@ -68,31 +69,33 @@ void coop_phase_at(struct coop_process *process, enum coop_moment moment)
 void coop_phase_restore(struct coop_process *process)
 {
 	process->output.stage = COOP_OUTPUT_GIVEN_UP;
-	process->phase = COOP_PHASE_RECEIPT;
+	process->course.phase = COOP_PHASE_RECEIPT;
 }
 
 enum coop_state coop_process_state(const struct coop_process *process)
 {
-	if (process->phase >= COOP_PHASE_ENDED)
+	if (process->course.phase >= COOP_PHASE_ENDED)
 		return WIFSIGNALED(process->end.wait_status) ? COOP_STATE_SIGNALED
 							     : COOP_STATE_EXITED;
-	if (process->stop_asked)
+	if (process->course.stop_asked)
 		return COOP_STATE_STOPPING;
-	if (process->stopped)
+	if (process->course.stopped)
 		return COOP_STATE_STOPPED;
-	return process->phase == COOP_PHASE_RUNNING ? COOP_STATE_RUNNING : COOP_STATE_STARTING;
+	return process->course.phase == COOP_PHASE_RUNNING ? COOP_STATE_RUNNING
+							   : COOP_STATE_STARTING;
 }
 
 void coop_phase_stopped(struct coop_process *process, bool stopped)
 {
 	enum coop_state before = coop_process_state(process);
 
-	process->stopped = stopped;
+	process->course.stopped = stopped;
 	if (coop_process_state(process) != before)
 		COOP_TELL(process, on_event, stopped ? "stopped" : "continued");
 }
 
 void coop_phase_stop_asked(struct coop_process *process)
 {
-	process->stop_asked = process->stop_asked || process->phase == COOP_PHASE_RUNNING;
+	process->course.stop_asked =
+		process->course.stop_asked || process->course.phase == COOP_PHASE_RUNNING;
 }

@@ -32,11 +32,12 @@ static void arrived(struct coop_outlet *stream, bool first)
 
 	/* One that is still starting has not been told of: its first output is, right after
 	 * that. */
-	if (first && process->phase > COOP_PHASE_STARTING)
+	if (first && process->course.phase > COOP_PHASE_STARTING)
 		COOP_TELL(process, on_first_output, stream);
 	coop_deadlines_touch(process);
 	coop_progress_output(process);
-	if (coop_process_reaped(process) && !coop_process_told(process) && !process->drain_waits)
+	if (coop_process_reaped(process) && !coop_process_told(process) &&
+	    !process->course.drain_waits)
 		coop_deadlines_set(process, COOP_DUE_QUIET, coop_clock_now() + QUIET_NS);
 }
 
@@ -64,7 +65,7 @@ static void due(struct coop_output *output, enum coop_output_due what, uint64_t 
 	struct coop_process *process = coop_process_of(output);
 
 	/* The rest of a character is waited for from its first byte on. */
-	if (what != COOP_OUTPUT_CHUNK || !process->due[COOP_DUE_CHUNK])
+	if (what != COOP_OUTPUT_CHUNK || !process->clock.due[COOP_DUE_CHUNK])
 		coop_deadlines_set(process, which[what], when);
 }
 
@@ -81,7 +82,7 @@ static void spool_stopped(struct coop_outlet *stream, int error)
 	if (error && !coop_life_finished(process->keeper))
 		coop_log(COOP_LOG_WARN, "spool stopped id=%s stream=%s error=%s", process->id,
 			 coop_stream_name(stream->number), coop_err_errno_name(error));
-	if (process->quota_kills && coop_process_live(process))
+	if (process->terms.quota_kills && coop_process_live(process))
 		COOP_TELL(process, on_output_quota);
 }
 

@@ -23,69 +23,69 @@ void coop_process_hold(struct coop_process *process, struct coop_request *reques
 
 void coop_process_join(struct coop_process *process, struct coop_session *session)
 {
-	process->session_n = session->n;
-	coop_list_add(&session->processes, &process->in_session);
+	process->terms.session_n = session->n;
+	coop_list_add(&session->processes, &process->in.session);
 }
 
 bool coop_process_boxed(const struct coop_process *process)
 {
-	return process->boxed;
+	return process->child.boxed;
 }
 
 bool coop_process_tidy(const struct coop_process *process)
 {
-	return !process->due[COOP_DUE_TIDY];
+	return !process->clock.due[COOP_DUE_TIDY];
 }
 
 bool coop_process_is_news(const struct coop_process *process)
 {
-	return process->end.cause != COOP_CAUSE_SPAWN_FAILED || process->record_failure;
+	return process->end.cause != COOP_CAUSE_SPAWN_FAILED || process->terms.record_failure;
 }
 
 void coop_process_reader_begin(struct coop_process *process)
 {
-	process->readers++;
+	process->audience.readers++;
 }
 
 void coop_process_reader_end(struct coop_process *process)
 {
-	process->readers--;
+	process->audience.readers--;
 	coop_process_let_go(process);
 }
 
 void coop_process_let_go(struct coop_process *process)
 {
-	if (!coop_process_removed(process) || process->readers)
+	if (!coop_process_removed(process) || process->audience.readers)
 		return;
 	coop_output_close(&process->output);
 }
 
 bool coop_process_gone(const struct coop_process *process)
 {
-	return !process->root_lives && (process->root_pid || coop_process_reaped(process));
+	return !process->child.root_lives && (process->child.root || coop_process_reaped(process));
 }
 
 bool coop_process_live(const struct coop_process *process)
 {
-	return process->phase < COOP_PHASE_ENDED;
+	return process->course.phase < COOP_PHASE_ENDED;
 }
 
 bool coop_process_reaped(const struct coop_process *process)
 {
-	return process->phase >= COOP_PHASE_ENDED;
+	return process->course.phase >= COOP_PHASE_ENDED;
 }
 
 bool coop_process_told(const struct coop_process *process)
 {
-	return process->phase >= COOP_PHASE_TOLD;
+	return process->course.phase >= COOP_PHASE_TOLD;
 }
 
 bool coop_process_receipt(const struct coop_process *process)
 {
-	return process->phase == COOP_PHASE_RECEIPT;
+	return process->course.phase == COOP_PHASE_RECEIPT;
 }
 
 bool coop_process_removed(const struct coop_process *process)
 {
-	return process->phase > COOP_PHASE_NEW && !process->in_all.next;
+	return process->course.phase > COOP_PHASE_NEW && !process->in.all.next;
 }

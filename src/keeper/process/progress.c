@@ -34,7 +34,7 @@ void coop_progress_begin(struct coop_process *process)
 {
 	if (process->progress)
 		coop_deadlines_set(process, COOP_DUE_PROGRESS,
-				   process->started + process->progress->interval_ns);
+				   process->times.started + process->progress->interval_ns);
 }
 
 void coop_progress_output(struct coop_process *process)
@@ -56,8 +56,8 @@ static void look(struct coop_progress *progress, uint64_t now)
 {
 	const struct coop_process *process = progress->process;
 	/* Bytes may have come before the start was told. */
-	uint64_t since =
-		progress->last_output > process->started ? progress->last_output : process->started;
+	uint64_t since = progress->last_output > process->times.started ? progress->last_output
+									: process->times.started;
 	uint64_t total = 0;
 
 	for (int i = 0; i < process->output.count; i++)

@@ -21,7 +21,7 @@ static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *
 	COOP_LIST_EACH(coop_registry_unsettled(keeper), link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_unsettled);
+			COOP_LIST_ITEM(link, struct coop_process, in.unsettled);
 		if ((!agent || coop_agent_sees(agent, process->agent)) &&
 		    (!principal || process->agent->principal == principal))
 			count += coop_observer_owns_others(process, true);
@@ -113,10 +113,10 @@ static uint64_t could_go(const struct coop_agent *level)
 	COOP_LIST_EACH(&level->principal->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		if (process->buffer_charge && coop_agent_sees(level, process->agent) &&
+			COOP_LIST_ITEM(link, struct coop_process, in.principal);
+		if (process->usage.buffer_charge && coop_agent_sees(level, process->agent) &&
 		    coop_eviction_may_go(process))
-			bytes += process->buffer_charge;
+			bytes += process->usage.buffer_charge;
 	}
 	return bytes;
 }
@@ -146,9 +146,9 @@ static struct coop_process *first_to_go(const struct coop_agent *agent,
 	COOP_LIST_EACH(&level->principal->processes, link)
 	{
 		struct coop_process *process =
-			COOP_LIST_ITEM(link, struct coop_process, in_principal);
-		int rank = 2 * (process->agent != agent) + !process->owner_told_at;
-		if (rank < best_rank && process->buffer_charge &&
+			COOP_LIST_ITEM(link, struct coop_process, in.principal);
+		int rank = 2 * (process->agent != agent) + !process->times.owner_told_at;
+		if (rank < best_rank && process->usage.buffer_charge &&
 		    coop_agent_sees(level, process->agent) && coop_eviction_may_go(process)) {
 			best = process;
 			best_rank = rank;
@@ -169,8 +169,8 @@ void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
 void coop_quota_charge(struct coop_process *process, uint64_t bytes)
 {
 	for (struct coop_agent *level = process->agent; level; level = level->parent)
-		level->buffer_bytes = level->buffer_bytes - process->buffer_charge + bytes;
-	process->buffer_charge = bytes;
+		level->buffer_bytes = level->buffer_bytes - process->usage.buffer_charge + bytes;
+	process->usage.buffer_charge = bytes;
 }
 
 void coop_quota_count(const struct coop_process *process, int live, int finished)
@@ -181,7 +181,7 @@ void coop_quota_count(const struct coop_process *process, int live, int finished
 	}
 	process->agent->principal->live += (unsigned)live;
 	coop_registry_count(process->keeper, live, finished);
-	if (process->lease == COOP_LEASE_PERSISTENT)
+	if (process->terms.lease == COOP_LEASE_PERSISTENT)
 		process->agent->principal->retained += (unsigned)finished;
 }
 
@@ -191,7 +191,7 @@ void coop_quota_recharge(struct coop_process *process)
 
 	for (int i = 0; i < process->output.count; i++)
 		held += process->output.streams[i].ring.capacity;
-	if (process->phase == COOP_PHASE_TOLD && !coop_process_removed(process) &&
+	if (process->course.phase == COOP_PHASE_TOLD && !coop_process_removed(process) &&
 	    coop_output_ended(&process->output))
 		coop_quota_charge(process, held);
 }

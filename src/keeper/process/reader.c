@@ -59,7 +59,7 @@ static struct reader *find(struct coop_readers *readers, const struct coop_agent
 uint64_t coop_reader_position(struct coop_process *process, const struct coop_agent *agent,
 			      const char *name, unsigned stream)
 {
-	const struct reader *reader = find(&process->named, agent, name, stream);
+	const struct reader *reader = find(&process->audience.named, agent, name, stream);
 
 	return reader ? reader->position : 0;
 }
@@ -67,7 +67,7 @@ uint64_t coop_reader_position(struct coop_process *process, const struct coop_ag
 int coop_reader_move(struct coop_process *process, const struct coop_agent *agent, const char *name,
 		     unsigned stream, uint64_t position)
 {
-	struct coop_readers *readers = &process->named;
+	struct coop_readers *readers = &process->audience.named;
 	struct reader *reader = find(readers, agent, name, stream);
 
 	if (!reader) {

@@ -89,7 +89,7 @@ void coop_registry_clear(struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(&coop_registry_of(keeper)->all, link)
 	{
-		coop_registry_remove(COOP_LIST_ITEM(link, struct coop_process, in_all));
+		coop_registry_remove(COOP_LIST_ITEM(link, struct coop_process, in.all));
 	}
 	coop_map_clear(&coop_registry_of(keeper)->by_n);
 	coop_map_clear(&coop_registry_of(keeper)->by_pid);
@@ -223,8 +223,8 @@ int coop_registry_add(struct coop_process *process)
 	process->n = registry->next_n++;
 	(void)snprintf(process->id, sizeof process->id, "psh-0-%llu",
 		       (unsigned long long)process->n);
-	coop_list_add(&registry->all, &process->in_all);
-	coop_list_add(&process->agent->principal->processes, &process->in_principal);
+	coop_list_add(&registry->all, &process->in.all);
+	coop_list_add(&process->agent->principal->processes, &process->in.principal);
 	(void)coop_process_ref(process);
 	coop_quota_count(process, 1, 0);
 	coop_phase_at(process, COOP_AT_ADDED);
@@ -239,8 +239,8 @@ int coop_registry_add_receipt(struct coop_process *process)
 
 	if (coop_map_put(&registry->by_n, process->n, process) < 0)
 		return -ENOMEM;
-	coop_list_add(&registry->all, &process->in_all);
-	coop_list_add(&process->agent->principal->processes, &process->in_principal);
+	coop_list_add(&registry->all, &process->in.all);
+	coop_list_add(&process->agent->principal->processes, &process->in.principal);
 	(void)coop_process_ref(process);
 	coop_eviction_receipt(process);
 	return 0;
@@ -260,42 +260,42 @@ int coop_registry_set_root(struct coop_process *process, pid_t pid)
 		(void)coop_map_remove(&registry->by_session, (uint64_t)pid);
 		return -ENOMEM;
 	}
-	process->root_pid = pid;
-	process->root_lives = true;
+	process->child.root = pid;
+	process->child.root_lives = true;
 	return 0;
 }
 
 void coop_registry_name(struct coop_process *process, pid_t pid)
 {
-	process->pid = pid;
+	process->child.pid = pid;
 	(void)snprintf(process->id, sizeof process->id, "psh-%x-%llu", (unsigned)pid,
 		       (unsigned long long)process->n);
 }
 
 static void take_out(struct coop_map *map, const struct coop_process *process)
 {
-	if (process->root_pid && coop_map_get(map, (uint64_t)process->root_pid) == process)
-		(void)coop_map_remove(map, (uint64_t)process->root_pid);
+	if (process->child.root && coop_map_get(map, (uint64_t)process->child.root) == process)
+		(void)coop_map_remove(map, (uint64_t)process->child.root);
 }
 
 void coop_registry_unset_root(struct coop_process *process)
 {
 	take_out(&coop_registry_of(process->keeper)->by_pid, process);
 	take_out(&coop_registry_of(process->keeper)->by_session, process);
-	process->root_pid = 0;
-	process->root_lives = false;
+	process->child.root = 0;
+	process->child.root_lives = false;
 }
 
 void coop_registry_clear_pid(struct coop_process *process)
 {
-	process->root_lives = false;
+	process->child.root_lives = false;
 	take_out(&coop_registry_of(process->keeper)->by_pid, process);
 }
 
 bool coop_registry_has_root(const struct coop_process *process)
 {
-	return process->root_pid > 1 &&
-	       coop_registry_by_pid(process->keeper, process->root_pid) == process;
+	return process->child.root > 1 &&
+	       coop_registry_by_pid(process->keeper, process->child.root) == process;
 }
 
 struct coop_process *coop_registry_by_pid(const struct coop_keeper *keeper, pid_t pid)
@@ -307,12 +307,12 @@ void coop_registry_finished(struct coop_process *process)
 {
 	struct coop_registry *registry = coop_registry_of(process->keeper);
 
-	process->told_number = ++registry->told_count;
+	process->times.told_number = ++registry->told_count;
 	if (coop_process_removed(process))
 		return;
 	coop_quota_count(process, -1, 1);
-	if (!process->emptied) {
-		coop_list_add(&registry->unsettled, &process->in_unsettled);
+	if (!process->course.emptied) {
+		coop_list_add(&registry->unsettled, &process->in.unsettled);
 		registry->unsettled_count++;
 	}
 	coop_eviction_add(process);
@@ -320,9 +320,9 @@ void coop_registry_finished(struct coop_process *process)
 
 void coop_registry_settled(struct coop_process *process)
 {
-	if (!process->in_unsettled.next)
+	if (!process->in.unsettled.next)
 		return;
-	coop_list_remove(&process->in_unsettled);
+	coop_list_remove(&process->in.unsettled);
 	coop_registry_of(process->keeper)->unsettled_count--;
 }
 
@@ -332,7 +332,7 @@ static void leave(struct coop_process *process)
 	take_out(&coop_registry_of(process->keeper)->by_session, process);
 	coop_registry_settled(process);
 	coop_list_remove(&process->origin.in_lease);
-	coop_list_remove(&process->in_session);
+	coop_list_remove(&process->in.session);
 	coop_eviction_remove(process);
 	coop_quota_charge(process, 0);
 }
@@ -363,8 +363,8 @@ void coop_registry_remove(struct coop_process *process)
 	coop_deadlines_set(process, COOP_DUE_RETENTION, 0);
 	(void)coop_map_remove(&registry->by_n, process->n);
 	coop_registry_clear_pid(process);
-	coop_list_remove(&process->in_all);
-	coop_list_remove(&process->in_principal);
+	coop_list_remove(&process->in.all);
+	coop_list_remove(&process->in.principal);
 	coop_completions_forget(process);
 	coop_eviction_unclaim(process);
 	uncount(process);

@@ -28,24 +28,25 @@
 static void set_limit(struct coop_process *process, enum coop_deadline which, int64_t after_ms)
 {
 	if (after_ms)
-		coop_deadlines_set(process, which, process->started + (uint64_t)after_ms * MS);
+		coop_deadlines_set(process, which,
+				   process->times.started + (uint64_t)after_ms * MS);
 }
 
 void coop_report_executed(struct coop_process *process)
 {
 	struct coop_meters *meters = coop_meters_of(process->keeper);
 
-	process->started = process->output.began = coop_clock_now();
-	process->started_at = coop_clock_wall_ms();
+	process->times.started = process->output.began = coop_clock_now();
+	process->times.started_at = coop_clock_wall_ms();
 	meters->starts++;
-	coop_histogram_add(&meters->spawn, process->started - process->asked);
+	coop_histogram_add(&meters->spawn, process->times.started - process->times.asked);
 	coop_phase_at(process, COOP_AT_EXECUTED);
 	for (int i = 0; i < process->output.count; i++) {
 		if (process->output.streams[i].ring.end)
 			COOP_TELL(process, on_first_output, &process->output.streams[i]);
 	}
-	set_limit(process, COOP_DUE_TIMEOUT, process->limits.timeout_ms);
-	set_limit(process, COOP_DUE_LIFETIME, process->limits.max_lifetime_ms);
+	set_limit(process, COOP_DUE_TIMEOUT, process->terms.limits.timeout_ms);
+	set_limit(process, COOP_DUE_LIFETIME, process->terms.limits.max_lifetime_ms);
 	coop_progress_begin(process);
 	coop_deadlines_touch(process);
 }
@@ -107,7 +108,7 @@ void coop_report_ended(struct coop_process *process, int wait_status, const stru
 		wait_for_output(process);
 	/* May reach the terminal's end, and with it that of the output: after the kill has begun
 	 * that on_exit asks for. */
-	if (process->pty)
+	if (process->terms.pty)
 		coop_stream_resume(&process->output.streams[0]);
 	if (coop_output_ended(&process->output))
 		coop_phase_at(process, COOP_AT_DRAINED);
@@ -120,7 +121,7 @@ void coop_report_program_ended(struct coop_process *process, int wait_status,
 		return;
 	/* Nobody has to be told of that before the end: only the end makes it matter. */
 	if (alone)
-		process->emptied = coop_clock_now();
+		process->course.emptied = coop_clock_now();
 	coop_report_ended(process, wait_status, usage);
 }
 
@@ -138,8 +139,8 @@ void coop_report_root_reaped(struct coop_process *process)
 void coop_report_failed(struct coop_process *process, int exit_code)
 {
 	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
-	process->started = process->output.began = coop_clock_now();
-	process->started_at = coop_clock_wall_ms();
+	process->times.started = process->output.began = coop_clock_now();
+	process->times.started_at = coop_clock_wall_ms();
 	note_end(process, exit_code << 8);
 	stop_clocks(process);
 	coop_output_close(&process->output);
@@ -149,8 +150,8 @@ void coop_report_failed(struct coop_process *process, int exit_code)
 
 void coop_report_emptied(struct coop_process *process)
 {
-	if (!process->emptied)
-		process->emptied = coop_clock_now();
+	if (!process->course.emptied)
+		process->course.emptied = coop_clock_now();
 	coop_registry_settled(process);
 	coop_eviction_look(process->keeper);
 	COOP_TELL(process, on_empty);

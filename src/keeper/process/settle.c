@@ -27,7 +27,7 @@ static void count_end(const struct coop_process *process)
 static void enter_told(struct coop_process *process)
 {
 	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};
-	uint64_t retention = (uint64_t)process->limits.exit_retention_ms * MS;
+	uint64_t retention = (uint64_t)process->terms.limits.exit_retention_ms * MS;
 
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
 		coop_deadlines_set(process, over[i], 0);

@@ -299,7 +299,7 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 					   ? draft->injections->count
 					   : 0,
 		.replaced = users,
-		.terminal = draft->process->pty,
+		.terminal = draft->process->terms.pty,
 		.sockets = coop_host_sockets_list(&coop_views_of(keeper)->sockets,
 						  coop_silence_of(keeper)),
 		.ghosts = coop_views_of(keeper)->ghosts,
@@ -418,7 +418,7 @@ int coop_confine_make(struct coop_draft *draft)
 	if (!confine)
 		return coop_err_no_memory(draft->err);
 	int r = decide(draft, confine);
-	draft->process->boxed = confine->init;
+	draft->process->child.boxed = confine->init;
 	return r;
 }
 

@@ -146,7 +146,7 @@ static int check_alias(struct coop_draft *draft)
 	COOP_LIST_EACH(coop_registry_all(draft->agent->keeper), link)
 	{
 		const struct coop_process *other =
-			COOP_LIST_ITEM(link, struct coop_process, in_all);
+			COOP_LIST_ITEM(link, struct coop_process, in.all);
 		if (other->agent == draft->agent && coop_process_live(other) &&
 		    other->labels.alias && !strcmp(other->labels.alias, alias))
 			return coop_err_field(draft->err, COOP_EXISTS, "alias",
@@ -201,8 +201,8 @@ static int64_t at_most(int64_t value, int64_t ceiling)
 static void take_limits(struct coop_draft *draft)
 {
 	const struct coop_settings *settings = &coop_conf_of(draft->agent->keeper)->settings;
-	struct coop_limits *limits = &draft->process->limits;
-	bool persistent = draft->process->lease == COOP_LEASE_PERSISTENT;
+	struct coop_limits *limits = &draft->process->terms.limits;
+	bool persistent = draft->process->terms.lease == COOP_LEASE_PERSISTENT;
 	int64_t retention =
 		coop_arg_int(draft->args, "exit_retention_ms", settings->exit_retention_ms);
 
@@ -225,21 +225,21 @@ static int take_streams(struct coop_draft *draft)
 				     COOP_OVERFLOW_DROP_OLDEST);
 	int64_t ring = coop_arg_int(draft->args, "ring_bytes", 1 << 20);
 
-	process->pty = coop_arg_enum(draft->args, "kind", coop_choices_kind, 0) == 1;
-	process->merged = coop_arg_enum(draft->args, "stderr", coop_choices_stderr, 0) == 1;
-	process->cols = (unsigned short)coop_arg_int(draft->args, "cols", 80);
-	process->rows = (unsigned short)coop_arg_int(draft->args, "rows", 24);
-	process->output.count = process->pty || process->merged ? 1 : 2;
-	if (process->pty && process->merged)
+	process->terms.pty = coop_arg_enum(draft->args, "kind", coop_choices_kind, 0) == 1;
+	process->terms.merged = coop_arg_enum(draft->args, "stderr", coop_choices_stderr, 0) == 1;
+	process->terms.cols = (unsigned short)coop_arg_int(draft->args, "cols", 80);
+	process->terms.rows = (unsigned short)coop_arg_int(draft->args, "rows", 24);
+	process->output.count = process->terms.pty || process->terms.merged ? 1 : 2;
+	if (process->terms.pty && process->terms.merged)
 		return invalid(draft, "stderr",
 			       "merged is for pipes: a terminal has one output anyway");
-	if (!process->pty && (coop_arg(draft->args, "cols") || coop_arg(draft->args, "rows")))
+	if (!process->terms.pty && (coop_arg(draft->args, "cols") || coop_arg(draft->args, "rows")))
 		return invalid(draft, coop_arg(draft->args, "cols") ? "cols" : "rows",
 			       "needs kind pty");
 	ring = ring < (int64_t)COOP_RING_MIN ? (int64_t)COOP_RING_MIN
 					     : at_most(ring, COOP_RING_MAX);
 	for (int i = 0; i < process->output.count; i++) {
-		process->output.streams[i].number = (uint8_t)(process->pty ? 3 : i + 1);
+		process->output.streams[i].number = (uint8_t)(process->terms.pty ? 3 : i + 1);
 		process->output.streams[i].overflow = (enum coop_overflow)overflow;
 		process->output.streams[i].ring.limit = (size_t)ring;
 	}
@@ -262,7 +262,7 @@ static int take_stdin(struct coop_draft *draft)
 				      "stdin takes at most %u bytes", COOP_STDIN_MAX);
 	if (draft->input.size && wanted >= 0 && wanted != COOP_STDIN_DATA)
 		return invalid(draft, "stdin", "must be data where the request brings bytes");
-	if (draft->process->pty && wanted == COOP_STDIN_NONE)
+	if (draft->process->terms.pty && wanted == COOP_STDIN_NONE)
 		return invalid(draft, "stdin", "none is for pipes: a terminal always has input");
 	return 0;
 }
@@ -281,9 +281,9 @@ static int take_lease(struct coop_draft *draft)
 {
 	struct coop_process *process = draft->process;
 
-	process->lease = (enum coop_term)coop_arg_enum(draft->args, "lease", coop_choices_lease,
-						       COOP_LEASE_AWAITED);
-	return process->lease == COOP_LEASE_PERSISTENT
+	process->terms.lease = (enum coop_term)coop_arg_enum(
+		draft->args, "lease", coop_choices_lease, COOP_LEASE_AWAITED);
+	return process->terms.lease == COOP_LEASE_PERSISTENT
 		       ? coop_quota_persistent(draft->agent, draft->err)
 		       : 0;
 }
@@ -295,7 +295,7 @@ static int take_reports(struct coop_draft *draft)
 	int64_t interval = coop_arg_int(draft->args, "progress_interval_ms", 0);
 	bool digest = coop_arg_bool(draft->args, "digest", false);
 
-	process->completion = coop_arg_bool(draft->args, "completion", false);
+	process->terms.completion = coop_arg_bool(draft->args, "completion", false);
 	if ((digest && !(process->output.digest = coop_digest_new())) ||
 	    (interval && coop_progress_want(process, interval) < 0))
 		return coop_err_no_memory(draft->err);
@@ -319,7 +319,7 @@ static int take_env(struct coop_draft *draft)
 		.restricted = coop_agent_restricted(draft->agent),
 		/* The first process of a namespace holds its tree together without it. */
 		.n = confine->init ? 0 : coop_registry_next(keeper),
-		.terminal = draft->process->pty,
+		.terminal = draft->process->terms.pty,
 		.no_tmpdir = confine->no_tmpdir,
 		.tmpdir = confine->tmpdir,
 		.defaults = draft->agent->settings.extras.env,
@@ -354,11 +354,11 @@ int coop_draft_fill(struct coop_draft *draft)
 	process = draft->process = coop_process_new(draft->agent);
 	if (!process)
 		return coop_err_no_memory(draft->err);
-	process->on_exit =
+	process->terms.on_exit =
 		(enum coop_on_exit)coop_arg_enum(draft->args, "on_exit", coop_choices_on_exit, 0);
-	process->quota_kills =
+	process->terms.quota_kills =
 		coop_arg_enum(draft->args, "on_output_quota", coop_choices_quota, 0) == 1;
-	process->record_failure = coop_arg_bool(draft->args, "record_failure", false);
+	process->terms.record_failure = coop_arg_bool(draft->args, "record_failure", false);
 	r = coop_arg(draft->args, "helper") ? take_helper(draft)
 	    : shell                         ? take_shell(draft)
 					    : take_argv(draft);

@@ -32,8 +32,8 @@ static void set_plan(const struct coop_process *process, enum coop_plan_kind kin
 	};
 	if (kind == COOP_PLAN_FILL)
 		return;
-	plan->flags |= (process->pty ? COOP_PLAN_TERMINAL : 0u) |
-		       (process->on_exit == COOP_ON_EXIT_KILL ? COOP_PLAN_KILL_REST : 0u) |
+	plan->flags |= (process->terms.pty ? COOP_PLAN_TERMINAL : 0u) |
+		       (process->terms.on_exit == COOP_ON_EXIT_KILL ? COOP_PLAN_KILL_REST : 0u) |
 		       (command->program_fd >= 0 ? COOP_PLAN_PROGRAM_FD : 0u);
 	plan->mark = coop_place_of(process->keeper)->mark | process->n;
 	plan->extra_fds = confine->start->tree_count;

@@ -83,7 +83,7 @@ static void fail_spawn(struct coop_spawn *spawn)
 	/* Only what a user could have meant as a command leaves a record; want of resources does
 	 * not. */
 	bool keep =
-		process->record_failure && !spawn->refusal && !spawn->reply_error &&
+		process->terms.record_failure && !spawn->refusal && !spawn->reply_error &&
 		error != E2BIG &&
 		(spawn->failure.step == COOP_STEP_EXEC ||
 		 /* A record would tell an agent more of the folder than the refusal does. */
@@ -92,7 +92,7 @@ static void fail_spawn(struct coop_spawn *spawn)
 	coop_registry_clear_pid(process);
 	if (!*process->id)
 		coop_registry_name(process, spawn->cloned_pid ? spawn->cloned_pid : 0);
-	process->record_failure = keep;
+	process->terms.record_failure = keep;
 	coop_spawn_release(spawn);
 	coop_confine_over(process);
 	coop_note_add(process, "%s", err.message);
@@ -120,15 +120,15 @@ static void succeed(struct coop_spawn *spawn)
 	int wait_status = spawn->wait_status;
 	struct rusage usage = spawn->usage;
 
-	coop_registry_name(process, spawn->program_pid ? spawn->program_pid : process->root_pid);
+	coop_registry_name(process, spawn->program_pid ? spawn->program_pid : process->child.root);
 	/* One that has ended by now has nothing more to say, and nobody would close it before the
 	 * record goes. */
 	if (coop_process_boxed(process) && !spawn->wire->over) {
-		process->wire = spawn->wire;
+		process->child.wire = spawn->wire;
 		spawn->wire = NULL;
-		process->wire->user = process;
-		process->wire->on_message = on_later_message;
-		process->wire->on_end = on_later_end;
+		process->child.wire->user = process;
+		process->child.wire->on_message = on_later_message;
+		process->child.wire->on_end = on_later_end;
 	}
 	coop_spawn_release(spawn);
 	coop_confine_started(process);
@@ -310,7 +310,7 @@ static void on_later_end(struct coop_wire *wire)
 {
 	struct coop_process *process = wire->user;
 
-	process->wire = NULL;
+	process->child.wire = NULL;
 	coop_wire_close(wire);
 }
 

@@ -35,7 +35,7 @@ int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_our
 
 static int make_terminal(struct coop_process *process, int *ret_master, int *ret_slave)
 {
-	struct winsize size = {.ws_col = process->cols, .ws_row = process->rows};
+	struct winsize size = {.ws_col = process->terms.cols, .ws_row = process->terms.rows};
 	COOP_AUTO_FD int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 
 	if (master < 0 || unlockpt(master) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
@@ -115,9 +115,9 @@ static int give_away(const struct coop_spawn *spawn, bool with_stdin)
 
 int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin)
 {
-	int r = spawn->process->pty ? open_terminal(spawn) : open_pipes(spawn, with_stdin);
+	int r = spawn->process->terms.pty ? open_terminal(spawn) : open_pipes(spawn, with_stdin);
 
-	return r < 0 ? r : give_away(spawn, with_stdin || spawn->process->pty);
+	return r < 0 ? r : give_away(spawn, with_stdin || spawn->process->terms.pty);
 }
 
 void coop_spawn_fds_close(struct coop_spawn *spawn)

@@ -114,9 +114,9 @@ void coop_spawn_stands(struct coop_spawn *spawn)
 		return;
 	coop_log(COOP_LOG_WARN,
 		 "a sandbox was stopped before its command began: it is ended pid=%d",
-		 process->root_pid);
+		 process->child.root);
 	spawn->stood = true;
-	(void)kill(process->root_pid, SIGKILL); /* our unreaped child */
+	(void)kill(process->child.root, SIGKILL); /* our unreaped child */
 }
 
 static bool is_stopped(pid_t pid)
@@ -146,7 +146,7 @@ void coop_spawn_due(struct coop_spawn *spawn)
 	if (spawn->wire)
 		coop_wire_drain(spawn->wire);
 	if (process->spawn == spawn && coop_registry_has_root(process)) {
-		if (is_stopped(process->root_pid) || is_stopped(parked(process->root_pid)))
+		if (is_stopped(process->child.root) || is_stopped(parked(process->child.root)))
 			coop_spawn_stands(spawn);
 		coop_spawn_watch(spawn);
 	}

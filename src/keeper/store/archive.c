@@ -47,7 +47,7 @@ char *coop_archive_about(const struct coop_process *process)
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
 
-	coop_session_format(process->session_n, session);
+	coop_session_format(process->terms.session_n, session);
 	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_string(&w, "tag", labels->tag);
 	coop_jsonw_string(&w, "label", labels->label);
@@ -61,11 +61,11 @@ char *coop_archive_about(const struct coop_process *process)
 	coop_jsonw_string(&w, "command", labels->command);
 	coop_jsonw_string(&w, "mode", labels->shell ? "shell" : "argv");
 	coop_jsonw_string(&w, "cwd", labels->cwd);
-	coop_jsonw_string(&w, "kind", process->pty ? "pty" : "pipe");
+	coop_jsonw_string(&w, "kind", process->terms.pty ? "pty" : "pipe");
 	coop_jsonw_string(&w, "stderr_mode", coop_record_stderr_mode(process));
-	coop_jsonw_string(&w, "lease", coop_choices_lease[process->lease]);
-	coop_jsonw_int(&w, "pid", process->pid);
-	coop_record_write_audit(process->audit_seq, &w);
+	coop_jsonw_string(&w, "lease", coop_choices_lease[process->terms.lease]);
+	coop_jsonw_int(&w, "pid", process->child.pid);
+	coop_record_write_audit(process->books.audit_seq, &w);
 	coop_jsonw_end(&w);
 	return text_of(&out, &w);
 }
@@ -77,7 +77,7 @@ char *coop_archive_outcome(const struct coop_process *process)
 
 	coop_jsonw_begin(&w, NULL);
 	coop_jsonw_string(&w, "state", coop_choices_state[coop_process_state(process)]);
-	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / MS);
+	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->times.started) / MS);
 	coop_record_write_exit(process->end.wait_status, process->end.cause, &w);
 	coop_jsonw_string(&w, "end_cause", coop_cause_name(process->end.cause));
 	coop_record_write_evidence(process, &w, "end_evidence");
@@ -143,10 +143,10 @@ static bool restore_labels(struct coop_labels *labels, const json_t *about)
 
 static void restore_streams(struct coop_process *process, const json_t *bytes)
 {
-	process->output.count = process->pty || process->merged ? 1 : 2;
+	process->output.count = process->terms.pty || process->terms.merged ? 1 : 2;
 	for (int i = 0; i < process->output.count; i++) {
 		struct coop_outlet *stream = &process->output.streams[i];
-		stream->number = (uint8_t)(process->pty ? 3 : i + 1);
+		stream->number = (uint8_t)(process->terms.pty ? 3 : i + 1);
 		stream->eof = true;
 		stream->ring.start = stream->ring.end =
 			(uint64_t)number(bytes, coop_stream_name(stream->number));
@@ -162,9 +162,9 @@ static void restore_end(struct coop_process *process, const json_t *outcome, int
 	end->wait_status = (int)number(evidence, "wait_status");
 	end->cause = coop_cause_parse(json_string_value(json_object_get(outcome, "end_cause")));
 	end->ended_at = ended_at;
-	process->started = 1;
+	process->times.started = 1;
 	end->ended = 1 + (uint64_t)number(outcome, "duration_ms") * MS;
-	process->archived_evidence = json_dumps(evidence, JSON_COMPACT | JSON_ENCODE_ANY);
+	process->books.archived_evidence = json_dumps(evidence, JSON_COMPACT | JSON_ENCODE_ANY);
 	process->output.exit_cursor = (uint64_t)number(outcome, "events");
 	process->output.index.first = process->output.index.next = process->output.exit_cursor;
 	for (int i = 0; i < process->output.count; i++)
@@ -172,8 +172,8 @@ static void restore_end(struct coop_process *process, const json_t *outcome, int
 	process->output.index.forgotten_bytes = process->output.index.bytes;
 	process->usage.cpu_ns = (uint64_t)number(outcome, "cpu_usage_ns");
 	process->usage.peak_bytes = (uint64_t)number(outcome, "memory_peak_bytes");
-	process->emptied = end->ended;
-	process->owner_told_at = ended_at;
+	process->course.emptied = end->ended;
+	process->times.owner_told_at = ended_at;
 	coop_phase_restore(process);
 }
 
@@ -181,15 +181,15 @@ static bool restore(struct coop_process *process, const struct coop_store_proces
 		    const json_t *about, const json_t *outcome)
 {
 	process->n = row->n;
-	process->pid = (pid_t)number(about, "pid");
-	process->started_at = row->started_at;
-	process->session_n = numbered(about, "session", "ses-");
-	process->audit_seq = numbered(about, "audit_id", "aud-");
-	process->pty = says(about, "kind", "pty");
-	process->merged = says(about, "stderr_mode", "merged");
+	process->child.pid = (pid_t)number(about, "pid");
+	process->times.started_at = row->started_at;
+	process->terms.session_n = numbered(about, "session", "ses-");
+	process->books.audit_seq = numbered(about, "audit_id", "aud-");
+	process->terms.pty = says(about, "kind", "pty");
+	process->terms.merged = says(about, "stderr_mode", "merged");
 	for (int lease = 0; coop_choices_lease[lease]; lease++) {
 		if (says(about, "lease", coop_choices_lease[lease]))
-			process->lease = (enum coop_term)lease;
+			process->terms.lease = (enum coop_term)lease;
 	}
 	if (strlen(row->id) >= sizeof process->id || coop_lookup_number(row->id) != row->n)
 		return false;

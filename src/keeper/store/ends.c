@@ -17,7 +17,7 @@ static void write_end(struct coop_process *process)
 		coop_journal_ended(process);
 	/* With a first process its mounts stand until that one is gone, and so do the placeholders
 	 * below them. */
-	if (process->emptied && (!coop_process_boxed(process) || coop_process_gone(process)))
+	if (process->course.emptied && (!coop_process_boxed(process) || coop_process_gone(process)))
 		coop_confine_over(process);
 	coop_process_unref(process);
 }
@@ -28,8 +28,8 @@ void coop_ends_write(struct coop_keeper *keeper)
 
 	while (!coop_list_empty(&journal->ended)) {
 		struct coop_process *process =
-			COOP_LIST_ITEM(journal->ended.next, struct coop_process, in_ended);
-		coop_list_remove(&process->in_ended);
+			COOP_LIST_ITEM(journal->ended.next, struct coop_process, in.ended);
+		coop_list_remove(&process->in.ended);
 		write_end(process);
 	}
 }
@@ -43,7 +43,7 @@ static void end_later(struct coop_process *process)
 {
 	struct coop_journal *journal = coop_journal_of(process->keeper);
 
-	coop_list_add(&journal->ended, &coop_process_ref(process)->in_ended);
+	coop_list_add(&journal->ended, &coop_process_ref(process)->in.ended);
 	journal->write_ends.run = on_later;
 	coop_later(coop_laters_of(process->keeper), &journal->write_ends);
 }
@@ -53,7 +53,7 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 	bool failed = process->end.cause == COOP_CAUSE_SPAWN_FAILED;
 
 	if (phase == COOP_PHASE_RUNNING ||
-	    (phase == COOP_PHASE_ENDED && failed && process->record_failure))
+	    (phase == COOP_PHASE_ENDED && failed && process->terms.record_failure))
 		coop_journal_started(process);
 	else if (phase == COOP_PHASE_TOLD)
 		end_later(process);

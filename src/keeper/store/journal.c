@@ -63,7 +63,7 @@ static void free_entry(struct coop_journal *journal, struct entry *entry)
 	char *texts[] = {entry->id, entry->principal, entry->path, entry->about, entry->outcome};
 
 	if (entry->process)
-		entry->process->journal = NULL;
+		entry->process->books.journal = NULL;
 	coop_list_remove(&entry->link);
 	journal->count--;
 	journal->bytes -= entry->bytes;
@@ -357,7 +357,7 @@ static void write_next(struct coop_keeper *keeper)
 		coop_list_remove(&entry->link);
 		coop_list_add(&journal->writing, &entry->link);
 		if (entry->process)
-			entry->process->journal = NULL;
+			entry->process->books.journal = NULL;
 		entry->process = NULL;
 	}
 	/* Those that stay have nothing in the backlog before the first one's beginning. */
@@ -425,9 +425,9 @@ int coop_journal_allowed(struct coop_process *process)
 
 	if (!entry)
 		return -ENOMEM;
-	entry->audit_seq = process->audit_seq;
+	entry->audit_seq = process->books.audit_seq;
 	entry->process = process;
-	process->journal = entry;
+	process->books.journal = entry;
 	/* Its row, or its end, is about to come, and they are written together. */
 	if (!journal->failing && !journal->busy)
 		later(process->keeper, GATHER_MS);
@@ -436,7 +436,7 @@ int coop_journal_allowed(struct coop_process *process)
 
 void coop_journal_closed(struct coop_process *process)
 {
-	struct entry *entry = process->journal;
+	struct entry *entry = process->books.journal;
 
 	if (entry && entry->audit_seq)
 		free_entry(coop_journal_of(process->keeper), entry);
@@ -454,7 +454,7 @@ void coop_journal_started(struct coop_process *process)
 	if (!entry)
 		return;
 	entry->agent = process->agent->id;
-	entry->started_at = process->started_at;
+	entry->started_at = process->times.started_at;
 	entry->id = coop_mem_strdup(process->id);
 	entry->principal = coop_mem_strdup(process->agent->principal->name);
 	entry->path = coop_mem_strdup(process->agent->path);
@@ -467,7 +467,7 @@ void coop_journal_started(struct coop_process *process)
 	weigh(journal, entry, entry->about);
 	coop_journal_closed(process);
 	entry->process = process;
-	process->journal = entry;
+	process->books.journal = entry;
 	note(journal, COOP_ROW_STARTED, entry);
 	soon(keeper);
 }
@@ -477,7 +477,7 @@ void coop_journal_ended(struct coop_process *process)
 	struct coop_keeper *keeper = process->keeper;
 	struct coop_journal *journal = coop_journal_of(keeper);
 	/* Short commands end while their start still waits: one row is written then, once. */
-	struct entry *entry = process->journal;
+	struct entry *entry = process->books.journal;
 
 	if (!coop_books_of(keeper)->recording)
 		return;
@@ -515,13 +515,13 @@ void coop_journal_released(struct coop_process *process)
 
 void coop_journal_forget(struct coop_process *process)
 {
-	struct entry *entry = process->journal;
+	struct entry *entry = process->books.journal;
 
 	if (entry && entry->audit_seq)
 		free_entry(coop_journal_of(process->keeper), entry);
 	else if (entry)
 		entry->process = NULL;
-	process->journal = NULL;
+	process->books.journal = NULL;
 }
 
 void coop_journal_flush(struct coop_keeper *keeper)

@@ -56,7 +56,7 @@ bool coop_record_in_session(const struct coop_process *process, const char *filt
 
 	if (!filter)
 		return true;
-	coop_session_format(process->session_n, text);
+	coop_session_format(process->terms.session_n, text);
 	return !strcmp(filter, *text ? text : "default");
 }
 
@@ -66,7 +66,7 @@ static void write_owner(const struct coop_process *process, const struct coop_ag
 	const struct coop_agent *owner = process->agent;
 	char session[COOP_SESSION_TEXT];
 
-	coop_session_format(process->session_n, session);
+	coop_session_format(process->terms.session_n, session);
 	coop_jsonw_begin(w, "owner");
 	coop_jsonw_string(w, "principal", owner->principal->name);
 	coop_jsonw_string(w, "agent", owner->path);
@@ -94,8 +94,8 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 	coop_jsonw_string(w, "mode", labels->shell ? "shell" : "argv");
 	coop_jsonw_string(w, "cwd", labels->cwd);
 	coop_jsonw_string(w, "user", coop_confine_user(process, user));
-	coop_jsonw_string(w, "kind", process->pty ? "pty" : "pipe");
-	coop_jsonw_string(w, "lease", coop_choices_lease[process->lease]);
+	coop_jsonw_string(w, "kind", process->terms.pty ? "pty" : "pipe");
+	coop_jsonw_string(w, "lease", coop_choices_lease[process->terms.lease]);
 	coop_jsonw_string(w, "start",
 			  process->confine && process->confine->pooled ? "pooled" : "launched");
 }
@@ -129,13 +129,13 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 	uint64_t until = live ? coop_clock_now() : process->end.ended;
 
 	coop_jsonw_string(w, "state", coop_choices_state[coop_process_state(process)]);
-	write_limit(w, "pid", process->pid);
+	write_limit(w, "pid", process->child.pid);
 	write_limit(w, "process_group_id",
-		    process->pid); /* a leader has its own session and group */
-	coop_jsonw_time(w, "started_at", process->started_at);
+		    process->child.pid); /* a leader has its own session and group */
+	coop_jsonw_time(w, "started_at", process->times.started_at);
 	coop_jsonw_time(w, "ended_at", process->end.ended_at);
 	coop_jsonw_uint(w, "duration_ms",
-			process->started ? (until - process->started) / 1000000u : 0);
+			process->times.started ? (until - process->times.started) / 1000000u : 0);
 	coop_jsonw_time(w, "last_output_at", process->output.last_at);
 	if (live)
 		coop_jsonw_null(w, "exit");
@@ -154,8 +154,8 @@ void coop_record_write_evidence(const struct coop_process *process, struct coop_
 		coop_jsonw_null(w, name);
 		return;
 	}
-	if (process->archived_evidence) {
-		coop_jsonw_raw(w, name, process->archived_evidence);
+	if (process->books.archived_evidence) {
+		coop_jsonw_raw(w, name, process->books.archived_evidence);
 		return;
 	}
 	coop_jsonw_begin(w, name);
@@ -206,9 +206,9 @@ static void write_stream(const struct coop_outlet *stream, struct coop_jsonw *w)
 
 const char *coop_record_stderr_mode(const struct coop_process *process)
 {
-	if (process->pty)
+	if (process->terms.pty)
 		return NULL;
-	return process->merged ? "merged" : "separate";
+	return process->terms.merged ? "merged" : "separate";
 }
 
 static void write_output(const struct coop_process *process, struct coop_jsonw *w)
@@ -228,16 +228,16 @@ static void write_output(const struct coop_process *process, struct coop_jsonw *
 	else
 		coop_jsonw_null(w, "exit");
 	coop_jsonw_end(w);
-	if (process->pty) {
+	if (process->terms.pty) {
 		coop_jsonw_begin(w, "terminal");
-		coop_jsonw_int(w, "cols", process->cols);
-		coop_jsonw_int(w, "rows", process->rows);
+		coop_jsonw_int(w, "cols", process->terms.cols);
+		coop_jsonw_int(w, "rows", process->terms.rows);
 		coop_jsonw_end(w);
 	} else {
 		coop_jsonw_null(w, "terminal");
 	}
 	coop_jsonw_string(w, "stdout_path",
-			  process->pty ? NULL : coop_spool_path(&process->output, 1));
+			  process->terms.pty ? NULL : coop_spool_path(&process->output, 1));
 	coop_jsonw_string(w, "stderr_path",
 			  process->output.count == 2 ? coop_spool_path(&process->output, 2) : NULL);
 	coop_jsonw_string(w, "output_path", coop_spool_path(&process->output, 0));
@@ -246,7 +246,7 @@ static void write_output(const struct coop_process *process, struct coop_jsonw *
 static void write_limits(const struct coop_process *process, struct coop_jsonw *w)
 {
 	static const struct coop_sandbox_limits none;
-	const struct coop_limits *limits = &process->limits;
+	const struct coop_limits *limits = &process->terms.limits;
 
 	coop_jsonw_begin(w, "limits");
 	write_limit(w, "timeout_ms", limits->timeout_ms);
@@ -274,9 +274,9 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 	if (process->confine && process->confine->frozen)
 		coop_jsonw_bool(w, "frozen", true);
 	coop_jsonw_bool(w, "stdin_open", process->output.input.open);
-	coop_jsonw_string(w, "on_exit", coop_choices_on_exit[process->on_exit]);
-	coop_jsonw_bool(w, "completion", process->completion);
-	coop_jsonw_uint(w, "descendants", process->descendants);
+	coop_jsonw_string(w, "on_exit", coop_choices_on_exit[process->terms.on_exit]);
+	coop_jsonw_bool(w, "completion", process->terms.completion);
+	coop_jsonw_uint(w, "descendants", process->usage.descendants);
 	coop_stats_write(process, w, "stats");
 	coop_jsonw_bool(w, "receipt", coop_process_receipt(process));
 	if (view != COOP_RECORD_BRIEF) {
@@ -290,7 +290,7 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		write_limits(process, w);
 		coop_confine_write(process, w, "sandbox");
 		coop_facts_write(process, w, "facts");
-		coop_record_write_audit(process->audit_seq, w);
+		coop_record_write_audit(process->books.audit_seq, w);
 	}
 	coop_jsonw_end(w);
 }

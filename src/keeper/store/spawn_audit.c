@@ -204,7 +204,7 @@ void coop_spawn_audit_not_started(struct coop_process *process)
 {
 	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
 	process->end.wait_status = 126 << 8;
-	process->started = process->end.ended = coop_clock_now();
+	process->times.started = process->end.ended = coop_clock_now();
 	coop_spawn_audit_end(process);
 }
 
@@ -218,7 +218,7 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 	if (!coop_books_of(keeper)->audit)
 		return 0;
 	write_attempt(request, process, "allowed", &w);
-	int r = append_or_fail(keeper, &out, &w, &process->audit_seq, err);
+	int r = append_or_fail(keeper, &out, &w, &process->books.audit_seq, err);
 	if (r < 0)
 		return r;
 	if (coop_journal_allowed(process) < 0) {
@@ -259,15 +259,16 @@ void coop_spawn_audit_end(struct coop_process *process)
 	struct coop_buf out = {0};
 	struct coop_jsonw w = {.out = &out};
 
-	if (!coop_books_of(keeper)->audit || !process->audit_seq)
+	if (!coop_books_of(keeper)->audit || !process->books.audit_seq)
 		return;
 	coop_jsonw_string(&w, "kind", "end");
-	coop_jsonw_uint(&w, "spawn", process->audit_seq);
+	coop_jsonw_uint(&w, "spawn", process->books.audit_seq);
 	coop_jsonw_string(&w, "principal", process->agent->principal->name);
 	coop_jsonw_string(&w, "agent", process->agent->path);
 	coop_record_write_exit(process->end.wait_status, process->end.cause, &w);
 	coop_jsonw_string(&w, "end_cause", coop_cause_name(process->end.cause));
-	coop_jsonw_uint(&w, "duration_ms", (process->end.ended - process->started) / 1000000u);
+	coop_jsonw_uint(&w, "duration_ms",
+			(process->end.ended - process->times.started) / 1000000u);
 	append_or_lose(keeper, COOP_AUDIT_END, &out, &w);
 	coop_journal_closed(process);
 }

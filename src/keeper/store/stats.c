@@ -33,14 +33,14 @@ void coop_stats_update(struct coop_process *process)
 	struct coop_keeper *keeper = process->keeper;
 	struct coop_usage *usage = &process->usage;
 
-	if (coop_process_receipt(process) || process->phase <= COOP_PHASE_STARTING)
+	if (coop_process_receipt(process) || process->course.phase <= COOP_PHASE_STARTING)
 		return;
 	if (coop_process_reaped(process) && !coop_orphans_left(keeper, process, COOP_QUICK)) {
-		process->descendants = 0;
+		process->usage.descendants = 0;
 		return;
 	}
 	/* A look from before it began cannot show it, nor one from before it ended what it left. */
-	uint64_t since = coop_process_reaped(process) ? process->end.ended : process->started;
+	uint64_t since = coop_process_reaped(process) ? process->end.ended : process->times.started;
 	int r = coop_tree_taken(keeper) <= since ? coop_tree_look(keeper)
 						 : coop_tree_look_lately(keeper);
 	if (r < 0)
@@ -49,9 +49,9 @@ void coop_stats_update(struct coop_process *process)
 	/* Of an ended one there is at least the one that was met, even if the look came at a moment
 	 * when it showed nothing. */
 	if (coop_process_reaped(process))
-		process->descendants = sum.pids ? sum.pids : 1;
+		process->usage.descendants = sum.pids ? sum.pids : 1;
 	else
-		process->descendants = sum.pids ? sum.pids - 1 : 0;
+		process->usage.descendants = sum.pids ? sum.pids - 1 : 0;
 	usage->pids = sum.pids;
 	usage->memory_bytes = sum.memory_bytes;
 	if (sum.memory_bytes > usage->peak_bytes)

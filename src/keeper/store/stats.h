@@ -10,7 +10,7 @@
 
 struct coop_process;
 
-/* Brings process->usage and process->descendants up to date. Live processes share one look at
+/* Brings process->usage and process->usage.descendants up to date. Live processes share one look at
  * /proc. */
 void coop_stats_update(struct coop_process *process);
 

@@ -236,7 +236,7 @@ enum coop_known coop_blocked_echo_off(const struct coop_process *process)
 {
 	struct termios settings;
 
-	if (!process->pty || process->output.input.fd < 0 ||
+	if (!process->terms.pty || process->output.input.fd < 0 ||
 	    tcgetattr(process->output.input.fd, &settings) < 0)
 		return COOP_UNKNOWN;
 	if (settings.c_lflag & ECHO)

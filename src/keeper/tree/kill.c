@@ -41,9 +41,9 @@ static void begin_killing(struct coop_kill *job)
 {
 	if (job->killing)
 		return;
-	job->killing = job->process->killing = true;
+	job->killing = job->process->course.killing = true;
 	COOP_TELL(job->process, on_killing);
-	job->process->due[COOP_DUE_GRACE] = 0;
+	job->process->clock.due[COOP_DUE_GRACE] = 0;
 	coop_deadlines_set(job->process, COOP_DUE_KILL_LIMIT, coop_clock_now() + KILL_LIMIT_NS);
 	coop_kill_look_again(job->process);
 }
@@ -69,7 +69,7 @@ static void note_group(void *user, const struct coop_proc *proc)
 {
 	struct coop_kill *job = user;
 
-	if (proc->group == job->process->pid)
+	if (proc->group == job->process->child.pid)
 		note(job, proc->pid);
 }
 
@@ -91,7 +91,7 @@ static void ask(struct coop_kill *job)
 
 	if (!coop_leader_there(process))
 		return;
-	note(job, process->pid);
+	note(job, process->child.pid);
 	if (coop_tree_look_this_turn(process->keeper) == 0)
 		coop_tree_each(process->keeper, process, note_group, job);
 	(void)coop_leader_signal(process, job->ask, true);
@@ -132,8 +132,8 @@ static int begin(struct coop_process *process, const struct coop_kill_order *ord
 	if (order->grace_ms == 0 || coop_process_reaped(process)) {
 		begin_killing(job);
 	} else if (!job->killing) {
-		if (fresh || !process->due[COOP_DUE_GRACE] ||
-		    grace_end < process->due[COOP_DUE_GRACE])
+		if (fresh || !process->clock.due[COOP_DUE_GRACE] ||
+		    grace_end < process->clock.due[COOP_DUE_GRACE])
 			coop_deadlines_set(process, COOP_DUE_GRACE, grace_end);
 		ask(job);
 	}
@@ -190,8 +190,8 @@ static void complete(struct coop_kill *job)
 	};
 
 	process->kill = NULL;
-	process->killing = false;
-	process->survivors = job->survivors;
+	process->course.killing = false;
+	process->course.survivors = job->survivors;
 	coop_eviction_look(process->keeper);
 	coop_list_remove(&job->in_keeper);
 	coop_deadlines_set(process, COOP_DUE_KILL_LIMIT, 0);
@@ -312,11 +312,11 @@ static void end_namespace(struct coop_kill *job)
 	if (!job->killing || job->struck || !coop_registry_has_root(process))
 		return;
 	job->struck = true;
-	if (process->pid && !coop_process_reaped(process))
-		note(job, process->pid);
+	if (process->child.pid && !coop_process_reaped(process))
+		note(job, process->child.pid);
 	if (coop_tree_look_this_turn(process->keeper) == 0)
 		coop_tree_each(process->keeper, process, note_member, job);
-	(void)kill(process->root_pid, SIGKILL); /* our unreaped child */
+	(void)kill(process->child.root, SIGKILL); /* our unreaped child */
 }
 
 /* Kills of trees without a namespace, all at once. Whether that is certain; -errno as
@@ -365,7 +365,7 @@ static void go_round(struct coop_keeper *keeper)
 		if (job->nobody_left)
 			coop_tree_unsweep(
 				keeper); /* what was found there before is not there any more */
-		process->killing = !job->nobody_left;
+		process->course.killing = !job->nobody_left;
 		coop_phase_at(process, COOP_AT_FREED);
 		/* Whoever reads slowly what it wrote does not keep it alive. */
 		if (job->nobody_left &&

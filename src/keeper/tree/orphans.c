@@ -36,7 +36,7 @@ static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_p
 			numbers[i] > 0 ? coop_registry_by_session(keeper, numbers[i]) : NULL;
 		/* A dead one, not reaped yet, still holds its numbers, however little else is
 		 * left. */
-		if (process && (!process->emptied || proc->dead))
+		if (process && (!process->course.emptied || proc->dead))
 			return process->n;
 	}
 	return 0;
@@ -203,7 +203,7 @@ bool coop_orphans_left(struct coop_keeper *keeper, struct coop_process *process,
 	const struct coop_tree *tree = coop_tree_of(keeper);
 	uint64_t age = coop_clock_now() - tree->swept;
 
-	if (process->pid == 0 || process->emptied)
+	if (process->child.pid == 0 || process->course.emptied)
 		return false;
 	/* The first process of a namespace stays as long as somebody is left in it. */
 	if (coop_process_boxed(process))
@@ -225,7 +225,7 @@ void coop_orphans_recount(struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(coop_registry_all(keeper), link)
 	{
-		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in_all);
+		struct coop_process *process = COOP_LIST_ITEM(link, struct coop_process, in.all);
 		if (coop_process_told(process))
 			(void)coop_orphans_left(keeper, process, COOP_QUICK);
 	}
@@ -234,7 +234,7 @@ void coop_orphans_recount(struct coop_keeper *keeper)
 bool coop_orphans_may_be_left(struct coop_keeper *keeper, struct coop_process *process)
 {
 	return coop_orphans_left(keeper, process, COOP_QUICK) ||
-	       (process->pid && !process->emptied);
+	       (process->child.pid && !process->course.emptied);
 }
 
 uint64_t coop_orphans_owner_of_dead(struct coop_keeper *keeper, pid_t pid)

@@ -44,8 +44,9 @@ static void limit_reached(struct coop_process *process, enum coop_deadline which
 /* The idle clock does not run while somebody follows. */
 static void idle_reached(struct coop_process *process)
 {
-	if (coop_list_empty(&process->followers)) /* else the last one to go starts it anew */
-		limit_reached(process, COOP_DUE_IDLE, process->limits.idle_timeout_ms,
+	if (coop_list_empty(
+		    &process->audience.followers)) /* else the last one to go starts it anew */
+		limit_reached(process, COOP_DUE_IDLE, process->terms.limits.idle_timeout_ms,
 			      STOP_GRACE_MS);
 }
 
@@ -57,10 +58,11 @@ static void retention_over(struct coop_process *process)
 
 	if (kept)
 		coop_deadlines_set(process, COOP_DUE_RETENTION, kept);
-	else if (process->readers || coop_orphans_left(process->keeper, process, COOP_THOROUGH))
+	else if (process->audience.readers ||
+		 coop_orphans_left(process->keeper, process, COOP_THOROUGH))
 		coop_deadlines_set(process, COOP_DUE_RETENTION,
 				   coop_clock_now() +
-					   (uint64_t)process->limits.exit_retention_ms * MS);
+					   (uint64_t)process->terms.limits.exit_retention_ms * MS);
 	else
 		coop_phase_at(process, COOP_AT_SHED);
 }
@@ -79,7 +81,7 @@ static void on_output_quota(struct coop_process *process)
 
 static void on_due(struct coop_process *process, enum coop_deadline which)
 {
-	const struct coop_limits *limits = &process->limits;
+	const struct coop_limits *limits = &process->terms.limits;
 
 	if (which == COOP_DUE_TIMEOUT)
 		limit_reached(process, which, limits->timeout_ms,
@@ -105,7 +107,7 @@ static void leader_ended(struct coop_process *process)
 	const struct coop_kill_order order = {.cause = process->end.cause};
 
 	/* Without memory the descendants stay owned, and are shown. */
-	if (process->on_exit == COOP_ON_EXIT_KILL && !coop_process_boxed(process) &&
+	if (process->terms.on_exit == COOP_ON_EXIT_KILL && !coop_process_boxed(process) &&
 	    process->end.cause != COOP_CAUSE_SPAWN_FAILED &&
 	    coop_orphans_left(process->keeper, process, COOP_THOROUGH))
 		(void)coop_kill_begin(process, &order);
