@@ -7,6 +7,7 @@
 #include "base/text/glob.h"
 #include "client/client.h"
 #include "coop.h"
+#include "interface/choices.h"
 
 #define TOKEN_VARIABLE "COOP_TOKEN"
 
@@ -38,14 +39,11 @@ char **coop_client_environment(char *more)
 
 COOP_PUBLIC bool coop_inherits(const struct coop *coop, const char *name)
 {
-	static const char *const usual[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
-					    "TERM", "TMPDIR", "LANG", "TZ",      "LC_*"};
-
 	/* However wide the operator's patterns are, a command does not get its caller's token. */
 	if (strcmp(name, TOKEN_VARIABLE) == 0)
 		return false;
-	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-		if (coop_glob_match(usual[i], name, NULL))
+	for (size_t i = 0; coop_usual_variables[i]; i++) {
+		if (coop_glob_match(coop_usual_variables[i], name, NULL))
 			return true;
 	}
 	for (size_t i = 0; i < json_array_size(coop->inherit); i++) {

@@ -27,3 +27,6 @@ const char *const coop_choices_follow_mode[] = {"bytes", "events", NULL};
 const char *const coop_choices_until[] = {"exit", "eof", NULL};
 const char *const coop_choices_target[] = {"group", "process", "tree", "foreground", NULL};
 const char *const coop_choices_if_running[] = {"kill", "refuse", NULL};
+
+const char *const coop_usual_variables[] = {"PATH",   "HOME", "USER", "LOGNAME", "SHELL", "TERM",
+					    "TMPDIR", "LANG", "TZ",   "LC_*",    NULL};

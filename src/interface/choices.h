@@ -28,4 +28,8 @@ extern const char *const coop_choices_until[];
 extern const char *const coop_choices_target[];
 extern const char *const coop_choices_if_running[];
 
+/* Patterns of variables that a command has from whoever starts it, if he has them (base_env); the
+ * operator may allow more. */
+extern const char *const coop_usual_variables[];
+
 #endif

@@ -41,16 +41,16 @@ enum coop_unit {
 struct coop_field {
 	const char *name; /* NULL ends the table */
 	enum coop_field_type type;
+	enum coop_unit unit;
 	bool required;
 	bool nullable; /* results: may be null. In arguments null always means absent. */
+	char letter;   /* on a command line; 0: it has none */
 	int64_t min, max;
-	enum coop_unit unit;
 	const char *const *choices; /* NULL-terminated */
 	const struct coop_field *fields;
 	const char *doc;
 	/* On a command line. NULL: --some-time for some_time_ms and some_time_bytes. */
 	const char *option;
-	char letter;      /* 0: it has none */
 	const char *form; /* what help calls the value, where type and unit do not say */
 };
 

@@ -196,7 +196,7 @@ static json_t *call_one(struct cli *cli, const char *op, const json_t *common, c
 	}
 	clean_for_people(cli, result);
 	if (show && !show(cli, id, result))
-		*code = cli->verb->failure;
+		*code = cli_failure(cli->verb);
 	return unwrap(result);
 }
 
@@ -236,5 +236,16 @@ int cli_once(struct cli *cli, enum cli_start start, const char *op, json_t *args
 	if (cli->json)
 		cli_print_json(result);
 	json_decref(result);
-	return good ? CLI_OK : cli->verb->failure;
+	return good ? CLI_OK : cli_failure(cli->verb);
+}
+
+int cli_run_operation(struct cli *cli, size_t count, char **operands)
+{
+	const struct cli_verb *verb = cli->verb;
+	const char *op = verb->operation->name;
+	if (!verb->operand && count)
+		return cli_each(cli, op, cli_args(cli, NULL, NULL), count, operands, verb->show);
+	cli->about = operands[0];
+	return cli_once(cli, verb->start, op,
+			cli_args(cli, count ? verb->operand : NULL, operands[0]), verb->show);
 }

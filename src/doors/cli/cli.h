@@ -34,6 +34,17 @@ struct cli {
 	bool lines; /* with --json: several values, a line each, so that an error is one of them */
 };
 
+enum cli_start {
+	CLI_START_KEEPER,
+	/* do not start a keeper: without one there is nothing to be seen anyway */
+	CLI_ONLY_RUNNING,
+	CLI_START_IF_RECORDED, /* start one if an earlier one left records, of which it tells */
+};
+
+/* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried
+ * out, and the answer is no. */
+typedef bool cli_show(const struct cli *cli, const char *id, const json_t *result);
+
 /* One row of the table of verbs. A verb that is made of others ("agent") has a table of its own for
  * them and cli_group_run() as its `run`. */
 struct cli_verb {
@@ -46,9 +57,16 @@ struct cli_verb {
 	size_t settings_size;                   /* of the struct that the options fill */
 	enum cli_operands operands;
 	size_t min_operands, max_operands; /* checked before `run` */
-	int failure, usage; /* its exit codes when coop fails and when the command line is wrong */
-	bool no_keeper;     /* it talks to none, so that there is nothing to log in to */
+	/* Its exit codes when coop fails and when the command line is wrong; 0: CLI_FAILED,
+	 * CLI_USAGE. */
+	int failure, usage;
+	bool no_keeper; /* it talks to none, so that there is nothing to log in to */
 	const struct cli_verb *const *subs; /* ends with NULL; NULL: it is no group */
+	/* Of one that has no `run`, but is its operation: on each of the ids that are its
+	 * operands (any number), or with the argument `operand`. */
+	const char *operand;
+	enum cli_start start;
+	cli_show *show;
 	/* Carries it out; operands end with NULL. Returns the exit code. */
 	int (*run)(struct cli *cli, const void *settings, size_t count, char **operands);
 };
@@ -78,18 +96,17 @@ struct cli_common {
 /* The rows for that which the verb takes. */
 const struct cli_option *cli_common_options(const struct cli_verb *verb);
 
+/* Its exit code when coop fails. */
+int cli_failure(const struct cli_verb *verb);
+
+/* Carries out a verb that has no `run`. */
+int cli_run_operation(struct cli *cli, size_t count, char **operands);
+
 /* The verb's options, completed, for the caller to free; NULL: no memory. */
 struct cli_option *cli_verb_options(const struct cli_verb *verb);
 
 /* Help on one verb, on stdout. */
 void cli_help_verb(const struct cli_verb *verb);
-
-enum cli_start {
-	CLI_START_KEEPER,
-	/* do not start a keeper: without one there is nothing to be seen anyway */
-	CLI_ONLY_RUNNING,
-	CLI_START_IF_RECORDED, /* start one if an earlier one left records, of which it tells */
-};
 
 /* Connects, as the agent of the token if there is one. 0, or a negative errno with *error filled;
  * nothing has been said yet. -ECONNREFUSED: none is running, which is an answer for a verb that
@@ -119,10 +136,6 @@ json_t *cli_id_args(const char *id);
 
 /* What the options say and, unless `name` is NULL, {name: text}. NULL if something is not UTF-8. */
 json_t *cli_args(const struct cli *cli, const char *name, const char *text);
-
-/* Looks at one result of cli_each() and, without --json, says it in words. False: it was carried
- * out, and the answer is no. */
-typedef bool cli_show(const struct cli *cli, const char *id, const json_t *result);
 
 /* The usual shape of a verb on many ids: opens a connection (unless that was done), carries `op`
  * out on each (with `args` besides the id, taken over), goes on after a failure. `show` may be

@@ -196,8 +196,6 @@ const struct cli_verb cli_verb_help = {
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.max_operands = 2,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.run = run,
 };

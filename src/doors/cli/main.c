@@ -32,7 +32,7 @@ static int run_verb(const struct cli_verb *verb, char **args)
 	struct cli cli = {.verb = verb, .options = options, .settings = settings};
 	if (!settings || !options) {
 		cli_say("out of memory");
-		return verb->failure;
+		return cli_failure(verb);
 	}
 	const struct cli_option_set sets[] = {
 		{options, settings},
@@ -53,7 +53,8 @@ static int run_verb(const struct cli_verb *verb, char **args)
 	} else {
 		code = check_operands(&cli, count);
 		if (code == CLI_OK)
-			code = verb->run(&cli, settings, count, args);
+			code = verb->run ? verb->run(&cli, settings, count, args)
+					 : cli_run_operation(&cli, count, args);
 		code = cli_finish(&cli, code);
 	}
 	cli_close(&cli);

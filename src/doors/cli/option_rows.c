@@ -1,5 +1,6 @@
 #include "doors/cli/option_rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,20 +46,22 @@ static enum cli_option_kind kind_of(const struct coop_field *row)
 
 /* What help calls the value; NULL: there is none. */
 static const char *argument_of(const struct coop_field *row, enum cli_option_kind kind,
-			       char ret[sizeof(((struct words *)NULL)->argument)])
+			       struct words *words)
 {
 	static const char *const kinds[] = {
 		[CLI_DURATION] = "DURATION", [CLI_SIZE] = "SIZE", [CLI_COUNT] = "N",
 		[CLI_SECONDS] = "DURATION",  [CLI_SHARE] = "N",   [CLI_TIME] = "TIME",
 		[CLI_LIST] = "PATH",         [CLI_PAIRS] = NULL,
 	};
+	size_t used = 0;
 	if (row->form || kind != CLI_CHOICE)
 		return row->form ? row->form : kinds[kind];
-	for (size_t i = 0; row->choices[i]; i++) {
-		(void)strcat(ret, i ? "|" : "");
-		(void)strcat(ret, row->choices[i]);
+	for (size_t i = 0; row->choices[i] && used < sizeof(words->argument); i++) {
+		const int n = snprintf(words->argument + used, sizeof(words->argument) - used,
+				       "%s%s", i ? "|" : "", row->choices[i]);
+		used += n > 0 ? (size_t)n : 0;
 	}
-	return ret;
+	return words->argument;
 }
 
 struct cli_option *cli_options_complete(const struct cli_option *options,
@@ -83,8 +86,7 @@ struct cli_option *cli_options_complete(const struct cli_option *options,
 		if (!option->kind)
 			option->kind = kind_of(option->row);
 		if (!option->argument)
-			option->argument =
-				argument_of(option->row, option->kind, words[i].argument);
+			option->argument = argument_of(option->row, option->kind, &words[i]);
 	}
 	return all;
 }

@@ -188,7 +188,7 @@ int cli_misuse(const struct cli *cli, const char *format, ...)
 	cli_error(&error, "usage", "%s: %s (see: coop help %s)", cli->verb->name, problem,
 		  cli->verb->name);
 	(void)cli_fail(cli, NULL, &error);
-	return cli->verb->usage;
+	return (cli->verb->usage ? cli->verb->usage : CLI_USAGE);
 }
 
 /* Whether the text has the name as a word of its own. */
@@ -227,7 +227,7 @@ int cli_fail(const struct cli *cli, const char *about, const struct coop_error *
 		(cli->lines ? cli_print_json_line : cli_print_json)(value);
 		json_decref(value);
 	}
-	return cli->verb->failure;
+	return cli_failure(cli->verb);
 }
 
 static void print_json(const json_t *value, size_t flags)
@@ -252,5 +252,5 @@ int cli_finish(const struct cli *cli, int code)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
 	cli_say("cannot write to standard output: %s", strerror(errno));
-	return cli->verb->failure;
+	return cli_failure(cli->verb);
 }

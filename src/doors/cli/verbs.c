@@ -47,6 +47,11 @@ const struct cli_verb *const cli_verbs[] = {
 	NULL,
 };
 
+int cli_failure(const struct cli_verb *verb)
+{
+	return verb->failure ? verb->failure : CLI_FAILED;
+}
+
 struct cli_option *cli_verb_options(const struct cli_verb *verb)
 {
 	return cli_options_complete(verb->options, verb->operation ? verb->operation->args : NULL);

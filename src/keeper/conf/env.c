@@ -8,21 +8,20 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/glob.h"
+#include "interface/choices.h"
 #include "interface/schema.h"
 
 #define NAME_LIMIT 1024u
 #define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-static const char *const inherited[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
-					"TERM", "TMPDIR", "LANG", "TZ"};
-
 static bool may_inherit(const char *name)
 {
-	for (size_t i = 0; i < sizeof inherited / sizeof inherited[0]; i++) {
-		if (!strcmp(inherited[i], name))
+	for (size_t i = 0; coop_usual_variables[i]; i++) {
+		if (coop_glob_match(coop_usual_variables[i], name, NULL))
 			return true;
 	}
-	return !strncmp(name, "LC_", 3);
+	return false;
 }
 
 void coop_env_clear(struct coop_env *env)

@@ -29,6 +29,7 @@
 #include "sandbox/layout/layout_path.h"
 #include "sandbox/layout/silence.h"
 #include "sandbox/policy/credentials.h"
+#include "sandbox/policy/members.h"
 
 /* PLACE: it is looked at. TREE: what lies in it, too. */
 enum reach { PLACE, TREE };
@@ -134,31 +135,22 @@ static void ask_home(struct preflight *flight, const char *field, const char *ho
 /* What the request itself says of its sandbox. */
 static void ask_sandbox(struct preflight *flight, enum reach reach)
 {
-	static const struct {
-		const char *name;
-		bool tree;
-	} lists[] = {{"allow_write", true},
-		     {"allow_read", true},
-		     {"deny_read", false},
-		     {"deny_write", false},
-		     {"protect", false}};
 	const json_t *sandbox = coop_arg(flight->request->args, "sandbox");
 
 	ask_word(flight, "sandbox.workspace", coop_arg_string(sandbox, "workspace", NULL), reach);
-	for (size_t i = 0; sandbox && i < sizeof lists / sizeof lists[0]; i++)
-		ask_array(flight, "sandbox.", lists[i].name, coop_arg(sandbox, lists[i].name),
-			  lists[i].tree ? reach : PLACE);
+	for (size_t i = 0; sandbox && i < COOP_LIST_ROWS; i++)
+		ask_array(flight, "sandbox.", coop_list_rows[i].name,
+			  coop_arg(sandbox, coop_list_rows[i].name),
+			  coop_list_rows[i].grants ? reach : PLACE);
 }
 
 /* What settings or the operator say of it. */
 static void ask_policy(struct preflight *flight, const struct coop_sandbox_policy *policy)
 {
 	ask_word(flight, "sandbox.workspace", policy->workspace, TREE);
-	ask_list(flight, "sandbox.allow_write", policy->allow_write, TREE);
-	ask_list(flight, "sandbox.allow_read", policy->allow_read, TREE);
-	ask_list(flight, "sandbox.deny_read", policy->deny_read, PLACE);
-	ask_list(flight, "sandbox.deny_write", policy->deny_write, PLACE);
-	ask_list(flight, "sandbox.protect", policy->protect, PLACE);
+	for (size_t i = 0; i < COOP_LIST_ROWS; i++)
+		ask_list(flight, coop_list_rows[i].field, coop_list_of(policy, &coop_list_rows[i]),
+			 coop_list_rows[i].grants ? TREE : PLACE);
 }
 
 static bool names_profile(const struct preflight *flight, const char *name)

@@ -15,8 +15,6 @@ const struct cli_verb cli_verb_agent = {
 		"it, which have limits and a policy of their own. AGENT is a path (main/tester) or "
 		"what stands below you (tester).",
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.subs = subs,
 	.run = cli_group_run,

@@ -60,7 +60,5 @@ const struct cli_verb cli_verb_agent_add = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = 1,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -138,7 +138,5 @@ const struct cli_verb cli_verb_agent_ls = {
 	.operation = &coop_operation_agent_list,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -28,13 +28,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	cli->about = operands[0];
-	return cli_once(cli, CLI_START_KEEPER, "agent_remove", cli_args(cli, "agent", operands[0]),
-			show);
-}
-
 const struct cli_verb cli_verb_agent_rm = {
 	.name = "agent rm",
 	.synopsis = "AGENT [--grace DURATION]",
@@ -44,7 +37,6 @@ const struct cli_verb cli_verb_agent_rm = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = 1,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.operand = "agent",
+	.show = show,
 };

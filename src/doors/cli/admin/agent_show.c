@@ -155,13 +155,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	cli->about = operands[0];
-	return cli_once(cli, CLI_START_KEEPER, "agent_show", cli_args(cli, "agent", operands[0]),
-			cli_agent_show);
-}
-
 const struct cli_verb cli_verb_agent_show = {
 	.name = "agent show",
 	.synopsis = "AGENT",
@@ -171,7 +164,6 @@ const struct cli_verb cli_verb_agent_show = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = 1,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.operand = "agent",
+	.show = cli_agent_show,
 };

@@ -13,8 +13,6 @@ const struct cli_verb cli_verb_audit = {
 	.text = "Its lines are chained by hashes, so that it shows if one was removed, changed or "
 		"moved. For the operator only.",
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.subs = subs,
 	.run = cli_group_run,

@@ -96,11 +96,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_once(cli, CLI_START_KEEPER, "audit_tail", cli_args(cli, NULL, NULL), show);
-}
-
 const struct cli_verb cli_verb_audit_tail = {
 	.name = "audit tail",
 	.synopsis = "[-n N]",
@@ -108,7 +103,5 @@ const struct cli_verb cli_verb_audit_tail = {
 	.operation = &coop_operation_audit_tail,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.show = show,
 };

@@ -47,11 +47,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_once(cli, CLI_START_KEEPER, "audit_verify", cli_args(cli, NULL, NULL), show);
-}
-
 const struct cli_verb cli_verb_audit_verify = {
 	.name = "audit verify",
 	.synopsis = "[--acknowledge]",
@@ -63,7 +58,5 @@ const struct cli_verb cli_verb_audit_verify = {
 	.operation = &coop_operation_audit_verify,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.show = show,
 };

@@ -63,7 +63,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 	}
 	json_decref(answer);
 	json_decref(all);
-	return good ? CLI_OK : cli->verb->failure;
+	return good ? CLI_OK : cli_failure(cli->verb);
 }
 
 static const struct cli_option options[] = {
@@ -87,7 +87,5 @@ const struct cli_verb cli_verb_doctor = {
 		"and why; the exit code is 1 if it sees any.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

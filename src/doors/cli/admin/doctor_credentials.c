@@ -58,5 +58,5 @@ int cli_doctor_credentials(struct cli *cli)
 	cli_clean_json(answer);
 	const bool good = print_all(cli, json_object_get(answer, "credentials"));
 	json_decref(answer);
-	return good ? CLI_OK : cli->verb->failure;
+	return good ? CLI_OK : cli_failure(cli->verb);
 }

@@ -123,7 +123,5 @@ const struct cli_verb cli_verb_history = {
 	.operation = &coop_operation_history,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

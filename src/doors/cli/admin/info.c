@@ -104,16 +104,11 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 	return true;
 }
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_once(cli, CLI_ONLY_RUNNING, "info", json_object(), show);
-}
-
 const struct cli_verb cli_verb_info = {
 	.name = "info",
 	.synopsis = "",
 	.summary = "Show the keeper: where it is, what it holds, its settings",
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.operation = &coop_operation_info,
+	.start = CLI_ONLY_RUNNING,
+	.show = show,
 };

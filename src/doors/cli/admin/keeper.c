@@ -85,7 +85,5 @@ const struct cli_verb cli_verb_keeper = {
 	.settings_size = sizeof(struct settings),
 	.operands = CLI_OPERANDS_ALL,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

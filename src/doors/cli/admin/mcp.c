@@ -65,7 +65,5 @@ const struct cli_verb cli_verb_mcp = {
 	.operation = &coop_operation_spawn,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

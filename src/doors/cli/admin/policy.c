@@ -14,8 +14,6 @@ const struct cli_verb cli_verb_policy = {
 		"They are an early filter over the words of\n"
 		"a command, and contain nothing.",
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.subs = subs,
 	.run = cli_group_run,

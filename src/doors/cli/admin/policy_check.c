@@ -87,7 +87,5 @@ const struct cli_verb cli_verb_policy_check = {
 	.settings_size = sizeof(struct settings),
 	.operands = CLI_OPERANDS_LAST,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -31,7 +31,5 @@ const struct cli_verb cli_verb_reload = {
 	.text = "A file with a fault changes nothing: what held before stays in force, and the "
 		"line "
 		"is named.",
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -15,8 +15,6 @@ const struct cli_verb cli_verb_session = {
 		"agent's default session, which does not end\n"
 		"while the keeper runs.",
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.subs = subs,
 	.run = cli_group_run,

@@ -24,11 +24,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_each(cli, "session_end", cli_args(cli, NULL, NULL), count, operands, show);
-}
-
 const struct cli_verb cli_verb_session_end = {
 	.name = "session end",
 	.synopsis = "ID… [--grace DURATION]",
@@ -38,7 +33,5 @@ const struct cli_verb cli_verb_session_end = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.show = show,
 };

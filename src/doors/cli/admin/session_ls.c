@@ -63,7 +63,5 @@ const struct cli_verb cli_verb_session_ls = {
 	.name = "session ls",
 	.synopsis = "",
 	.summary = "List the sessions of the agent that you are and of those below it",
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

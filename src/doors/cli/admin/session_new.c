@@ -23,11 +23,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_once(cli, CLI_START_KEEPER, "session_new", cli_args(cli, NULL, NULL), show);
-}
-
 const struct cli_verb cli_verb_session_new = {
 	.name = "session new",
 	.synopsis = "[--label TEXT] [--lifetime DURATION]",
@@ -35,7 +30,5 @@ const struct cli_verb cli_verb_session_new = {
 	.operation = &coop_operation_session_new,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.show = show,
 };

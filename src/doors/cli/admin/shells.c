@@ -23,16 +23,10 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 	return true;
 }
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_once(cli, CLI_START_KEEPER, "list_shells", json_object(), show);
-}
-
 const struct cli_verb cli_verb_shells = {
 	.name = "shells",
 	.synopsis = "",
 	.summary = "List the shells that coop run --shell can use",
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.operation = &coop_operation_list_shells,
+	.show = show,
 };

@@ -50,7 +50,7 @@ static int shut_down(struct cli *cli, const void *settings)
 			     ended == 1 ? "process" : "processes");
 	const bool gone = cli_none_alive(NULL, result);
 	json_decref(result);
-	return gone ? CLI_OK : cli->verb->failure;
+	return gone ? CLI_OK : cli_failure(cli->verb);
 }
 
 static int run(struct cli *cli, const void *settings, size_t count, char **operands)
@@ -72,7 +72,5 @@ const struct cli_verb cli_verb_shutdown = {
 	.operation = &coop_operation_shutdown,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -14,8 +14,6 @@ const struct cli_verb cli_verb_token = {
 	.text = "A program that has a token in COOP_TOKEN, or is given --token-file, acts as the "
 		"token's agent.",
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.subs = subs,
 	.run = cli_group_run,

@@ -45,11 +45,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_once(cli, CLI_START_KEEPER, "token_list", cli_args(cli, NULL, NULL), show);
-}
-
 const struct cli_verb cli_verb_token_ls = {
 	.name = "token ls",
 	.synopsis = "[--agent AGENT]",
@@ -58,7 +53,5 @@ const struct cli_verb cli_verb_token_ls = {
 	.operation = &coop_operation_token_list,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.show = show,
 };

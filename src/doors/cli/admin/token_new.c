@@ -35,13 +35,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	cli->about = operands[0];
-	return cli_once(cli, CLI_START_KEEPER, "token_new",
-			cli_args(cli, count ? "agent" : NULL, operands[0]), show);
-}
-
 const struct cli_verb cli_verb_token_new = {
 	.name = "token new",
 	.synopsis = "[AGENT] [--expires DURATION] [--label TEXT]",
@@ -53,7 +46,6 @@ const struct cli_verb cli_verb_token_new = {
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.max_operands = 1,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.operand = "agent",
+	.show = show,
 };

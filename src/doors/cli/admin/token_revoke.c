@@ -24,7 +24,7 @@ static json_t *revoke(struct cli *cli, const char *word, int *code)
 			return result;
 		}
 		cli_say("there is no token %s (coop token ls lists them)", word);
-		*code = cli->verb->failure;
+		*code = cli_failure(cli->verb);
 		return result;
 	}
 	*code = cli_fail(&quiet, word, &error);
@@ -53,7 +53,5 @@ const struct cli_verb cli_verb_token_revoke = {
 	.text = "ID is the number that coop token ls shows. What was started with a token goes on.",
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

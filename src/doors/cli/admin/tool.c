@@ -43,6 +43,5 @@ const struct cli_verb cli_verb_tool = {
 	.operands = CLI_OPERANDS_LAST,
 	.max_operands = 2,
 	.failure = CLI_USAGE,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -19,8 +19,6 @@ const struct cli_verb cli_verb_version = {
 	.name = "version",
 	.synopsis = "",
 	.summary = "Print the version of this program (also coop --version)",
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.run = run,
 };

@@ -347,8 +347,6 @@ const struct cli_verb cli_verb_serve = {
 	.operation = &coop_operation_check,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.no_keeper = true,
 	.run = run,
 };

@@ -104,7 +104,7 @@ static int outcome(struct cli_relay *relay)
 		return CLI_SIGNAL_BASE + SIGPIPE;
 	if (broken) {
 		cli_say("cannot write the output: %s", strerror(broken));
-		return relay->cli->verb->failure;
+		return cli_failure(relay->cli->verb);
 	}
 	if (relay->failed)
 		return cli_fail(relay->cli, NULL, &relay->error);
@@ -182,6 +182,5 @@ const struct cli_verb cli_verb_attach = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.failure = CLI_OWN_FAILURE,
-	.usage = CLI_USAGE,
 	.run = run,
 };

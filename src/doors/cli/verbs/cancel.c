@@ -47,7 +47,5 @@ const struct cli_verb cli_verb_cancel = {
 		"failure.",
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -185,7 +185,5 @@ const struct cli_verb cli_verb_events = {
 	.operation = &coop_operation_follow_events,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -15,16 +15,6 @@ static bool show(const struct cli *cli, const char *id, const json_t *result)
 	return true;
 }
 
-static int freeze(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_each(cli, "freeze", json_object(), count, operands, show);
-}
-
-static int thaw(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_each(cli, "thaw", json_object(), count, operands, show);
-}
-
 const struct cli_verb cli_verb_freeze = {
 	.name = "freeze",
 	.synopsis = "ID…",
@@ -34,9 +24,8 @@ const struct cli_verb cli_verb_freeze = {
 		"Where the host has no freezer it is refused; coop doctor tells.",
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = freeze,
+	.operation = &coop_operation_freeze,
+	.show = show,
 };
 
 const struct cli_verb cli_verb_thaw = {
@@ -45,7 +34,6 @@ const struct cli_verb cli_verb_thaw = {
 	.summary = "Let processes that were frozen go on",
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = thaw,
+	.operation = &coop_operation_thaw,
+	.show = show,
 };

@@ -29,7 +29,5 @@ const struct cli_verb cli_verb_gc = {
 	.name = "gc",
 	.synopsis = "",
 	.summary = "Forget all finished processes and their output",
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -2,11 +2,6 @@
 #include "doors/cli/receipt.h"
 #include "doors/cli/verbs.h"
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	return cli_each(cli, "kill", json_object(), count, operands, cli_receipt_show);
-}
-
 const struct cli_verb cli_verb_kill = {
 	.name = "kill",
 	.synopsis = "ID…",
@@ -16,7 +11,6 @@ const struct cli_verb cli_verb_kill = {
 		"Of a process that has ended it kills what it left running.",
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.operation = &coop_operation_kill,
+	.show = cli_receipt_show,
 };

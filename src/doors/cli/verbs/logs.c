@@ -312,7 +312,5 @@ const struct cli_verb cli_verb_logs = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = 1,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

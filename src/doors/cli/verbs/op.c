@@ -135,7 +135,5 @@ const struct cli_verb cli_verb_op = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = 2,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -117,7 +117,5 @@ const struct cli_verb cli_verb_ps = {
 	.operation = &coop_operation_list,
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -44,7 +44,5 @@ const struct cli_verb cli_verb_rm = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -18,7 +18,5 @@ const struct cli_verb cli_verb_screen = {
 	.text = "With --json also its size and where the cursor stands, counted from 0.",
 	.min_operands = 1,
 	.max_operands = 1,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -52,7 +52,5 @@ const struct cli_verb cli_verb_signal = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 2,
 	.max_operands = 2,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

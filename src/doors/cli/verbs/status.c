@@ -155,7 +155,5 @@ const struct cli_verb cli_verb_status = {
 	.summary = "Show all about processes: state, times, sandbox, use, output, limits",
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -13,14 +13,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int run(struct cli *cli, const void *settings, size_t count, char **operands)
-{
-	json_t *args = json_object();
-	const char *bad;
-	(void)cli_options_fields(cli->options, settings, args, &bad);
-	return cli_each(cli, "stop", args, count, operands, cli_receipt_show);
-}
-
 const struct cli_verb cli_verb_stop = {
 	.name = "stop",
 	.synopsis = "ID… [--grace DURATION]",
@@ -30,7 +22,5 @@ const struct cli_verb cli_verb_stop = {
 	.settings_size = sizeof(struct settings),
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
-	.run = run,
+	.show = cli_receipt_show,
 };

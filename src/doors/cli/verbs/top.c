@@ -174,7 +174,5 @@ const struct cli_verb cli_verb_top = {
 	.text = "q quits. Without a terminal, or with --json, it prints once.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
-	.failure = CLI_FAILED,
-	.usage = CLI_USAGE,
 	.run = run,
 };

@@ -116,7 +116,7 @@ static int run(struct cli *cli, const void *settings, size_t count, char **opera
 		return cli_fail(cli, count == 1 ? operands[0] : NULL, &error);
 	struct waiter *waiters = calloc(count, sizeof(*waiters));
 	if (!waiters)
-		return cli->verb->failure;
+		return cli_failure(cli->verb);
 	int code = wait_all(cli, settings, waiters, count, operands);
 	free(waiters);
 	return code;
@@ -137,6 +137,5 @@ const struct cli_verb cli_verb_wait = {
 	.min_operands = 1,
 	.max_operands = CLI_ANY_NUMBER,
 	.failure = CLI_OWN_FAILURE,
-	.usage = CLI_USAGE,
 	.run = run,
 };

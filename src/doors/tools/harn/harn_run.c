@@ -8,9 +8,8 @@
 #include "doors/tools/core/table.h"
 #include "doors/tools/harn/harn_result.h"
 #include "doors/tools/harn/harn_start.h"
+#include "interface/choices.h"
 #include "interface/schema.h"
-
-static const char *const leases[] = {"ephemeral", "awaited", "persistent", NULL};
 
 static const struct coop_field input[] = {
 	ARG_COMMAND("the shell's line (mode shell)"),
@@ -21,7 +20,7 @@ static const struct coop_field input[] = {
 	       "answer then at the latest; it goes on in the background"),
 	IN_INT("progress_interval_ms", 100, TOOL_MS_MAX, "notes in next_completions"),
 	IN_STRING("why", 1024, "what it is for; list_processes shows it"),
-	IN_ENUM("lease", leases, "how long it may live"),
+	IN_ENUM("lease", coop_choices_lease, "how long it may live"),
 	{.name = "policy_context",
 	 .type = COOP_FIELD_OBJECT,
 	 .doc = "given back if policy blocks it; decides nothing"},

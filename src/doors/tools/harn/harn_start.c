@@ -6,10 +6,6 @@
 #include "interface/err.h"
 #include "interface/schema.h"
 
-const char *const coop_harn_modes[] = {"argv", "shell", NULL};
-const char *const coop_harn_env_modes[] = {"inherit_clean", "patch", "merge", "replace", NULL};
-const char *const coop_harn_kinds[] = {"pipe", "pty", NULL};
-
 const struct coop_field coop_fields_harn_capture[] = {
 	IN_BOOL("stdout", "whether the result has it (true)"),
 	IN_BOOL("stderr", "whether the result has it (true)"),

@@ -5,18 +5,17 @@
 
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"
-
-extern const char *const coop_harn_modes[], *const coop_harn_env_modes[], *const coop_harn_kinds[];
+#include "interface/choices.h"
 
 /* Rows of all of them; `command` has its own words in each. */
-#define HARN_START_ROWS                                                                        \
-	IN_ENUM("mode", coop_harn_modes, "argv: no shell; shell: command is a shell's line"),  \
-		ARG_ARGV("program and arguments"),                                             \
-		ARG_CWD("where it runs; default: the workspace"), ARG_ENV("variables to set"), \
-		IN_ENUM("env_mode", coop_harn_env_modes, "what env is laid over (patch)"),     \
-		ARG_ENV_REMOVE("variables to take away first"),                                \
-		ARG_TIMEOUT("it is killed then; 0 or none: no limit"),                         \
-		IN_INT("timeout", 0, TOOL_MS_MAX, "the same as timeout_ms"),                   \
+#define HARN_START_ROWS                                                                         \
+	IN_ENUM("mode", coop_choices_mode, "argv: no shell; shell: command is a shell's line"), \
+		ARG_ARGV("program and arguments"),                                              \
+		ARG_CWD("where it runs; default: the workspace"), ARG_ENV("variables to set"),  \
+		IN_ENUM("env_mode", coop_choices_env_mode, "what env is laid over (patch)"),    \
+		ARG_ENV_REMOVE("variables to take away first"),                                 \
+		ARG_TIMEOUT("it is killed then; 0 or none: no limit"),                          \
+		IN_INT("timeout", 0, TOOL_MS_MAX, "the same as timeout_ms"),                    \
 		IN_STRING("sandbox_profile", 128, "worktree, os_hardened or unrestricted")
 
 /* And of those that run a command to its end. */
@@ -25,7 +24,7 @@ extern const char *const coop_harn_modes[], *const coop_harn_env_modes[], *const
 		IN_STRING("shell_id", 4096, "the same as shell"), ARG_LOGIN("as a login shell"),  \
 		ARG_INTERACTIVE("as an interactive shell"),                                       \
 		IN_STRING("stdin", COOP_SPAWN_STDIN_MAX, "its whole input"),                      \
-		IN_ENUM("kind", coop_harn_kinds, "pipe (default), or pty: on a terminal"),        \
+		IN_ENUM("kind", coop_choices_kind, "pipe (default), or pty: on a terminal"),      \
 	{                                                                                         \
 		.name = "capture", .type = COOP_FIELD_OBJECT, .fields = coop_fields_harn_capture, \
 		.doc = "what the result shows"                                                    \

@@ -16,17 +16,17 @@
 #include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/native/grep.h"
+#include "interface/choices.h"
 #include "interface/schema.h"
 
 #define READ_DEFAULT 65536
 #define READ_MAX (1 << 20)
 
-static const char *const streams[] = {"stdout", "stderr", "pty", NULL};
 static const char *const encodings[] = {"text", "raw", "base64", NULL};
 
 static const struct coop_field input[] = {
 	IN_PID,
-	IN_ENUM("stream", streams, NULL),
+	IN_ENUM("stream", coop_choices_stream, NULL),
 	IN_INT("offset", 0, COOP_JSON_INT_MAX, "next_offset goes on (0)"),
 	IN_INT("length", 1, READ_MAX, "bytes (65536)"),
 	IN_BOOL("head_tail", "both ends within length"),

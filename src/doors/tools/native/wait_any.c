@@ -11,19 +11,19 @@
 #include "doors/tools/core/record.h"
 #include "doors/tools/core/table.h"
 #include "doors/tools/native/condition.h"
+#include "interface/choices.h"
 #include "interface/schema.h"
 
 #define CONDITIONS_MAX 32
 /* All that is kept of a stream has come by then. */
 #define SETTLE_MS 10000
 
-static const char *const streams[] = {"stdout", "stderr", "pty", NULL};
 static const struct coop_field condition_fields[] = {
 	IN_PID,
 	IN_BOOL("exit", "true: it ends"),
 	IN_STRING("output", 4096, "this text is printed"),
 	IN_BOOL("regex", "output is a regex"),
-	IN_ENUM("stream", streams, "searched (stdout)"),
+	IN_ENUM("stream", coop_choices_stream, "searched (stdout)"),
 	IN_INT("from_offset", 0, COOP_JSON_INT_MAX, "search from here (0)"),
 	IN_INT("silent_ms", 1, TOOL_MS_MAX, "no output for so long, from now"),
 	IN_INT("bytes", 1, COOP_JSON_INT_MAX, "so much was printed"),
