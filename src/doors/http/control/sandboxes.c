@@ -75,7 +75,6 @@ static void set_timeout(struct coop_http_exchange *exchange)
 static void answer_removed(struct coop_sandbox_work *work, const json_t *result,
 			   const struct coop_error *error)
 {
-	(void)result;
 	if (error)
 		coop_sandbox_refuse(work, error);
 	else
@@ -92,12 +91,10 @@ static void remove_one(struct coop_http_exchange *exchange)
 				 answer_removed);
 }
 
-/* What could not be completed, or nobody waits for, is gone. */
+/* What could not be completed, or nobody waits for, is gone; or it goes at its time. */
 static void after_undoing(struct coop_sandbox_work *work, const json_t *result,
 			  const struct coop_error *error)
 {
-	(void)result;
-	(void)error; /* then it goes at its time */
 	if (work->exchange)
 		coop_sandbox_refuse(work, &work->failure);
 	else
@@ -111,11 +108,10 @@ static void undo(struct coop_sandbox_work *work)
 
 static void revoke_next(struct coop_sandbox_work *work);
 
+/* One that is left does no more harm than it did. */
 static void on_revoked(struct coop_sandbox_work *work, const json_t *result,
 		       const struct coop_error *error)
 {
-	(void)result;
-	(void)error; /* one that is left does no more harm than it did */
 	revoke_next(work);
 }
 
@@ -267,7 +263,6 @@ static void list(struct coop_http_exchange *exchange)
 static void answer_no_snapshots(struct coop_sandbox_work *work, const json_t *result,
 				const struct coop_error *error)
 {
-	(void)result;
 	if (error)
 		coop_sandbox_refuse(work, error);
 	else
@@ -278,7 +273,6 @@ static void answer_no_snapshots(struct coop_sandbox_work *work, const json_t *re
 static void answer_no_checkpoints(struct coop_sandbox_work *work, const json_t *result,
 				  const struct coop_error *error)
 {
-	(void)result;
 	if (error)
 		coop_sandbox_refuse(work, error);
 	else

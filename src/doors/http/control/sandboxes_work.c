@@ -58,7 +58,6 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 						     .message = "the keeper's answer is lost"};
 	json_t *result = status == 0 ? json_loads(json, 0, NULL) : NULL;
 
-	(void)request;
 	work->call = NULL;
 	work->step(work, result, result ? NULL : status == 0 ? &unreadable : error);
 	json_decref(result);
@@ -99,7 +98,6 @@ bool coop_sandbox_complains(const struct coop_error *error, const char *field)
 
 void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error *error)
 {
-	struct coop_http_refusal refusal = coop_refusal_of(error);
 	char field[200], message[sizeof error->message + 8];
 
 	read_field(error, field, sizeof field);
@@ -112,7 +110,5 @@ void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error
 	bool env = !strncmp(field, "env", 3) && !strncmp(error->message, "env", 3);
 	(void)snprintf(message, sizeof message, "%s%s", env ? "envs" : "",
 		       error->message + (env ? 3 : 0));
-	coop_refusal_text(message);
-	coop_http_refuse(work->exchange, refusal.status, refusal.code, "%s",
-			 *message ? message : "no reason was given");
+	coop_refuse_as(work->exchange, coop_refusal_of(error), message);
 }

@@ -125,11 +125,6 @@ static void give_up(struct files_link *link, const char *code, const char *messa
 	fail_talks(link, &error);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 static void release(struct coop_user_extra *extra)
 {
 	struct files_link *link = (struct files_link *)extra;
@@ -143,7 +138,7 @@ static void release(struct coop_user_extra *extra)
 	coop_buf_clear(&link->in);
 	coop_buf_clear(&link->out);
 	coop_later_cancel(&link->broken);
-	uv_close((uv_handle_t *)&link->timer, on_timer_closed);
+	uv_close((uv_handle_t *)&link->timer, coop_http_free_owner);
 }
 
 static void on_broken(struct coop_later *item)
@@ -265,7 +260,6 @@ static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk
 	size_t used;
 	int found = coop_buf_append(&link->in, chunk->data, chunk->size);
 
-	(void)request;
 	link->heard = true;
 	while (found >= 0 && link->follow &&
 	       (found = coop_files_frame_parse(coop_buf_front(&link->in), coop_buf_size(&link->in),
@@ -290,7 +284,6 @@ static void on_event(void *user, uint64_t request, const char *json)
 	const char *name = json_string_value(json_object_get(event, "event"));
 	const bool gap = name && strcmp(name, "gap") == 0;
 
-	(void)request;
 	json_decref(event);
 	if (gap)
 		give_up(user, "unavailable", "the file helper's answers were lost");
@@ -301,10 +294,6 @@ static void on_end(void *user, uint64_t request, int status, const char *json,
 {
 	struct files_link *link = user;
 
-	(void)request;
-	(void)status;
-	(void)json;
-	(void)error;
 	link->follow = NULL;
 	give_up(link, "unavailable", "the file helper has ended");
 }
@@ -316,8 +305,6 @@ static void on_written(void *user, uint64_t request, int status, const char *jso
 	json_t *result = status < 0 ? NULL : json_loads(json, 0, NULL);
 	bool success = json_is_true(json_object_get(result, "success"));
 
-	(void)request;
-	(void)error;
 	json_decref(result);
 	link->write = NULL;
 	if (success)
@@ -369,7 +356,6 @@ static void on_spawned(void *user, uint64_t request, int status, const char *jso
 	const char *id =
 		json_string_value(json_object_get(json_object_get(result, "process"), "id"));
 
-	(void)request;
 	link->spawn = NULL;
 	if (id && strlen(id) < sizeof link->id) {
 		memcpy(link->id, id, strlen(id) + 1);

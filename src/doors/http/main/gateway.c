@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "doors/http/main/routes.h"
-#include "doors/http/net/conn.h"
+#include "doors/http/net/conns.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/intake.h"
 #include "doors/http/net/listener.h"
@@ -48,7 +48,6 @@ static void settle(struct coop_gateway *gateway)
 
 static void on_more(uv_idle_t *idle)
 {
-	(void)idle;
 }
 
 /* What is due at the end of the loop's turn is done. What it has caused is due in the next one,

@@ -214,7 +214,6 @@ static void set_limits(struct coop_gateway_options *options)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-	(void)number;
 	coop_gateway_stop(handle->data);
 }
 

@@ -13,11 +13,6 @@
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/subscription.h"
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 /* Without a word to anybody. */
 static void discard(struct coop_mcp_exchange *work)
 {
@@ -25,7 +20,7 @@ static void discard(struct coop_mcp_exchange *work)
 	coop_later_cancel(&work->gone);
 	coop_buf_clear(&work->body);
 	coop_buf_clear(&work->said);
-	uv_close((uv_handle_t *)&work->timer, on_closed);
+	uv_close((uv_handle_t *)&work->timer, coop_http_free_owner);
 }
 
 static void free_work(struct coop_mcp_exchange *work)

@@ -21,11 +21,6 @@ static void drop_call(void *call)
 	coop_user_drop(call);
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 /* The user is gone: whoever still has something open is not told any more. */
 static void release(struct coop_user_extra *extra)
 {
@@ -34,7 +29,7 @@ static void release(struct coop_user_extra *extra)
 	coop_mcp_clients_clear(owner);
 	coop_mcp_clear(&owner->mcp);
 	coop_mcp_exchanges_clear(owner);
-	uv_close((uv_handle_t *)&owner->sweep, on_closed);
+	uv_close((uv_handle_t *)&owner->sweep, coop_http_free_owner);
 }
 
 /* The gateway leaves: subscribers are told. */

@@ -103,53 +103,6 @@ void coop_http_conn_drop(struct coop_http_conn *conn)
 	leave_user(conn);
 }
 
-/* Whether somebody is finding out whose request it is. */
-static bool is_being_checked(const struct coop_http_conn *conn)
-{
-	return conn->phase == COOP_CONN_CHECK && conn->exchange;
-}
-
-bool coop_http_conn_crowd_out(struct coop_http_net *net)
-{
-	COOP_LIST_EACH(&net->strangers, link)
-	{
-		struct coop_http_conn *conn = COOP_LIST_ITEM(link, struct coop_http_conn, stranger);
-		/* A token that the keeper is being asked about may be a right one. */
-		if (is_being_checked(conn))
-			continue;
-		net->counts.crowded_out++;
-		coop_http_conn_drop(conn);
-		return true;
-	}
-	return false;
-}
-
-static void ask_to_go(struct coop_http_conn *conn)
-{
-	if (conn->ws)
-		coop_ws_stop(conn->ws);
-	else if (conn->exchange && conn->exchange->begun && conn->exchange->chunked)
-		coop_http_end(conn->exchange);
-	else if (!conn->exchange && !conn->head && !conn->out.bytes)
-		coop_http_conn_drop(conn);
-}
-
-void coop_http_conns_stop(struct coop_http_net *net)
-{
-	for (struct coop_link *link = net->conns.next, *next; link != &net->conns; link = next) {
-		next = link->next;
-		ask_to_go(COOP_LIST_ITEM(link, struct coop_http_conn, link));
-		if (!next->next) /* one took another with it; asking twice does no harm */
-			next = net->conns.next;
-	}
-}
-
-void coop_http_conns_drop(struct coop_http_net *net)
-{
-	while (!coop_list_empty(&net->conns))
-		coop_http_conn_drop(COOP_LIST_ITEM(net->conns.next, struct coop_http_conn, link));
-}
-
 int coop_http_conn_enter(struct coop_http_conn *conn, struct coop_user *user,
 			 struct coop_agent_share *share)
 {
@@ -194,7 +147,7 @@ static void on_deadline(uv_timer_t *timer)
 		 !conn->out.bytes)
 		coop_http_refuse(conn->exchange, 408, "timeout",
 				 "the body of the request took too long");
-	else if (is_being_checked(conn))
+	else if (coop_http_conn_asks(conn))
 		coop_http_refuse(conn->exchange, 504, "timeout", "the keeper does not answer");
 	else if (conn->phase == COOP_CONN_WS && coop_ws_expired(conn))
 		return;

@@ -95,14 +95,11 @@ void coop_http_conn_open(struct coop_http_net *net, int fd, bool tls,
 /* Goes at once, telling whoever has a part in it. */
 void coop_http_conn_drop(struct coop_http_conn *conn);
 
-/* Connections that have shown no token have what room the others leave: the one of them that came
- * first goes, so that another may come, as whoever means to show a token does it at once. False:
- * all that are there have shown a token, or are just doing it. */
-bool coop_http_conn_crowd_out(struct coop_http_net *net);
-
-/* The gateway stops: what is idle goes, what streams is ended in order, the rest may finish. */
-void coop_http_conns_stop(struct coop_http_net *net);
-void coop_http_conns_drop(struct coop_http_net *net);
+/* Whether somebody is finding out whose request it is. */
+static inline bool coop_http_conn_asks(const struct coop_http_conn *conn)
+{
+	return conn->phase == COOP_CONN_CHECK && conn->exchange;
+}
 
 /* Makes the connection the user's, with a part in the share, instead of whose it was before. What
  * is held of the user goes with it, by the call `left`. -EMFILE: the share has as many as it may,

@@ -13,6 +13,7 @@
 #include "base/io/log.h"
 #include "base/mem.h"
 #include "doors/http/net/conn.h"
+#include "doors/http/net/conns.h"
 #include "doors/http/net/net.h"
 #include "doors/http/net/place.h"
 
@@ -89,7 +90,7 @@ static bool accept_one(struct coop_http_listener *listener)
 	}
 	if (fd < 0)
 		return false;
-	if (net->counts.connections >= net->max_connections && !coop_http_conn_crowd_out(net)) {
+	if (net->counts.connections >= net->max_connections && !coop_http_conns_crowd_out(net)) {
 		turn_away(fd, listener->tls);
 		return true;
 	}
@@ -103,8 +104,6 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct coop_http_listener *listener = poll->data;
 
-	(void)status;
-	(void)events;
 	for (int i = 0; i < ACCEPTS_MAX && accept_one(listener); i++)
 		;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <uv.h>
 
 #include "base/later.h"
@@ -60,5 +61,11 @@ struct coop_http_net {
 	struct coop_link conns;     /* all of them, newest first */
 	struct coop_link strangers; /* those that have shown no token, in order */
 };
+
+/* For uv_close(): frees what the handle's data points to, which mostly is what it is in. */
+static inline void coop_http_free_owner(uv_handle_t *handle)
+{
+	free(handle->data);
+}
 
 #endif

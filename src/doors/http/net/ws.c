@@ -10,6 +10,7 @@
 #include <wslay/wslay.h>
 
 #include "base/buf.h"
+#include "base/json/jsonw.h"
 #include "base/later.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
@@ -55,7 +56,6 @@ static ssize_t on_receive(wslay_event_context_ptr context, uint8_t *buffer, size
 {
 	struct coop_ws *ws = user;
 
-	(void)flags;
 	if (!ws->in_size || ws->conn->paused || ws->over) {
 		wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
 		return -1;
@@ -80,7 +80,6 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *data, siz
 		    (ws->fault || (!ws->asked && !wslay_event_get_close_received(context)));
 	const uint8_t *bytes = mute ? with_code : data;
 
-	(void)flags;
 	if (coop_out_copy(&ws->conn->out, bytes, mute ? sizeof with_code : size, true) < 0) {
 		wslay_event_set_error(context, WSLAY_ERR_CALLBACK_FAILURE);
 		return -1;
@@ -368,6 +367,15 @@ void coop_ws_send_shared(struct coop_ws *ws, struct coop_http_shared *block, siz
 		coop_http_conn_drop(conn);
 	else if (!conn->blocked)
 		coop_http_conn_flush(conn);
+}
+
+void coop_ws_send_json(struct coop_ws *ws, struct coop_buf *text, const struct coop_jsonw *w)
+{
+	if (ws && w->failed) /* a client that waits for an answer must not wait for ever */
+		coop_ws_close(ws, COOP_WS_INTERNAL, "out of memory");
+	else if (ws)
+		coop_ws_send_text(ws, (const char *)coop_buf_front(text), coop_buf_size(text));
+	coop_buf_clear(text);
 }
 
 size_t coop_ws_pending(const struct coop_ws *ws)

@@ -17,6 +17,8 @@
 /* `writable` is called when less than this waits to be sent. */
 #define COOP_WS_LOW (64u << 10)
 
+struct coop_buf;
+struct coop_jsonw;
 struct coop_ws;
 
 struct coop_ws_behaviour {
@@ -42,6 +44,9 @@ size_t coop_ws_header(uint8_t ret[COOP_WS_HEADER_MAX], size_t size);
 
 /* Sends one text message; copied. */
 void coop_ws_send_text(struct coop_ws *ws, const char *text, size_t size);
+/* The same of a text that has been written, which is cleared: it is closed with INTERNAL if there
+ * was no memory to write it. NULL: nobody is there. */
+void coop_ws_send_json(struct coop_ws *ws, struct coop_buf *text, const struct coop_jsonw *w);
 /* Sends bytes [from, to) of a shared block: whole frames, headers included. Holds the block until
  * they are sent. */
 void coop_ws_send_shared(struct coop_ws *ws, struct coop_http_shared *block, size_t from,

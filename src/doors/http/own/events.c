@@ -29,11 +29,6 @@ static void no_memory(struct coop_http_exchange *exchange)
 	coop_http_refuse(exchange, 500, "internal", "no memory is left for this");
 }
 
-static void on_alive_gone(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 static void over(struct coop_http_exchange *exchange)
 {
 	struct events *events = exchange->context;
@@ -42,7 +37,7 @@ static void over(struct coop_http_exchange *exchange)
 	if (events->begun)
 		exchange->net->counts.subscribers--;
 	events->exchange = NULL;
-	uv_close((uv_handle_t *)&events->alive, on_alive_gone);
+	uv_close((uv_handle_t *)&events->alive, coop_http_free_owner);
 }
 
 static void send_event(struct events *events, const char *name, const char *json)
@@ -144,7 +139,6 @@ static void on_event(void *user, uint64_t request, const char *text)
 	json_t *event = json_loads(text, 0, NULL);
 	const char *name = json_string_value(json_object_get(event, "event"));
 
-	(void)request;
 	if (!events->begun)
 		begin(events);
 	if (events->exchange && name)
@@ -161,8 +155,6 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	struct events *events = user;
 	struct coop_http_exchange *exchange = events->exchange;
 
-	(void)request;
-	(void)json;
 	events->call = NULL;
 	if (events->begun) {
 		tell_gap(events);

@@ -83,7 +83,6 @@ static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk
 	struct asked *asked = user;
 	struct coop_jsonw *w = &asked->writer;
 
-	(void)request;
 	asked->size += chunk->size;
 	if (asked->failed || asked->size > COOP_OPS_DATA_MAX)
 		return;
@@ -170,7 +169,6 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 {
 	struct asked *asked = user;
 
-	(void)request;
 	asked->call = NULL;
 	if (status == 0)
 		answer(asked, json);

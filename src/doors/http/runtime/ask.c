@@ -38,7 +38,6 @@ static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk
 {
 	struct coop_ask *ask = user;
 
-	(void)request;
 	if (ask->data)
 		ask->data(ask, chunk);
 }
@@ -48,7 +47,6 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 {
 	struct coop_ask *ask = user;
 
-	(void)request;
 	ask->call = NULL;
 	if (status < 0) {
 		ask->failed(ask, error);

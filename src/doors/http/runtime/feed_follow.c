@@ -14,7 +14,6 @@ static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk
 	struct coop_feed *feed = user;
 	struct coop_feed_window *window = &feed->window;
 
-	(void)request;
 	if (chunk->cursor < window->next)
 		return;
 	feed->retry_ms = feed->waited_ms = 0;
@@ -40,7 +39,6 @@ static void on_event(void *user, uint64_t request, const char *json)
 {
 	struct coop_feed *feed = user;
 
-	(void)request;
 	feed->retry_ms = feed->waited_ms = 0;
 	json_t *event = json_loads(json, 0, NULL);
 	const char *name = json_string_value(json_object_get(event, "event"));
@@ -99,7 +97,6 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 {
 	struct coop_feed *feed = user;
 
-	(void)request;
 	feed->follow = NULL;
 	if (status == 0)
 		end(feed, json);

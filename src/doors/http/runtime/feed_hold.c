@@ -53,8 +53,6 @@ static void on_told(void *user, uint64_t request, int status, const char *json,
 	struct coop_feed_reader *reader = user;
 	json_t *result = status == 0 ? json_loads(json, 0, NULL) : NULL;
 
-	(void)request;
-	(void)error;
 	reader->hold.call = NULL;
 	/* The keeper has taken the right away, or is gone: this reader is one as any other now. */
 	if (!json_is_object(json_object_get(result, "hold")))

@@ -99,7 +99,6 @@ static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk
 	struct coop_feed_reader *reader = user;
 	struct held held = {.cursor = chunk->cursor, .size = chunk->size, .stream = chunk->stream};
 
-	(void)request;
 	if (reader->starved)
 		return;
 	uint8_t *at = coop_buf_reserve(&reader->chunks, sizeof held + chunk->size);
@@ -286,7 +285,6 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 {
 	struct coop_feed_reader *reader = user;
 
-	(void)request;
 	reader->read = NULL;
 	/* It may go while it is sent to. */
 	reader->feed->busy++;

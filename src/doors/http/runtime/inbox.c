@@ -70,16 +70,11 @@ struct coop_inbox *coop_inbox_new(struct coop_user *user, const struct coop_inbo
 	return inbox;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 /* So much of its input waits no more. */
 static void less(struct coop_inbox *inbox, size_t bytes)
 {
 	inbox->bytes -= bytes;
-	coop_user_input_less(inbox->user, bytes);
+	*coop_user_input(inbox->user) -= bytes;
 }
 
 /* The process has got so much more of it. */
@@ -108,7 +103,7 @@ static void destroy(struct coop_inbox *inbox)
 		coop_feed_turn_end(inbox->feed, &inbox->turn);
 	coop_feed_unref(COOP_TAKE_PTR(inbox->feed));
 	struct coop_user *user = COOP_TAKE_PTR(inbox->user);
-	uv_close((uv_handle_t *)&inbox->timer, on_closed);
+	uv_close((uv_handle_t *)&inbox->timer, coop_http_free_owner);
 	coop_user_unref(user);
 }
 
@@ -218,8 +213,6 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	struct coop_inbox *inbox = user;
 	struct item *item = first_of(inbox);
 
-	(void)request;
-	(void)json;
 	inbox->call = NULL;
 	if (!inbox->client)
 		wait_for_progress(inbox);
@@ -313,7 +306,7 @@ static bool is_full(const struct coop_inbox *inbox, size_t bytes, size_t count)
 	if (inbox->count + count > COOP_INBOX_COUNT_MAX || waiting > COOP_INBOX_BYTES_MAX)
 		return true;
 	return waiting > COOP_INBOX_BYTES_LEAST &&
-	       coop_user_input(inbox->user) + bytes > COOP_USER_INPUT_MAX;
+	       *coop_user_input(inbox->user) + bytes > COOP_USER_INPUT_MAX;
 }
 
 static void go_on(struct coop_inbox *inbox)
@@ -351,7 +344,7 @@ static struct item *add(struct coop_inbox *inbox, enum coop_inbox_kind kind, siz
 	item->size = size;
 	coop_list_add(&inbox->items, &item->link);
 	inbox->bytes += size;
-	coop_user_input_more(inbox->user, size);
+	*coop_user_input(inbox->user) += size;
 	inbox->count++;
 	return item;
 }

@@ -52,8 +52,6 @@ static void on_record(void *user, uint64_t request, int status, const char *json
 	struct start *start = user;
 	json_t *result = status == 0 ? json_loads(json, 0, NULL) : NULL;
 
-	(void)request;
-	(void)error;
 	fail(start, &start->error, json_object_get(result, "process"));
 	json_decref(result);
 }
@@ -80,7 +78,6 @@ static void on_spawned(void *user, uint64_t request, int status, const char *jso
 {
 	struct start *start = user;
 
-	(void)request;
 	if (status < 0) {
 		look_for_record(start, error);
 		return;

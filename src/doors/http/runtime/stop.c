@@ -34,7 +34,6 @@ static void on_signalled(struct coop_ask *ask, const json_t *result)
 	const struct coop_stop *stop = (const struct coop_stop *)ask;
 	int64_t ms = stop->grace_ms >= 0 ? stop->grace_ms : PATIENCE_MS;
 
-	(void)result;
 	coop_ask(ask, "wait",
 		 json_pack("{s:s,s:I,s:b}", "id", ask->id, "timeout_ms", (json_int_t)ms, "tidy", 1),
 		 on_waited);

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "base/mem.h"
+#include "doors/http/net/net.h"
 
 struct ask {
 	struct ask *next;
@@ -102,8 +103,6 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct coop_broker *broker = poll->data;
 
-	(void)status;
-	(void)events;
 	while (broker->fd >= 0 && take_answer(broker))
 		;
 	if (broker->fd >= 0)
@@ -130,16 +129,11 @@ struct coop_broker *coop_broker_new(uv_loop_t *loop, int fd, void (*gone)(void *
 	return broker;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 void coop_broker_close(struct coop_broker *broker)
 {
 	if (!broker)
 		return;
-	uv_close((uv_handle_t *)&broker->poll, on_closed);
+	uv_close((uv_handle_t *)&broker->poll, coop_http_free_owner);
 	if (broker->fd >= 0)
 		(void)close(broker->fd);
 	broker->fd = -1;

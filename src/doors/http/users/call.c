@@ -46,7 +46,6 @@ static void on_data(void *context, uint64_t request, const struct coop_chunk *ch
 {
 	struct coop_user_call *call = context;
 
-	(void)request;
 	if (!call->dropped && call->handler.data)
 		call->handler.data(call->handler.user, 0, chunk);
 }
@@ -55,7 +54,6 @@ static void on_event(void *context, uint64_t request, const char *json)
 {
 	struct coop_user_call *call = context;
 
-	(void)request;
 	if (!call->dropped && call->handler.event)
 		call->handler.event(call->handler.user, 0, json);
 }
@@ -66,7 +64,6 @@ static void on_done(void *context, uint64_t request, int status, const char *jso
 	struct coop_user_call *call = context;
 	bool dropped = call->dropped;
 
-	(void)request;
 	call->dropped = true; /* it is over, whatever is done to it from there */
 	call->carrier = NULL;
 	if (!dropped && call->handler.done)

@@ -70,8 +70,6 @@ static void on_bound(void *context, uint64_t request, int status, const char *js
 {
 	struct coop_user_link *link = context;
 
-	(void)request;
-	(void)json;
 	link->up = status >= 0;
 	link->refused = status < 0;
 	if (status < 0)
@@ -83,7 +81,6 @@ static void on_login(void *context, uint64_t request, int status, const char *js
 {
 	struct coop_user_link *link = context;
 
-	(void)request;
 	if (status < 0) {
 		link->refused = true;
 		link->error = *error;
@@ -103,7 +100,6 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	struct coop_error error = {0};
 	bool was_up = link->up;
 
-	(void)events;
 	if (link->closed)
 		return;
 	/* After an error libuv looks no more; what had come before it is still there, and then the

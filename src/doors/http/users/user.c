@@ -118,19 +118,9 @@ void coop_user_unref(struct coop_user *user)
 }
 
 /* Who sends input has a connection, and with that a share. */
-size_t coop_user_input(const struct coop_user *user)
+size_t *coop_user_input(struct coop_user *user)
 {
-	return user->share->input;
-}
-
-void coop_user_input_more(struct coop_user *user, size_t bytes)
-{
-	user->share->input += bytes;
-}
-
-void coop_user_input_less(struct coop_user *user, size_t bytes)
-{
-	user->share->input -= bytes;
+	return &user->share->input;
 }
 
 struct coop_http_net *coop_user_net(const struct coop_user *user)

@@ -46,9 +46,7 @@ void coop_user_drop(struct coop_user_call *call);
 /* Input for processes that waits in the gateway, of all clients of its share (share.h) together:
  * who adds to it stops at the bound. */
 #define COOP_USER_INPUT_MAX (128u << 20)
-size_t coop_user_input(const struct coop_user *user);
-void coop_user_input_more(struct coop_user *user, size_t bytes);
-void coop_user_input_less(struct coop_user *user, size_t bytes);
+size_t *coop_user_input(struct coop_user *user);
 
 /* What a room above keeps for a user (its file helper, its feeds), at the front of a struct of its
  * own, which knows the user. There is one of a kind. */

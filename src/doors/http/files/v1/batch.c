@@ -13,9 +13,8 @@
 #include "doors/http/net/exchange.h"
 
 struct batch {
-	struct coop_http_exchange *exchange;
-	struct coop_files_talk *talk;
-	const json_t *files; /* the exchange's */
+	struct coop_files_work work; /* first */
+	const json_t *files;         /* the exchange's */
 	size_t index;
 	bool opened;
 	uint8_t *data; /* of the file in turn */
@@ -28,8 +27,8 @@ static void on_over(struct coop_http_exchange *exchange)
 {
 	struct batch *batch = exchange->context;
 
-	coop_files_close(batch->talk);
-	batch->talk = NULL;
+	coop_files_close(batch->work.talk);
+	batch->work.talk = NULL;
 	free(batch->data);
 	coop_buf_clear(&batch->text);
 	batch->over = true;
@@ -39,7 +38,7 @@ static void on_over(struct coop_http_exchange *exchange)
 
 static void no_memory(struct batch *batch)
 {
-	coop_http_refuse(batch->exchange, 503, "sandbox_overloaded", "out of memory");
+	coop_http_refuse(batch->work.exchange, 503, "sandbox_overloaded", "out of memory");
 }
 
 static int decode(struct batch *batch, const json_t *file)
@@ -65,23 +64,22 @@ static void on_failed(void *context, const struct coop_error *error)
 
 	(void)snprintf(told.message, sizeof told.message, "files[%zu]: %.480s", batch->index,
 		       error->message);
-	coop_files_refuse(batch->exchange, &told);
+	coop_files_refuse(batch->work.exchange, &told);
 }
 
 /* Begins with the next file, or answers. */
 static void next(struct batch *batch)
 {
 	const json_t *file = json_array_get(batch->files, batch->index);
-	const struct coop_files_handler handler = {on_answer, on_failed, batch};
 
-	coop_files_close(batch->talk);
-	batch->talk = NULL;
+	coop_files_close(batch->work.talk);
+	batch->work.talk = NULL;
 	batch->opened = false;
 	if (!file) {
 		if (coop_buf_append(&batch->text, "]}", 2) < 0)
 			no_memory(batch);
 		else
-			coop_http_answer_json(batch->exchange, 200,
+			coop_http_answer_json(batch->work.exchange, 200,
 					      (const char *)coop_buf_front(&batch->text),
 					      coop_buf_size(&batch->text));
 		return;
@@ -90,12 +88,12 @@ static void next(struct batch *batch)
 		no_memory(batch); /* what it holds has been looked at before */
 		return;
 	}
-	coop_files_begin(batch->exchange,
-			 json_pack("{s:s,s:O,s:b,s:I}", "op", "open_write", "path",
-				   json_object_get(file, "path"), "gzip",
-				   json_is_true(json_object_get(file, "gzip")), "limit",
-				   (json_int_t)COOP_FILES_UPLOAD_MAX),
-			 &handler, &batch->talk);
+	coop_files_work_begin(&batch->work,
+			      json_pack("{s:s,s:O,s:b,s:I}", "op", "open_write", "path",
+					json_object_get(file, "path"), "gzip",
+					json_is_true(json_object_get(file, "gzip")), "limit",
+					(json_int_t)COOP_FILES_UPLOAD_MAX),
+			      on_answer, on_failed);
 }
 
 /* One piece at a time; an empty file is committed at once. */
@@ -107,7 +105,7 @@ static void go_on(struct batch *batch)
 	const uint8_t *data = batch->data + batch->sent;
 
 	batch->sent += piece;
-	if (coop_files_send(batch->talk, request, data, piece) < 0)
+	if (coop_files_send(batch->work.talk, request, data, piece) < 0)
 		no_memory(batch);
 }
 
@@ -186,14 +184,12 @@ void coop_files_batch(struct coop_http_exchange *exchange)
 
 	if (!check(exchange, files))
 		return;
-	struct batch *batch = coop_mem_zalloc(sizeof *batch);
-	if (!batch || coop_buf_append(&batch->text, "{\"files\":[", 10) < 0) {
-		free(batch);
-		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
+	struct batch *batch = coop_files_work_new(exchange, sizeof *batch, &behaviour);
+	if (!batch)
 		return;
-	}
-	batch->exchange = exchange;
 	batch->files = files;
-	coop_http_expect(exchange, &behaviour, batch);
-	next(batch);
+	if (coop_buf_append(&batch->text, "{\"files\":[", 10) < 0)
+		no_memory(batch);
+	else
+		next(batch);
 }

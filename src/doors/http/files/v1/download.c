@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "doors/http/files/link.h"
-#include "doors/http/files/v1/refusal.h"
 #include "doors/http/files/v1/work.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/target.h"
@@ -16,8 +14,7 @@
 #define PENDING_HIGH (1u << 20)
 
 struct download {
-	struct coop_http_exchange *exchange;
-	struct coop_files_talk *talk;
+	struct coop_files_work work; /* first */
 	const char *type;
 	bool begun;
 	bool busy, over; /* a function works with it; the exchange has ended meanwhile */
@@ -28,8 +25,8 @@ static void on_over(struct coop_http_exchange *exchange)
 {
 	struct download *download = exchange->context;
 
-	coop_files_close(download->talk);
-	download->talk = NULL;
+	coop_files_close(download->work.talk);
+	download->work.talk = NULL;
 	download->over = true;
 	if (!download->busy)
 		free(download);
@@ -38,11 +35,11 @@ static void on_over(struct coop_http_exchange *exchange)
 static int ask_for_more(struct download *download)
 {
 	while (download->asked < download->size && download->asked - download->sent < AHEAD &&
-	       coop_http_pending(download->exchange) < PENDING_HIGH) {
+	       coop_http_pending(download->work.exchange) < PENDING_HIGH) {
 		json_t *request =
 			json_pack("{s:s,s:I,s:I}", "op", "read", "offset",
 				  (json_int_t)download->asked, "max", (json_int_t)COOP_FILES_SLICE);
-		int r = coop_files_send(download->talk, request, NULL, 0);
+		int r = coop_files_send(download->work.talk, request, NULL, 0);
 		if (r < 0)
 			return r;
 		download->asked += COOP_FILES_SLICE;
@@ -63,15 +60,15 @@ static void begin(struct download *download, const struct coop_files_answer *ans
 	const json_t *size = json_object_get(answer->json, "size");
 
 	if (!json_is_integer(size) || json_integer_value(size) < 0) {
-		coop_http_refuse(download->exchange, 500, "internal", "the file has no size");
+		coop_http_refuse(download->work.exchange, 500, "internal", "the file has no size");
 		return;
 	}
 	download->size = (uint64_t)json_integer_value(size);
 	download->asked = COOP_FILES_SLICE;
 	download->begun = true;
-	coop_http_begin(download->exchange, 200, download->type, json_integer_value(size));
-	if (!download->over && strcmp(download->exchange->method, "HEAD") == 0)
-		coop_http_end(download->exchange);
+	coop_http_begin(download->work.exchange, 200, download->type, json_integer_value(size));
+	if (!download->over && strcmp(download->work.exchange->method, "HEAD") == 0)
+		coop_http_end(download->work.exchange);
 }
 
 static void on_answer(void *context, const struct coop_files_answer *answer)
@@ -83,25 +80,18 @@ static void on_answer(void *context, const struct coop_files_answer *answer)
 		begin(download, answer);
 	/* Fewer bytes than promised: it has become shorter, and the client has to notice. */
 	if (!download->over && answer->size != expected(download))
-		coop_http_abort(download->exchange);
+		coop_http_abort(download->work.exchange);
 	if (!download->over) {
 		download->sent += answer->size;
-		coop_http_write(download->exchange, answer->data, answer->size);
+		coop_http_write(download->work.exchange, answer->data, answer->size);
 	}
 	if (!download->over && download->sent == download->size)
-		coop_http_end(download->exchange);
+		coop_http_end(download->work.exchange);
 	if (!download->over && ask_for_more(download) < 0)
-		coop_http_abort(download->exchange);
+		coop_http_abort(download->work.exchange);
 	download->busy = false;
 	if (download->over)
 		free(download);
-}
-
-static void on_failed(void *context, const struct coop_error *error)
-{
-	const struct download *download = context;
-
-	coop_files_refuse(download->exchange, error);
 }
 
 static void on_writable(struct coop_http_exchange *exchange)
@@ -117,18 +107,14 @@ static void start(struct coop_http_exchange *exchange, json_t *request, const ch
 {
 	static const struct coop_http_behaviour behaviour = {.writable = on_writable,
 							     .over = on_over};
-	struct download *download = coop_mem_zalloc(sizeof *download);
-	const struct coop_files_handler handler = {on_answer, on_failed, download};
+	struct download *download = coop_files_work_new(exchange, sizeof *download, &behaviour);
 
 	if (!download) {
 		json_decref(request);
-		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
 		return;
 	}
-	download->exchange = exchange;
 	download->type = type;
-	coop_http_expect(exchange, &behaviour, download);
-	coop_files_begin(exchange, request, &handler, &download->talk);
+	coop_files_work_begin(&download->work, request, on_answer, coop_files_work_failed);
 }
 
 void coop_files_download(struct coop_http_exchange *exchange)

@@ -1,6 +1,5 @@
 #include "doors/http/files/v1/refusal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "doors/http/net/exchange.h"
@@ -44,10 +43,5 @@ static struct coop_http_refusal refusal_of(const struct coop_error *error)
 
 void coop_files_refuse(struct coop_http_exchange *exchange, const struct coop_error *error)
 {
-	struct coop_http_refusal refusal = refusal_of(error);
-	char text[sizeof error->message];
-
-	(void)snprintf(text, sizeof text, "%s", error->message);
-	coop_refusal_text(text);
-	coop_http_refuse(exchange, refusal.status, refusal.code, "%s", text);
+	coop_refuse_as(exchange, refusal_of(error), error->message);
 }

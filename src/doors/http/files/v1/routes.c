@@ -36,60 +36,66 @@ bool coop_files_flag(struct coop_http_exchange *exchange, const char *name, bool
 	return false;
 }
 
-void coop_files_begin(struct coop_http_exchange *exchange, json_t *request,
-		      const struct coop_files_handler *handler, struct coop_files_talk **ret_talk)
+void *coop_files_work_new(struct coop_http_exchange *exchange, size_t size,
+			  const struct coop_http_behaviour *behaviour)
 {
-	int r = coop_files_open(exchange->user, request, handler, ret_talk);
+	struct coop_files_work *work = coop_mem_zalloc(size);
+
+	if (!work) {
+		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
+		return NULL;
+	}
+	work->exchange = exchange;
+	coop_http_expect(exchange, behaviour, work);
+	return work;
+}
+
+void coop_files_work_begin(struct coop_files_work *work, json_t *request,
+			   void (*answer)(void *context, const struct coop_files_answer *answer),
+			   void (*failed)(void *context, const struct coop_error *error))
+{
+	const struct coop_files_handler handler = {answer, failed, work};
+	int r = coop_files_open(work->exchange->user, request, &handler, &work->talk);
 
 	if (r < 0)
-		coop_http_refuse(exchange, 503, "sandbox_overloaded",
+		coop_http_refuse(work->exchange, 503, "sandbox_overloaded",
 				 r == -EBUSY ? "too many requests for files at a time"
 					     : "out of memory");
 }
 
-/* A request with one answer, which is the client's. */
-struct ask {
-	struct coop_http_exchange *exchange;
-	struct coop_files_talk *talk;
-};
+void coop_files_work_failed(void *context, const struct coop_error *error)
+{
+	const struct coop_files_work *work = context;
+
+	coop_files_refuse(work->exchange, error);
+}
 
 static void on_over(struct coop_http_exchange *exchange)
 {
-	struct ask *ask = exchange->context;
+	struct coop_files_work *work = exchange->context;
 
-	coop_files_close(ask->talk);
-	free(ask);
+	coop_files_close(work->talk);
+	free(work);
 }
 
+/* A request with one answer, which is the client's. */
 static void on_answer(void *context, const struct coop_files_answer *answer)
 {
-	const struct ask *ask = context;
+	const struct coop_files_work *work = context;
 
-	coop_http_answer_json(ask->exchange, 200, answer->text, answer->text_size);
-}
-
-static void on_failed(void *context, const struct coop_error *error)
-{
-	const struct ask *ask = context;
-
-	coop_files_refuse(ask->exchange, error);
+	coop_http_answer_json(work->exchange, 200, answer->text, answer->text_size);
 }
 
 /* Takes the request over. */
 static void ask_for(struct coop_http_exchange *exchange, json_t *request)
 {
 	static const struct coop_http_behaviour behaviour = {.over = on_over};
-	struct ask *ask = coop_mem_zalloc(sizeof *ask);
-	const struct coop_files_handler handler = {on_answer, on_failed, ask};
+	struct coop_files_work *work = coop_files_work_new(exchange, sizeof *work, &behaviour);
 
-	if (!ask) {
+	if (work)
+		coop_files_work_begin(work, request, on_answer, coop_files_work_failed);
+	else
 		json_decref(request);
-		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
-		return;
-	}
-	ask->exchange = exchange;
-	coop_http_expect(exchange, &behaviour, ask);
-	coop_files_begin(exchange, request, &handler, &ask->talk);
 }
 
 static void ask_about_path(struct coop_http_exchange *exchange, const char *op)

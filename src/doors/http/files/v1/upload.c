@@ -5,9 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "doors/http/files/link.h"
-#include "doors/http/files/v1/refusal.h"
 #include "doors/http/files/v1/work.h"
 #include "doors/http/net/exchange.h"
 
@@ -19,8 +17,7 @@
 #define AHEAD_LOW 8u
 
 struct upload {
-	struct coop_http_exchange *exchange;
-	struct coop_files_talk *talk;
+	struct coop_files_work work; /* first */
 	bool opened, paused;
 	struct coop_buf held; /* less than a piece */
 	unsigned ahead;       /* pieces that have not been answered */
@@ -30,7 +27,7 @@ static void on_over(struct coop_http_exchange *exchange)
 {
 	struct upload *upload = exchange->context;
 
-	coop_files_close(upload->talk);
+	coop_files_close(upload->work.talk);
 	coop_buf_clear(&upload->held);
 	free(upload);
 }
@@ -46,7 +43,7 @@ static int send_held(struct upload *upload)
 
 	if (!size)
 		return 0;
-	int r = coop_files_send(upload->talk, json_pack("{s:s}", "op", "write"),
+	int r = coop_files_send(upload->work.talk, json_pack("{s:s}", "op", "write"),
 				coop_buf_front(&upload->held), size);
 	coop_buf_consume(&upload->held, size);
 	upload->ahead++;
@@ -68,8 +65,8 @@ static void on_body(struct coop_http_exchange *exchange, const void *data, size_
 		bytes += part;
 		size -= part;
 	}
-	if (!upload->paused &&
-	    (upload->ahead >= AHEAD_HIGH || (upload->ahead && coop_files_full(upload->talk)))) {
+	if (!upload->paused && (upload->ahead >= AHEAD_HIGH ||
+				(upload->ahead && coop_files_full(upload->work.talk)))) {
 		upload->paused = true;
 		coop_http_pause(exchange);
 	}
@@ -80,7 +77,7 @@ static void on_body_end(struct coop_http_exchange *exchange)
 	struct upload *upload = exchange->context;
 
 	if (send_held(upload) < 0 ||
-	    coop_files_send(upload->talk, json_pack("{s:s}", "op", "commit"), NULL, 0) < 0)
+	    coop_files_send(upload->work.talk, json_pack("{s:s}", "op", "commit"), NULL, 0) < 0)
 		no_memory(exchange);
 }
 
@@ -91,37 +88,25 @@ static void on_answer(void *context, const struct coop_files_answer *answer)
 	if (!upload->opened) {
 		upload->opened = true;
 	} else if (!upload->ahead) {
-		coop_http_answer_json(upload->exchange, 200, answer->text, answer->text_size);
+		coop_http_answer_json(upload->work.exchange, 200, answer->text, answer->text_size);
 	} else if (--upload->ahead <= AHEAD_LOW && upload->paused) {
 		upload->paused = false;
-		coop_http_resume(upload->exchange); /* may end it all */
+		coop_http_resume(upload->work.exchange); /* may end it all */
 	}
-}
-
-static void on_failed(void *context, const struct coop_error *error)
-{
-	const struct upload *upload = context;
-
-	coop_files_refuse(upload->exchange, error);
 }
 
 static void start(struct coop_http_exchange *exchange, const char *path, bool gzip)
 {
 	static const struct coop_http_behaviour behaviour = {
 		.body = on_body, .body_end = on_body_end, .over = on_over};
-	struct upload *upload = coop_mem_zalloc(sizeof *upload);
-	const struct coop_files_handler handler = {on_answer, on_failed, upload};
+	struct upload *upload = coop_files_work_new(exchange, sizeof *upload, &behaviour);
 
-	if (!upload) {
-		no_memory(exchange);
-		return;
-	}
-	upload->exchange = exchange;
-	coop_http_expect(exchange, &behaviour, upload);
-	coop_files_begin(exchange,
-			 json_pack("{s:s,s:s,s:b,s:I}", "op", "open_write", "path", path, "gzip",
-				   gzip, "limit", (json_int_t)COOP_FILES_UPLOAD_MAX),
-			 &handler, &upload->talk);
+	if (upload)
+		coop_files_work_begin(&upload->work,
+				      json_pack("{s:s,s:s,s:b,s:I}", "op", "open_write", "path",
+						path, "gzip", gzip, "limit",
+						(json_int_t)COOP_FILES_UPLOAD_MAX),
+				      on_answer, coop_files_work_failed);
 }
 
 void coop_files_upload(struct coop_http_exchange *exchange)

@@ -15,16 +15,15 @@
 #define PENDING_HIGH (1u << 20)
 
 struct watch {
-	struct coop_http_exchange *exchange; /* NULL after the upgrade */
+	struct coop_files_work work; /* first; its exchange is NULL after the upgrade */
 	struct coop_ws *ws;
-	struct coop_files_talk *talk;
 	bool upgrading;
 	bool lost; /* events were dropped, which it has not been told */
 };
 
 static void drop(struct watch *watch)
 {
-	coop_files_close(watch->talk);
+	coop_files_close(watch->work.talk);
 	free(watch);
 }
 
@@ -32,7 +31,7 @@ static void on_exchange_over(struct coop_http_exchange *exchange)
 {
 	struct watch *watch = exchange->context;
 
-	watch->exchange = NULL;
+	watch->work.exchange = NULL;
 	if (!watch->upgrading)
 		drop(watch);
 }
@@ -40,10 +39,6 @@ static void on_exchange_over(struct coop_http_exchange *exchange)
 static void on_message(struct coop_ws *ws, bool text, const char *data, size_t size)
 {
 	/* Clients have nothing to say here. */
-	(void)ws;
-	(void)text;
-	(void)data;
-	(void)size;
 }
 
 static void on_writable(struct coop_ws *ws)
@@ -73,7 +68,7 @@ static void upgrade(struct watch *watch)
 	static const char ready[] = "{\"type\":\"ready\"}";
 
 	watch->upgrading = true;
-	watch->ws = coop_http_upgrade(watch->exchange, &behaviour, watch);
+	watch->ws = coop_http_upgrade(watch->work.exchange, &behaviour, watch);
 	watch->upgrading = false;
 	if (!watch->ws)
 		drop(watch);
@@ -110,7 +105,7 @@ static void on_answer(void *context, const struct coop_files_answer *answer)
 {
 	struct watch *watch = context;
 
-	if (watch->exchange)
+	if (watch->work.exchange)
 		upgrade(watch);
 	else if (json_is_true(json_object_get(answer->json, "over")))
 		coop_ws_close(watch->ws, COOP_WS_NORMAL, "the directory is gone");
@@ -122,8 +117,8 @@ static void on_failed(void *context, const struct coop_error *error)
 {
 	struct watch *watch = context;
 
-	if (watch->exchange)
-		coop_files_refuse(watch->exchange, error);
+	if (watch->work.exchange)
+		coop_files_refuse(watch->work.exchange, error);
 	else
 		coop_ws_close(watch->ws, COOP_WS_INTERNAL, "the file helper has ended");
 }
@@ -139,16 +134,11 @@ void coop_files_watch(struct coop_http_exchange *exchange)
 	COOP_AUTO_FREE char *path = coop_files_path(exchange);
 	if (!path)
 		return;
-	struct watch *watch = coop_mem_zalloc(sizeof *watch);
-	const struct coop_files_handler handler = {on_answer, on_failed, watch};
-	if (!watch) {
-		coop_http_refuse(exchange, 503, "sandbox_overloaded", "out of memory");
-		return;
-	}
-	watch->exchange = exchange;
-	coop_http_expect(exchange, &behaviour, watch);
-	coop_files_begin(exchange,
-			 json_pack("{s:s,s:s,s:b,s:b}", "op", "watch", "path", path, "recursive",
-				   recursive, "include_entry", include_entry),
-			 &handler, &watch->talk);
+	struct watch *watch = coop_files_work_new(exchange, sizeof *watch, &behaviour);
+	if (watch)
+		coop_files_work_begin(&watch->work,
+				      json_pack("{s:s,s:s,s:b,s:b}", "op", "watch", "path", path,
+						"recursive", recursive, "include_entry",
+						include_entry),
+				      on_answer, on_failed);
 }

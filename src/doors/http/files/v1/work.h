@@ -17,9 +17,22 @@ char *coop_files_path(struct coop_http_exchange *exchange);
 /* A query's flag. False: the exchange has been refused. */
 bool coop_files_flag(struct coop_http_exchange *exchange, const char *name, bool *ret);
 
-/* Opens a talk. `request` is taken over. If that fails the exchange is refused, and over. */
-void coop_files_begin(struct coop_http_exchange *exchange, json_t *request,
-		      const struct coop_files_handler *handler, struct coop_files_talk **ret_talk);
+/* What a route keeps while it talks with the helper: to be put at the front of its own struct. */
+struct coop_files_work {
+	struct coop_http_exchange *exchange;
+	struct coop_files_talk *talk; /* NULL: none yet */
+};
+
+/* A new one of `size` bytes, zeroed; `behaviour` frees it. NULL: the exchange has been refused. */
+void *coop_files_work_new(struct coop_http_exchange *exchange, size_t size,
+			  const struct coop_http_behaviour *behaviour);
+/* Opens its talk, which it gets as context. `request` is taken over. If that fails the exchange is
+ * refused, and the work gone. */
+void coop_files_work_begin(struct coop_files_work *work, json_t *request,
+			   void (*answer)(void *context, const struct coop_files_answer *answer),
+			   void (*failed)(void *context, const struct coop_error *error));
+/* The usual answer to a failure. */
+void coop_files_work_failed(void *context, const struct coop_error *error);
 
 /* The routes' functions, by file. */
 void coop_files_download(struct coop_http_exchange *exchange);

@@ -36,12 +36,7 @@ static void acknowledge(void *context, const struct coop_inbox_outcome *outcome)
 	if (outcome->refused)
 		coop_jsonw_string(&w, "error", garbled ? "invalid_argument" : "stdin_unavailable");
 	coop_jsonw_end(&w);
-	if (w.failed) /* a client that waits for an answer must not wait for ever */
-		starved(context);
-	else
-		coop_ws_send_text(context, (const char *)coop_buf_front(&text),
-				  coop_buf_size(&text));
-	coop_buf_clear(&text);
+	coop_ws_send_json(context, &text, &w);
 }
 
 const struct coop_inbox_client coop_v1_input_client = {

@@ -184,7 +184,6 @@ static void ask_status(struct output *output)
 
 static void on_probed(struct coop_ask *ask, const json_t *result)
 {
-	(void)result;
 	ask_status((struct output *)ask);
 }
 

@@ -7,6 +7,9 @@
 
 #include "doors/http/users/reason.h"
 
+/* As long as an error's message, and a word more. */
+#define TEXT_MAX 520
+
 struct coop_http_refusal coop_refusal_of(const struct coop_error *error)
 {
 	static const struct {
@@ -57,15 +60,19 @@ void coop_refusal_text(char *message)
 	replace(message, "websocket", "websock  ");
 }
 
+void coop_refuse_as(struct coop_http_exchange *exchange, struct coop_http_refusal refusal,
+		    const char *message)
+{
+	char text[TEXT_MAX];
+
+	(void)snprintf(text, sizeof text, "%s", *message ? message : "no reason was given");
+	coop_refusal_text(text);
+	coop_http_refuse(exchange, refusal.status, refusal.code, "%s", text);
+}
+
 void coop_refuse_with(struct coop_http_exchange *exchange, const struct coop_error *error)
 {
-	struct coop_http_refusal refusal = coop_refusal_of(error);
-	char message[sizeof error->message];
-
-	(void)snprintf(message, sizeof message, "%s", error->message);
-	coop_refusal_text(message);
-	coop_http_refuse(exchange, refusal.status, refusal.code, "%s",
-			 message[0] ? message : "no reason was given");
+	coop_refuse_as(exchange, coop_refusal_of(error), error->message);
 }
 
 #define WHAT_MAX 300

@@ -18,6 +18,10 @@ struct coop_http_refusal coop_refusal_of(const struct coop_error *error);
  * "websocket"). */
 void coop_refusal_text(char *message);
 
+/* Answers with a message made free of words that clients take for a lost connection; "": without
+ * a reason. */
+void coop_refuse_as(struct coop_http_exchange *exchange, struct coop_http_refusal refusal,
+		    const char *message);
 /* Answers with it; the message is the keeper's, made free of words that clients take for a lost
  * connection. */
 void coop_refuse_with(struct coop_http_exchange *exchange, const struct coop_error *error);

@@ -32,11 +32,6 @@
 /* Of a reason that is shown as output, as the keeper's notes. */
 #define NOTE_MAX 512u
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 static void free_socket(struct coop_socket *socket)
 {
 	struct coop_user *user = COOP_TAKE_PTR(socket->user);
@@ -44,7 +39,7 @@ static void free_socket(struct coop_socket *socket)
 	coop_inbox_drop(COOP_TAKE_PTR(socket->inbox));
 	json_decref(socket->start);
 	socket->start = NULL;
-	uv_close((uv_handle_t *)&socket->timer, on_closed);
+	uv_close((uv_handle_t *)&socket->timer, coop_http_free_owner);
 	coop_user_unref(user);
 }
 
@@ -58,18 +53,6 @@ void coop_socket_let_go(struct coop_socket *socket)
 	socket->busy--;
 	if (!socket->busy && !socket->ws && !socket->starting)
 		free_socket(socket);
-}
-
-static void send_json(struct coop_socket *socket, struct coop_buf *text, const struct coop_jsonw *w)
-{
-	if (!socket->ws)
-		;
-	else if (w->failed)
-		coop_ws_close(socket->ws, COOP_WS_INTERNAL, "out of memory");
-	else
-		coop_ws_send_text(socket->ws, (const char *)coop_buf_front(text),
-				  coop_buf_size(text));
-	coop_buf_clear(text);
 }
 
 void coop_socket_no_memory(struct coop_socket *socket)
@@ -90,7 +73,7 @@ static void say_started(struct coop_socket *socket, const struct coop_process_vi
 	coop_jsonw_string(&w, "pid", view->name);
 	coop_process_view_write(view, &w, "process");
 	coop_jsonw_end(&w);
-	send_json(socket, &text, &w);
+	coop_ws_send_json(socket->ws, &text, &w);
 }
 
 /* Hands over to the feed. The client may go at any moment of this. */
@@ -153,7 +136,7 @@ static void say_reason(struct coop_socket *socket, const struct coop_process_vie
 	coop_jsonw_string(&w, "pid", view->name);
 	coop_jsonw_string(&w, "data", data);
 	coop_jsonw_end(&w);
-	send_json(socket, &text, &w);
+	coop_ws_send_json(socket->ws, &text, &w);
 }
 
 void coop_socket_failed(struct coop_socket *socket, const struct coop_process_view *view,
@@ -169,7 +152,7 @@ void coop_socket_failed(struct coop_socket *socket, const struct coop_process_vi
 	coop_process_view_write_exit(view, &w, view->name, view->exit_cursor);
 	coop_jsonw_string(&w, "code", code);
 	coop_jsonw_end(&w);
-	send_json(socket, &text, &w);
+	coop_ws_send_json(socket->ws, &text, &w);
 	if (socket->ws)
 		coop_ws_close_after(socket->ws, CLOSE_AFTER_MS, COOP_WS_NORMAL, "");
 }
@@ -186,7 +169,7 @@ static void refuse_message(struct coop_socket *socket, const char *message)
 	coop_jsonw_string(&w, "code", "bad_frame");
 	coop_jsonw_string(&w, "message", message);
 	coop_jsonw_end(&w);
-	send_json(socket, &text, &w);
+	coop_ws_send_json(socket->ws, &text, &w);
 	if (socket->ws)
 		coop_ws_close(socket->ws, COOP_WS_POLICY, "bad_frame");
 }
