@@ -14,7 +14,7 @@
 #include "doors/http/net/net.h"
 #include "doors/http/net/share.h"
 #include "doors/http/net/tls.h"
-#include "doors/http/net/ws_private.h"
+#include "doors/http/net/ws_conn.h"
 
 /* Sends of one turn: a fast reader must leave the others theirs. */
 #define SENDS_MAX 16

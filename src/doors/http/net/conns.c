@@ -4,7 +4,7 @@
 #include "doors/http/net/conn.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/net/net.h"
-#include "doors/http/net/ws_private.h"
+#include "doors/http/net/ws_conn.h"
 
 bool coop_http_conns_crowd_out(struct coop_http_net *net)
 {

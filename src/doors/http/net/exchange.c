@@ -14,7 +14,7 @@
 #include "doors/http/net/net.h"
 #include "doors/http/net/out.h"
 #include "doors/http/net/share.h"
-#include "doors/http/net/ws_private.h"
+#include "doors/http/net/ws_conn.h"
 
 #define HEAD_TEXT 1024
 

@@ -18,7 +18,7 @@
 #include "doors/http/net/net.h"
 #include "doors/http/net/out.h"
 #include "doors/http/net/share.h"
-#include "doors/http/net/ws_private.h"
+#include "doors/http/net/ws_conn.h"
 #include "doors/http/net/ws_sizes.h"
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"

@@ -8,11 +8,12 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/list.h"
 #include "base/mem.h"
 #include "doors/http/net/net.h"
 
 struct ask {
-	struct ask *next;
+	struct coop_link link;
 	void (*done)(void *context, int fd);
 	void *context;
 	bool sent;
@@ -22,30 +23,30 @@ struct coop_broker {
 	void (*gone)(void *context);
 	void *context;
 	uv_poll_t poll;
-	int fd; /* -1: the parent has left */
-	struct ask *first, **last;
+	int fd;                /* -1: the parent has left */
+	struct coop_link asks; /* the answers come in the same order */
 };
 
 static void answer(struct coop_broker *broker, int fd)
 {
-	struct ask *ask = broker->first;
+	struct ask *ask = COOP_LIST_ITEM(broker->asks.next, struct ask, link);
 
-	broker->first = ask->next;
-	if (!broker->first)
-		broker->last = &broker->first;
+	coop_list_remove(&ask->link);
 	ask->done(ask->context, fd);
 	free(ask);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
-/* Sends what the pair takes; the answers come in the same order. */
+/* Sends what the pair takes. */
 static void send_asks(struct coop_broker *broker)
 {
 	bool full = false;
 
-	for (struct ask *ask = broker->first; ask && !full; ask = ask->next) {
-		if (ask->sent)
+	COOP_LIST_EACH(&broker->asks, link)
+	{
+		struct ask *ask = COOP_LIST_ITEM(link, struct ask, link);
+		if (ask->sent || full)
 			continue;
 		ask->sent = send(broker->fd, "keeper", 6, MSG_DONTWAIT | MSG_NOSIGNAL) == 6;
 		full = !ask->sent;
@@ -60,7 +61,7 @@ static void leave(struct coop_broker *broker)
 	(void)uv_poll_stop(&broker->poll);
 	(void)close(broker->fd);
 	broker->fd = -1;
-	while (broker->first)
+	while (!coop_list_empty(&broker->asks))
 		answer(broker, -EPIPE);
 	broker->gone(broker->context);
 }
@@ -92,7 +93,7 @@ static bool take_answer(struct coop_broker *broker)
 		memcpy(&fd, CMSG_DATA(header), sizeof fd);
 	else if (byte)
 		fd = -byte;
-	if (broker->first)
+	if (!coop_list_empty(&broker->asks))
 		answer(broker, fd);
 	else if (fd >= 0)
 		(void)close(fd);
@@ -119,7 +120,7 @@ struct coop_broker *coop_broker_new(uv_loop_t *loop, int fd, void (*gone)(void *
 	broker->gone = gone;
 	broker->context = context;
 	broker->fd = fd;
-	broker->last = &broker->first;
+	coop_list_init(&broker->asks);
 	if (uv_poll_init(loop, &broker->poll, fd) < 0) {
 		free(broker);
 		return NULL;
@@ -137,7 +138,7 @@ void coop_broker_close(struct coop_broker *broker)
 	if (broker->fd >= 0)
 		(void)close(broker->fd);
 	broker->fd = -1;
-	while (broker->first)
+	while (!coop_list_empty(&broker->asks))
 		answer(broker, -EPIPE);
 }
 
@@ -153,8 +154,7 @@ int coop_broker_ask(struct coop_broker *broker, void (*done)(void *context, int 
 	}
 	ask->done = done;
 	ask->context = context;
-	*broker->last = ask;
-	broker->last = &ask->next;
+	coop_list_add(&broker->asks, &ask->link);
 	send_asks(broker);
 	return 0;
 }

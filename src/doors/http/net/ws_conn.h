@@ -1,4 +1,4 @@
-/* What the connection layer knows of a WebSocket. */
+/* A WebSocket as its connection drives it. */
 #ifndef COOP_HTTP_WS_PRIVATE_H
 #define COOP_HTTP_WS_PRIVATE_H
 
