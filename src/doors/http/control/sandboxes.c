@@ -11,6 +11,7 @@
 #include "doors/http/control/sandboxes_work.h"
 #include "doors/http/net/exchange.h"
 #include "doors/http/runtime/v1/refusal.h"
+#include "doors/http/users/detail.h"
 
 #define SESSION_LABEL "session"
 #define GRACE_MS 500
@@ -197,7 +198,7 @@ static void on_added(struct coop_sandbox_work *work, const json_t *result,
 	json_t *args = work->args;
 
 	work->args = NULL;
-	if (error && coop_sandbox_complains(error, "sandbox.network") &&
+	if (error && coop_detail_is(error, "field", "sandbox.network") &&
 	    json_object_del(args, "sandbox") == 0) {
 		coop_sandbox_ask(work, "agent_add", args, on_agent);
 		return;

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "doors/http/runtime/v1/refusal.h"
+#include "doors/http/users/detail.h"
 
 void coop_sandbox_work_free(struct coop_sandbox_work *work)
 {
@@ -78,36 +79,20 @@ void coop_sandbox_ask(struct coop_sandbox_work *work, const char *op, json_t *ar
 		coop_sandbox_work_free(work);
 }
 
-/* The field that the keeper means. "" where it names none. */
-static void read_field(const struct coop_error *error, char *ret, size_t size)
-{
-	json_t *details = json_loads(error->details, 0, NULL);
-	const char *field = json_string_value(json_object_get(details, "field"));
-
-	(void)snprintf(ret, size, "%s", field ? field : "");
-	json_decref(details);
-}
-
-bool coop_sandbox_complains(const struct coop_error *error, const char *field)
-{
-	char named[200];
-
-	read_field(error, named, sizeof named);
-	return !strcmp(named, field);
-}
-
 void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error *error)
 {
-	char field[200], message[sizeof error->message + 8];
+	char message[sizeof error->message + 8];
 
-	read_field(error, field, sizeof field);
 	/* Of one that is yet to be made it is another complaint. */
-	if (!strcmp(field, "agent") && !work->stays) {
+	if (coop_detail_is(error, "field", "agent") && !work->stays) {
 		coop_http_refuse(work->exchange, 404, "sandbox_not_found",
 				 "there is no such sandbox");
 		return;
 	}
-	bool env = !strncmp(field, "env", 3) && !strncmp(error->message, "env", 3);
+	json_t *details = json_loads(error->details, 0, NULL);
+	const char *field = json_string_value(json_object_get(details, "field"));
+	bool env = field && !strncmp(field, "env", 3) && !strncmp(error->message, "env", 3);
+	json_decref(details);
 	(void)snprintf(message, sizeof message, "%s%s", env ? "envs" : "",
 		       error->message + (env ? 3 : 0));
 	coop_refuse_as(work->exchange, coop_refusal_of(error), message);

@@ -49,9 +49,6 @@ void coop_sandbox_ask(struct coop_sandbox_work *work, const char *op, json_t *ar
  * sandbox, variables are `envs`. */
 void coop_sandbox_refuse(struct coop_sandbox_work *work, const struct coop_error *error);
 
-/* Whether the keeper complains of this field. */
-bool coop_sandbox_complains(const struct coop_error *error, const char *field);
-
 /* For a work whose client has gone, and that has nothing more to do. */
 void coop_sandbox_work_free(struct coop_sandbox_work *work);
 

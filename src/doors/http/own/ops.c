@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "doors/http/runtime/v1/refusal.h"
+#include "doors/http/users/detail.h"
 #include "doors/http/users/user.h"
 
 #define NAME_MAX_BYTES 64u
@@ -152,18 +153,6 @@ static void refuse_name(struct coop_http_exchange *exchange)
 			 "there is no such operation; POST /v1/ops/describe lists them");
 }
 
-/* Whether the keeper means the operation's name, not one of its arguments: none of them is called
- * so. */
-static bool is_unknown(const struct coop_error *error)
-{
-	json_t *details = json_loads(error->details, 0, NULL);
-	const char *field = json_string_value(json_object_get(details, "field"));
-	bool unknown = !strcmp(error->code, "invalid_input") && field && !strcmp(field, "op");
-
-	json_decref(details);
-	return unknown;
-}
-
 static void on_done(void *user, uint64_t request, int status, const char *json,
 		    const struct coop_error *error)
 {
@@ -172,7 +161,8 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	asked->call = NULL;
 	if (status == 0)
 		answer(asked, json);
-	else if (is_unknown(error))
+	/* The operation's name, and not one of its arguments: none of them is called so. */
+	else if (!strcmp(error->code, "invalid_input") && coop_detail_is(error, "field", "op"))
 		refuse_name(asked->exchange);
 	else
 		coop_ops_refuse(asked->exchange, error);

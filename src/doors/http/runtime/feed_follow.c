@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "doors/http/runtime/feed_state.h"
 #include "doors/http/runtime/feed_window.h"
-#include "doors/http/users/reason.h"
+#include "doors/http/users/detail.h"
 #include "doors/http/users/user.h"
 
 static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
@@ -100,7 +100,7 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	feed->follow = NULL;
 	if (status == 0)
 		end(feed, json);
-	else if (coop_reason_is(error, "agent_removed"))
+	else if (coop_detail_is(error, "reason", "agent_removed"))
 		end_removed(feed);
 	else if (!strcmp(error->code, "permission_denied"))
 		coop_feed_dismiss(feed, COOP_FEED_DENIED, "the token is not valid any more");

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "doors/http/users/reason.h"
+#include "doors/http/users/detail.h"
+
+/* As long as an error's message, and a word more. */
+#define TEXT_MAX 520
 
 /* As long as an error's message, and a word more. */
 #define TEXT_MAX 520
@@ -36,7 +39,7 @@ struct coop_http_refusal coop_refusal_of(const struct coop_error *error)
 
 	/* Not that it may not do this: it is nobody any more. */
 	for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) {
-		if (coop_reason_is(error, gone[i]))
+		if (coop_detail_is(error, "reason", gone[i]))
 			return (struct coop_http_refusal){401, "unauthorized"};
 	}
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

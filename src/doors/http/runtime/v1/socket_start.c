@@ -11,6 +11,7 @@
 #include "doors/http/runtime/v1/socket_state.h"
 #include "doors/http/runtime/v1/start_message.h"
 #include "doors/http/runtime/v1/view.h"
+#include "doors/http/users/detail.h"
 #include "doors/http/users/user.h"
 
 /* As a shell's: not found, and not to be had for another reason. */
@@ -64,10 +65,9 @@ static void explain(struct coop_socket *socket, const struct coop_error *error)
 {
 	struct coop_http_refusal refusal = coop_refusal_of(error);
 	json_t *details = json_loads(error->details, 0, NULL);
-	const char *step = json_string_value(json_object_get(details, "step"));
-	const char *number = json_string_value(json_object_get(details, "errno"));
 	bool recorded = json_object_get(details, "id");
-	bool missing = step && number && !strcmp(step, "exec") && !strcmp(number, "ENOENT");
+	bool missing =
+		coop_detail_is(error, "step", "exec") && coop_detail_is(error, "errno", "ENOENT");
 	const char *alias = json_string_value(json_object_get(socket->start, "alias"));
 	const char *code = refusal.status == 413 ? "invalid_argument" : refusal.code;
 	char taken[COOP_START_ID_MAX + 64];
