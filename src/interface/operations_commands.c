@@ -6,6 +6,17 @@
 #include "interface/operations.h"
 
 /* `check` takes all that `spawn` does. */
+/* Of the arguments of `follow` those that mean something for a process that is yet to begin. */
+static const struct coop_field follow_fields[] = {
+	ENUM("mode", coop_choices_follow_mode, "bytes (default) or events"),
+	BOOL("drain", "release what has been sent (mode bytes)"),
+	ENUM("until", coop_choices_until,
+	     "exit (default), or eof: while descendants hold the pipes"),
+	BOOL("tidy", "wait for the end of placeholders, too"),
+	BOOL("hold", "the process waits for this follow rather than lose output"),
+	BOOL("notes", "also what coop itself says of the process (mode events)"),
+	END};
+
 #define SPAWN_FIELDS                                                                             \
 	ARG_ARGV("program and arguments (mode argv)"),                                           \
 		ENUM("mode", coop_choices_mode, "argv (default) or shell"),                      \
@@ -61,6 +72,8 @@
 		MS("progress_interval_ms", 100, COOP_MS_MAX,                                     \
 		   "notes about it after so long, then twice as long, up to 30 s"),              \
 		BOOL("hold", "it waits for the caller rather than lose output: see hold"),       \
+		OBJECT("follow", follow_fields,                                                  \
+		       "answer with events and output as they come, and in the end as follow"),  \
 		BOOL("record_failure",                                                           \
 		     "leave a finished record if the program cannot be executed"),               \
 		OBJECT("sandbox", coop_sandbox_fields, "what it may do"),                        \

@@ -206,3 +206,11 @@ void coop_request_drop(struct coop_request *request)
 		request->on_drop(request);
 	free_request(request);
 }
+
+void coop_request_forget_args(struct coop_request *request)
+{
+	json_decref(request->args);
+	request->args = NULL;
+	free(request->data);
+	request->data = NULL;
+}

@@ -91,4 +91,7 @@ void coop_request_timer_stop(struct coop_request *request);
 /* Frees it without an answer; on_drop is called first. */
 void coop_request_drop(struct coop_request *request);
 
+/* Arguments and bytes are not needed any more, though the answer is yet to come. */
+void coop_request_forget_args(struct coop_request *request);
+
 #endif

@@ -437,12 +437,13 @@ static int check_together(const json_t *args, bool by_event, struct coop_err *er
 }
 
 /* `hold`: from where it begins. 0, or the error filled. */
-static int begin_hold(struct coop_follow *follow, struct coop_process *process,
-		      const struct coop_request *request, struct coop_err *err)
+static int begin_hold(struct coop_follow *follow, struct coop_process *process, const json_t *args,
+		      struct coop_err *err)
 {
+	const struct coop_request *request = follow->request;
 	uint64_t positions[4];
 
-	if (!coop_arg_bool(request->args, "hold", false))
+	if (!coop_arg_bool(args, "hold", false))
 		return 0;
 	if (coop_lookup_owned(request, process, err) < 0)
 		return -1;
@@ -453,10 +454,9 @@ static int begin_hold(struct coop_follow *follow, struct coop_process *process,
 }
 
 /* Where it begins, and how it goes on. 0, or the error filled. */
-static int begin(struct coop_follow *follow, struct coop_process *process, struct coop_err *err)
+static int begin(struct coop_follow *follow, struct coop_process *process, const json_t *args,
+		 struct coop_err *err)
 {
-	const json_t *args = follow->request->args;
-
 	follow->by_event = !strcmp(coop_arg_string(args, "mode", "bytes"), "events");
 	follow->until_eof = !strcmp(coop_arg_string(args, "until", "exit"), "eof");
 	follow->drain = coop_arg_bool(args, "drain", false);
@@ -466,32 +466,27 @@ static int begin(struct coop_follow *follow, struct coop_process *process, struc
 						      &follow->bytes_before);
 	set_positions(follow, process, args);
 	follow->wanted[COOP_NOTE_STREAM] = coop_arg_bool(args, "notes", false);
-	return begin_hold(follow, process, follow->request, err);
+	return begin_hold(follow, process, args, err);
 }
 
-void coop_op_follow(struct coop_request *request)
+int coop_follow_check(const json_t *args, struct coop_err *err)
 {
-	bool by_event = !strcmp(coop_arg_string(request->args, "mode", "bytes"), "events");
-	struct coop_process *process = coop_lookup_named(request);
-	struct coop_err err = {0};
-	struct coop_jsonw w;
+	return check_together(args, !strcmp(coop_arg_string(args, "mode", "bytes"), "events"), err);
+}
 
-	if (!process)
-		return;
+int coop_follow_begin(struct coop_request *request, struct coop_process *process,
+		      const json_t *args, struct coop_err *err)
+{
 	struct coop_follow *follow = coop_mem_zalloc(sizeof *follow);
-	if (!follow) {
-		coop_request_no_memory(request);
-		return;
-	}
+
+	if (!follow)
+		return coop_err_no_memory(err);
 	follow->request = request;
-	if (check_together(request->args, by_event, &err) < 0 ||
-	    (coop_arg_bool(request->args, "drain", false) &&
-	     coop_lookup_owned(request, process, &err) < 0) ||
-	    choose_streams(follow, process, request->args, &err) < 0 ||
-	    begin(follow, process, &err) < 0) {
+	if ((coop_arg_bool(args, "drain", false) && coop_lookup_owned(request, process, err) < 0) ||
+	    choose_streams(follow, process, args, err) < 0 ||
+	    begin(follow, process, args, err) < 0) {
 		free(follow);
-		coop_request_fail(request, &err);
-		return;
+		return -1;
 	}
 	coop_process_hold(process, request);
 	request->state = follow;
@@ -500,12 +495,28 @@ void coop_op_follow(struct coop_request *request)
 	coop_list_add(&process->audience.followers, &follow->in_process);
 	coop_list_add(&request->conn->follows, &follow->in_conn);
 	coop_meters_of(request->keeper)->followers++;
+	coop_conn_touch(request->conn);
+	return 0;
+}
+
+void coop_op_follow(struct coop_request *request)
+{
+	struct coop_process *process = coop_lookup_named(request);
+	struct coop_err err = {0};
+	struct coop_jsonw w;
+
+	if (!process)
+		return;
+	if (coop_follow_check(request->args, &err) < 0 ||
+	    coop_follow_begin(request, process, request->args, &err) < 0) {
+		coop_request_fail(request, &err);
+		return;
+	}
 	/* As far as the keeper knows by itself: a look at the kernel would come between a new
 	 * process and its output. */
 	coop_request_event(request, "attached", &w);
 	coop_record_write(process, COOP_RECORD_CACHED, request->conn, &w, "process");
 	coop_request_event_end(request, &w);
-	coop_conn_touch(request->conn);
 }
 
 static void on_phase(struct coop_process *process, enum coop_phase phase)

@@ -4,10 +4,12 @@
 #ifndef COOP_KEEPER_FOLLOW_H
 #define COOP_KEEPER_FOLLOW_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
+#include "interface/err.h"
 #include "keeper/process/holder.h"
 
 struct coop_conn_watch;
@@ -30,6 +32,14 @@ struct coop_follow {
 
 extern const struct coop_observer coop_follow_observer;
 extern const struct coop_conn_watch coop_follow_watch;
+
+/* Arguments that are right alone and wrong together: 0, or the error filled. */
+int coop_follow_check(const json_t *args, struct coop_err *err);
+
+/* From now on the request is a follow of that process: what comes is sent as its events and data,
+ * and its answer when that is over. 0, or the error filled: nothing has changed. */
+int coop_follow_begin(struct coop_request *request, struct coop_process *process,
+		      const json_t *args, struct coop_err *err);
 
 /* The operation's handler. */
 void coop_op_follow(struct coop_request *request);

@@ -18,6 +18,7 @@
 #include "keeper/link/connections.h"
 #include "keeper/link/operation.h"
 #include "keeper/link/request.h"
+#include "keeper/ops/follow.h"
 #include "keeper/ops/notices.h"
 #include "keeper/ops/preflight.h"
 #include "keeper/output/spool.h"
@@ -189,6 +190,8 @@ static void spawn(struct coop_request *request, struct prepared *prepared)
 	if (must_wait(&draft))
 		return;
 	if (r == 0)
+		r = coop_follow_check(coop_arg(request->args, "follow"), &err);
+	if (r == 0)
 		r = prepare(&draft, prepared);
 	if (r == 0 && spools(&draft))
 		draft.process->output.spool = COOP_TAKE_PTR(prepared->spool);
@@ -246,14 +249,44 @@ void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *
 	coop_spawn_audit_refused(request, NULL, err);
 }
 
-void coop_spawn_reply(struct coop_request *request, struct coop_process *process)
+static void write_started(struct coop_request *request, struct coop_process *process,
+			  struct coop_jsonw *w)
 {
+	coop_record_write(process, COOP_RECORD_CACHED, request->conn, w, "process");
+	if (coop_arg_bool(request->args, "hold", false))
+		coop_holder_write(coop_holder_of(process, request->conn), w, "hold");
+}
+
+/* `follow`: the start is an event of it. One that cannot follow is told so; the command runs. */
+static void reply_and_follow(struct coop_request *request, struct coop_process *process,
+			     const json_t *args)
+{
+	struct coop_err err = {0};
 	struct coop_jsonw w;
 
+	coop_request_event(request, "started", &w);
+	write_started(request, process, &w);
+	coop_request_event_end(request, &w);
+	if (coop_follow_begin(request, process, args, &err) < 0) {
+		coop_err_detail(&err, "id", process->id);
+		coop_request_fail(request, &err);
+		return;
+	}
+	/* It may last for days: what only the start needed is not kept. */
+	coop_request_forget_args(request);
+}
+
+void coop_spawn_reply(struct coop_request *request, struct coop_process *process)
+{
+	const json_t *follow = coop_arg(request->args, "follow");
+	struct coop_jsonw w;
+
+	if (follow) {
+		reply_and_follow(request, process, follow);
+		return;
+	}
 	coop_request_result(request, &w);
-	coop_record_write(process, COOP_RECORD_CACHED, request->conn, &w, "process");
-	if (coop_arg_bool(request->args, "hold", false))
-		coop_holder_write(coop_holder_of(process, request->conn), &w, "hold");
+	write_started(request, process, &w);
 	coop_request_end(request, &w);
 }
 
@@ -262,7 +295,7 @@ static struct coop_request *waiting_start(const struct coop_conn *conn)
 	COOP_LIST_EACH(&conn->requests, link)
 	{
 		struct coop_request *request = COOP_LIST_ITEM(link, struct coop_request, in_conn);
-		if (request->op->handle == coop_op_spawn && request->on_drop)
+		if (request->op->handle == coop_op_spawn && request->on_drop && !request->process)
 			return request;
 	}
 	return NULL;

@@ -185,22 +185,39 @@ static void on_done(void *user, uint64_t request, int status, const char *json,
 	json_decref(result);
 }
 
+struct coop_handler cli_relay_handler(struct cli_relay *relay)
+{
+	return (struct coop_handler){
+		.data = on_data, .event = on_event, .done = on_done, .user = relay};
+}
+
+json_t *cli_relay_follow_args(void)
+{
+	/* Who looks at the folder next finds it as the command left it. */
+	return json_pack("{s:b}", "tidy", 1);
+}
+
 static void follow(struct cli_relay *relay, json_t *args)
 {
-	const struct coop_handler handler = {
-		.data = on_data, .event = on_event, .done = on_done, .user = relay};
+	const struct coop_handler handler = cli_relay_handler(relay);
 	struct coop_error error;
+	json_t *usual = cli_relay_follow_args();
 	(void)json_object_set_new(args, "id", json_string(relay->id));
-	/* Who looks at the folder next finds it as the command left it. */
-	(void)json_object_set_new(args, "tidy", json_true());
+	(void)json_object_update(args, usual);
+	json_decref(usual);
 	if (cli_submit(relay->cli, "follow", args, NULL, 0, &handler, NULL, &error) < 0)
 		cli_relay_fail(relay, &error);
 }
 
-void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args)
+void cli_relay_begin(struct cli_relay *relay, const json_t *record)
 {
 	(void)snprintf(relay->id, sizeof(relay->id), "%s", cli_text(record, "id"));
 	relay->pty = strcmp(cli_text(record, "kind"), "pty") == 0;
+}
+
+void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args)
+{
+	cli_relay_begin(relay, record);
 	follow(relay, args);
 }
 

@@ -67,6 +67,12 @@ void cli_relay_free(struct cli_relay *relay);
  * outside. */
 void cli_relay_follow(struct cli_relay *relay, const json_t *record, json_t *args);
 
+/* The handler of a request that starts a process and follows it, and what is asked of that follow:
+ * the caller looks for the event `started`, and then calls cli_relay_begin(). */
+struct coop_handler cli_relay_handler(struct cli_relay *relay);
+json_t *cli_relay_follow_args(void);
+void cli_relay_begin(struct cli_relay *relay, const json_t *record);
+
 /* Acknowledge output as it comes: for a process with backpressure. Before cli_relay_follow(). */
 void cli_relay_acknowledge(struct cli_relay *relay, const json_t *record);
 /* Room for a command that waits already, because its ring is full: all is released but the last

@@ -26,6 +26,7 @@
 
 struct front {
 	struct cli_relay relay;
+	struct coop_handler follow; /* what the relay does with a follow */
 	const struct cli_run *run;
 	uint64_t interrupted; /* when Ctrl-C came last; 0: never */
 	unsigned unanswered;  /* interrupts since the keeper's last answer to one */
@@ -124,28 +125,51 @@ static void start_input(struct front *front)
 	}
 }
 
-static void on_spawned(void *user, uint64_t request, int status, const char *json,
-		       const struct coop_error *error)
+static void on_started(struct front *front, const json_t *record)
 {
-	struct front *front = user;
 	struct cli_relay *relay = &front->relay;
-	if (status < 0) {
-		front->refused = true;
-		cli_relay_fail(relay, error);
-		return;
-	}
-	json_t *result = json_loads(json, 0, NULL);
-	json_t *record = json_object_get(result, "process");
 	const char *overflow = front->run->overflow;
 	front->ephemeral = strcmp(cli_text(record, "lease"), "ephemeral") == 0;
-	const bool waits = overflow ? strcmp(overflow, "backpressure") == 0 : front->ephemeral;
-	if (waits)
+	cli_relay_begin(relay, record);
+	if (overflow ? strcmp(overflow, "backpressure") == 0 : front->ephemeral)
 		cli_relay_acknowledge(relay, record);
-	cli_relay_follow(relay, record, json_object());
 	start_input(front);
 	if (relay->cli->json)
 		cli_relay_emit(relay,
 			       json_pack("{s:s, s:O}", "type", "started", "process", record));
+}
+
+static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
+{
+	struct front *front = user;
+	front->follow.data(front->follow.user, request, chunk);
+}
+
+static void on_event(void *user, uint64_t request, const char *json)
+{
+	struct front *front = user;
+	if (*front->relay.id) {
+		front->follow.event(front->follow.user, request, json);
+		return;
+	}
+	json_t *event = json_loads(json, 0, NULL);
+	on_started(front, json_object_get(event, "process"));
+	json_decref(event);
+}
+
+static void on_done(void *user, uint64_t request, int status, const char *json,
+		    const struct coop_error *error)
+{
+	struct front *front = user;
+	if (status < 0 || *front->relay.id) {
+		front->refused = !*front->relay.id;
+		front->follow.done(front->follow.user, request, status, json, error);
+		return;
+	}
+	/* A keeper may answer with the start alone: then it is asked for the rest. */
+	json_t *result = json_loads(json, 0, NULL), *record = json_object_get(result, "process");
+	on_started(front, record);
+	cli_relay_follow(&front->relay, record, json_object());
 	json_decref(result);
 }
 
@@ -279,7 +303,11 @@ int cli_run_foreground(struct cli *cli, const struct cli_run *run, json_t *args,
 		cli_error(&error, "internal", "no file descriptor for signals: %s", strerror(-r));
 		json_decref(args);
 	} else {
-		const struct coop_handler handler = {.done = on_spawned, .user = &front};
+		/* One request: the start is its first event, the end its answer. */
+		const struct coop_handler handler = {
+			.data = on_data, .event = on_event, .done = on_done, .user = &front};
+		front.follow = cli_relay_handler(relay);
+		(void)json_object_set_new(args, "follow", cli_relay_follow_args());
 		r = cli_submit(cli, "spawn", args, coop_buf_front(data), coop_buf_size(data),
 			       &handler, NULL, &error);
 	}

@@ -208,9 +208,12 @@ static bool is_name(const char *text)
 /* Names that the keeper knows and this route does not serve. True: it has been refused. */
 static bool refuse_by_name(struct coop_http_exchange *exchange, const char *name)
 {
+	bool follows = !strcmp(name, "follow") ||
+		       (!strcmp(name, "spawn") && json_object_get(exchange->json, "follow"));
+
 	if (!is_name(name) || !strcmp(name, "login") || !strcmp(name, "ceiling"))
 		refuse_name(exchange);
-	else if (!strcmp(name, "follow"))
+	else if (follows)
 		coop_http_refuse(exchange, 400, "invalid_input",
 				 "output as it comes is read over the WebSocket of GET "
 				 "/runtime/v1/process/{id}/connect, or by asking for read again");
