@@ -59,9 +59,7 @@ struct coop_confine {
 	const char *user;     /* by which `id` knows it inside; NULL: by its number */
 	char *files; /* folder with the files that it was given; NULL: none, or its view has them */
 	struct coop_cgroup group;
-	struct coop_cgroup freezer; /* that it was frozen in; path NULL: never */
-	/* attempts to reach other hosts that the kernel counted, when it has ended badly */
-	uint64_t unreachable;
+	struct coop_cgroup freezer;       /* that it was frozen in; path NULL: never */
 	struct coop_cgroup_facts counted; /* by its group, when it has ended; zeroes: nothing */
 };
 

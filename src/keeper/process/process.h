@@ -96,6 +96,8 @@ struct coop_process_child {
 	bool boxed;      /* a first process of its own holds its tree together */
 	/* from that one; NULL: there is none, or it is gone */
 	struct coop_wire *wire;
+	/* attempts to reach other hosts that the kernel counted, when it has ended badly */
+	uint64_t unreachable;
 };
 
 struct coop_process_times {

@@ -18,6 +18,7 @@
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 #include "keeper/process/registry.h"
+#include "keeper/process/wire.h"
 
 /* The end is told when the output has been quiet for this long after it, at the latest after the
  * second. */
@@ -134,6 +135,39 @@ void coop_report_root_reaped(struct coop_process *process)
 	if (!coop_process_tidy(process))
 		coop_report_tidied(process);
 	coop_life_look(process->keeper);
+}
+
+static void on_message(struct coop_wire *wire, const struct coop_plan_status *message, pid_t sender)
+{
+	struct coop_process *process = wire->user;
+	struct rusage usage;
+
+	(void)sender;
+	if (message->event == COOP_PLAN_STOPPED)
+		coop_phase_stopped(process, true);
+	else if (message->event == COOP_PLAN_CONTINUED)
+		coop_phase_stopped(process, false);
+	if (message->event != COOP_PLAN_EXITED)
+		return;
+	process->child.unreachable = message->unreachable;
+	coop_wire_usage(message, &usage);
+	coop_report_program_ended(process, message->wait_status, &usage, message->alone);
+}
+
+static void on_end(struct coop_wire *wire)
+{
+	struct coop_process *process = wire->user;
+
+	process->child.wire = NULL;
+	coop_wire_close(wire);
+}
+
+void coop_report_listen(struct coop_process *process, struct coop_wire *wire)
+{
+	wire->user = process;
+	wire->on_message = on_message;
+	wire->on_end = on_end;
+	process->child.wire = wire;
 }
 
 void coop_report_failed(struct coop_process *process, int exit_code)

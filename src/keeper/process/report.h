@@ -9,6 +9,7 @@
 
 struct coop_observer;
 struct coop_process;
+struct coop_wire;
 
 /* CPU time of a reaped process and of the children that it reaped. */
 uint64_t coop_report_cpu_ns(const struct rusage *usage);
@@ -22,6 +23,10 @@ void coop_report_ended(struct coop_process *process, int wait_status, const stru
 /* The first process told of the program's end, and whether anybody else is left. */
 void coop_report_program_ended(struct coop_process *process, int wait_status,
 			       const struct rusage *usage, bool alone);
+
+/* The first process of its namespace has a wire to us: from now on it is the process's own, and
+ * what comes over it is heard here. */
+void coop_report_listen(struct coop_process *process, struct coop_wire *wire);
 
 /* Our own child has been reaped: with a namespace nobody is left. */
 void coop_report_root_reaped(struct coop_process *process);

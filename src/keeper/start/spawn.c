@@ -107,10 +107,6 @@ static void fail_spawn(struct coop_spawn *spawn)
 	}
 }
 
-static void on_later_message(struct coop_wire *wire, const struct coop_plan_status *message,
-			     pid_t sender);
-static void on_later_end(struct coop_wire *wire);
-
 static void succeed(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
@@ -124,11 +120,8 @@ static void succeed(struct coop_spawn *spawn)
 	/* One that has ended by now has nothing more to say, and nobody would close it before the
 	 * record goes. */
 	if (coop_process_boxed(process) && !spawn->wire->over) {
-		process->child.wire = spawn->wire;
+		coop_report_listen(process, spawn->wire);
 		spawn->wire = NULL;
-		process->child.wire->user = process;
-		process->child.wire->on_message = on_later_message;
-		process->child.wire->on_end = on_later_end;
 	}
 	coop_spawn_release(spawn);
 	coop_confine_started(process);
@@ -237,7 +230,7 @@ static void take_end(const struct coop_plan_status *message, struct coop_spawn *
 {
 	spawn->ended = true;
 	spawn->alone = message->alone;
-	spawn->process->confine->unreachable = message->unreachable;
+	spawn->process->child.unreachable = message->unreachable;
 	spawn->wait_status = message->wait_status;
 	coop_wire_usage(message, &spawn->usage);
 }
@@ -286,32 +279,6 @@ static void on_end(struct coop_wire *wire)
 			.event = COOP_PLAN_FAILED, .step = COOP_STEP_INIT, .error = ECHILD};
 	spawn->heard = true;
 	go_on(spawn);
-}
-
-static void on_later_message(struct coop_wire *wire, const struct coop_plan_status *message,
-			     pid_t sender)
-{
-	struct coop_process *process = wire->user;
-	struct rusage usage;
-
-	(void)sender;
-	if (message->event == COOP_PLAN_STOPPED)
-		coop_phase_stopped(process, true);
-	else if (message->event == COOP_PLAN_CONTINUED)
-		coop_phase_stopped(process, false);
-	if (message->event != COOP_PLAN_EXITED)
-		return;
-	process->confine->unreachable = message->unreachable;
-	coop_wire_usage(message, &usage);
-	coop_report_program_ended(process, message->wait_status, &usage, message->alone);
-}
-
-static void on_later_end(struct coop_wire *wire)
-{
-	struct coop_process *process = wire->user;
-
-	process->child.wire = NULL;
-	coop_wire_close(wire);
 }
 
 static size_t sending(struct coop_launch *launch, int ret_fds[COOP_LAUNCH_FDS_MAX])

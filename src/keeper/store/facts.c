@@ -81,7 +81,7 @@ static void tell_network(struct facts *facts, const struct coop_process *process
 		       confine->filter != COOP_FILTER_NO_NETWORK &&
 		       confine->filter != COOP_FILTER_AMONG_OTHERS_NO_NETWORK;
 
-	if (!own_net || !confine->unreachable || !WIFEXITED(process->end.wait_status))
+	if (!own_net || !process->child.unreachable || !WIFEXITED(process->end.wait_status))
 		return;
 	if (confine->policy.network == COOP_NET_LOOPBACK)
 		add(facts,
