@@ -80,7 +80,7 @@ static void finish(struct coop_follow *follow, const char *reason)
 	coop_request_result(request, &w);
 	coop_jsonw_string(&w, "reason", reason);
 	coop_jsonw_uint(&w, "cursor", process->output.exit_cursor);
-	coop_record_write(request->process, COOP_RECORD_FULL, request->conn, &w, "process");
+	coop_record_show(request->process, COOP_RECORD_FULL, request->conn, &w, "process");
 	coop_request_end(request, &w);
 }
 
@@ -515,7 +515,7 @@ void coop_op_follow(struct coop_request *request)
 	/* As far as the keeper knows by itself: a look at the kernel would come between a new
 	 * process and its output. */
 	coop_request_event(request, "attached", &w);
-	coop_record_write(process, COOP_RECORD_CACHED, request->conn, &w, "process");
+	coop_record_show(process, COOP_RECORD_CACHED, request->conn, &w, "process");
 	coop_request_event_end(request, &w);
 }
 

@@ -45,8 +45,8 @@ static void write_processes(const struct coop_request *request, struct coop_comp
 			portion->more = true;
 			break;
 		}
-		coop_record_write(COOP_LIST_ITEM(link, struct coop_process, in.completions),
-				  COOP_RECORD_FULL, request->conn, w, NULL);
+		coop_record_show(COOP_LIST_ITEM(link, struct coop_process, in.completions),
+				 COOP_RECORD_FULL, request->conn, w, NULL);
 		portion->processes++;
 	}
 	coop_jsonw_array_end(w);

@@ -119,7 +119,7 @@ static void answer_kill(struct coop_request *request, const struct coop_kill_rec
 	coop_request_result(request, &w);
 	coop_receipt_write(receipt, &w);
 	coop_jsonw_string(&w, "status", coop_record_status(request->process));
-	coop_record_write(request->process, COOP_RECORD_FULL, request->conn, &w, "process");
+	coop_record_show(request->process, COOP_RECORD_FULL, request->conn, &w, "process");
 	coop_request_end(request, &w);
 }
 
@@ -240,7 +240,7 @@ void coop_op_keep(struct coop_request *request)
 		coop_stream_resume(stream); /* if it must wait still, the read says so */
 	}
 	coop_request_result(request, &w);
-	coop_record_write(process, COOP_RECORD_FULL, request->conn, &w, "process");
+	coop_record_show(process, COOP_RECORD_FULL, request->conn, &w, "process");
 	coop_request_end(request, &w);
 }
 

@@ -97,7 +97,7 @@ void coop_op_list(struct coop_request *request)
 		more = left-- == 0 || coop_request_is_full(request);
 		if (more)
 			break;
-		coop_record_write(process, view, request->conn, &w, NULL);
+		coop_record_show(process, view, request->conn, &w, NULL);
 	}
 	coop_jsonw_array_end(&w);
 	coop_jsonw_bool(&w, "more", more);
@@ -120,7 +120,7 @@ void coop_op_status(struct coop_request *request)
 		if (!process)
 			return;
 		coop_request_result(request, &w);
-		coop_record_write(process, COOP_RECORD_FULL, request->conn, &w, "process");
+		coop_record_show(process, COOP_RECORD_FULL, request->conn, &w, "process");
 		coop_request_end(request, &w);
 		return;
 	}
@@ -132,7 +132,7 @@ void coop_op_status(struct coop_request *request)
 		if (process) {
 			if (process->agent == request->conn->agent)
 				coop_deadlines_touch(process);
-			coop_record_write(process, COOP_RECORD_FULL, request->conn, &w, NULL);
+			coop_record_show(process, COOP_RECORD_FULL, request->conn, &w, NULL);
 		}
 	}
 	coop_jsonw_array_end(&w);

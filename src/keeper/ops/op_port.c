@@ -49,7 +49,7 @@ static void answer(struct coop_request *request)
 		coop_jsonw_null(&w, "address");
 		coop_jsonw_null(&w, "pid");
 	}
-	coop_record_write(process, COOP_RECORD_FULL, request->conn, &w, "process");
+	coop_record_show(process, COOP_RECORD_FULL, request->conn, &w, "process");
 	drop(request);
 	coop_request_end(request, &w);
 }

@@ -252,7 +252,7 @@ void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *
 static void write_started(struct coop_request *request, struct coop_process *process,
 			  struct coop_jsonw *w)
 {
-	coop_record_write(process, COOP_RECORD_CACHED, request->conn, w, "process");
+	coop_record_show(process, COOP_RECORD_CACHED, request->conn, w, "process");
 	if (coop_arg_bool(request->args, "hold", false))
 		coop_holder_write(coop_holder_of(process, request->conn), w, "hold");
 }

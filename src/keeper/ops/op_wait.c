@@ -110,7 +110,7 @@ static void answer(struct coop_request *request)
 	if (ended && WIFSIGNALED(status))
 		coop_signame_format(WTERMSIG(status), name);
 	coop_jsonw_string(&w, "signal", ended && WIFSIGNALED(status) ? name : NULL);
-	coop_record_write(process, COOP_RECORD_FULL, request->conn, &w, "process");
+	coop_record_show(process, COOP_RECORD_FULL, request->conn, &w, "process");
 	coop_request_end(request, &w);
 }
 

@@ -259,14 +259,9 @@ static void write_limits(const struct coop_process *process, struct coop_jsonw *
 	coop_jsonw_end(w);
 }
 
-void coop_record_write(struct coop_process *process, enum coop_record_view view,
-		       struct coop_conn *conn, struct coop_jsonw *w, const char *name)
+void coop_record_write(const struct coop_process *process, enum coop_record_view view,
+		       const struct coop_agent *viewer, struct coop_jsonw *w, const char *name)
 {
-	const struct coop_agent *viewer = conn->agent;
-
-	if (view != COOP_RECORD_CACHED)
-		coop_stats_update(process);
-	coop_eviction_tells(conn, process, view != COOP_RECORD_CACHED);
 	coop_jsonw_begin(w, name);
 	write_identity(process, w);
 	write_owner(process, viewer, w);
@@ -293,6 +288,15 @@ void coop_record_write(struct coop_process *process, enum coop_record_view view,
 		coop_record_write_audit(process->books.audit_seq, w);
 	}
 	coop_jsonw_end(w);
+}
+
+void coop_record_show(struct coop_process *process, enum coop_record_view view,
+		      struct coop_conn *conn, struct coop_jsonw *w, const char *name)
+{
+	if (view != COOP_RECORD_CACHED)
+		coop_stats_update(process);
+	coop_eviction_tells(conn, process, view != COOP_RECORD_CACHED);
+	coop_record_write(process, view, conn->agent, w, name);
 }
 
 const char *coop_record_status(const struct coop_process *process)

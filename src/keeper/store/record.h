@@ -6,6 +6,7 @@
 
 #include "keeper/process/process.h"
 
+struct coop_agent;
 struct coop_conn;
 
 enum coop_record_view {
@@ -14,11 +15,15 @@ enum coop_record_view {
 	COOP_RECORD_CACHED, /* full, but the kernel is not asked: what was last seen, quickly */
 };
 
-/* Writes the record as the agent of `conn` sees it; a live process is looked at first (statistics,
- * input). An owner who is shown a final one has been told of the end once the socket has taken it;
- * so has the connection, unless the record is a cached one: that comes before its output. */
-void coop_record_write(struct coop_process *process, enum coop_record_view view,
-		       struct coop_conn *conn, struct coop_jsonw *w, const char *name);
+/* Writes the record, as that agent sees it and with what is known now. */
+void coop_record_write(const struct coop_process *process, enum coop_record_view view,
+		       const struct coop_agent *viewer, struct coop_jsonw *w, const char *name);
+
+/* Shows it to the agent of `conn`: a live process is looked at first (statistics, input), and an
+ * owner who is shown a final record has been told of the end once the socket has taken it; so has
+ * the connection, unless the record is a cached one: that comes before its output. */
+void coop_record_show(struct coop_process *process, enum coop_record_view view,
+		      struct coop_conn *conn, struct coop_jsonw *w, const char *name);
 
 /* Parts of it: `exit` of an ended process, `end_evidence`, `audit_id` (seq 0: null). */
 void coop_record_write_exit(int wait_status, enum coop_cause cause, struct coop_jsonw *w);

@@ -202,7 +202,7 @@ static void look_at(void *user, const struct coop_proc *proc)
 		(void)closedir(threads);
 }
 
-enum coop_known coop_blocked_on_stdin(struct coop_process *process)
+enum coop_known coop_blocked_on_stdin(const struct coop_process *process)
 {
 	struct search search = {.answer = COOP_NO};
 	const struct coop_stdin *in = &process->output.input;

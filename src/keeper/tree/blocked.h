@@ -8,7 +8,7 @@ struct coop_process;
 enum coop_known { COOP_NO, COOP_YES, COOP_UNKNOWN };
 
 /* Blocked reading its stdin pipe or terminal. */
-enum coop_known coop_blocked_on_stdin(struct coop_process *process);
+enum coop_known coop_blocked_on_stdin(const struct coop_process *process);
 
 /* The terminal reads whole lines without echoing them: a password prompt. Unknown where a program
  * does its own echo. */
