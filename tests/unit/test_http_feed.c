@@ -20,6 +20,7 @@
 #include "doors/http/runtime/feed_state.h"
 #include "doors/http/runtime/v1/feed_frames.h"
 #include "doors/http/users/user.h"
+#include "feed_model.h"
 
 /* Not reached: only texts of refusals are needed. */
 void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, const char *code,
@@ -32,21 +33,8 @@ void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, cons
 	abort();
 }
 
-#define EVENTS_MAX 20000
 #define CLIENTS_MAX 21
 #define CALLS_MAX 128
-#define INDEX_MAX 1000u
-#define RING (64u << 10)
-
-static struct {
-	uint16_t size[EVENTS_MAX];
-	uint8_t stream[EVENTS_MAX];
-	uint64_t offset[EVENTS_MAX];
-	uint64_t before[EVENTS_MAX + 1]; /* bytes of all events before */
-	uint64_t first, next;
-	uint64_t end[4];
-	bool ended, known;
-} model;
 
 struct coop_user_call {
 	char op[16];
@@ -62,44 +50,11 @@ struct coop_user {
 };
 static struct coop_user the_user;
 static struct coop_http_net net;
-static unsigned seed;
-
-static unsigned chance(unsigned limit)
-{
-	return (unsigned)rand_r(&seed) % limit;
-}
-
-static uint8_t byte_of(uint64_t event, size_t at)
-{
-	return (uint8_t)(event * 31 + at * 7);
-}
-
-static bool lost(uint64_t n)
-{
-	uint64_t end = model.end[model.stream[n]];
-
-	return n < model.first || model.offset[n] + RING < end;
-}
 
 static void run_turn(void)
 {
 	(void)coop_laters_run(&net.laters);
 	(void)uv_run(net.loop, UV_RUN_NOWAIT);
-}
-
-static void produce(unsigned count)
-{
-	for (; count && model.next < EVENTS_MAX; count--, model.next++) {
-		uint64_t n = model.next;
-		uint8_t stream = chance(10) ? 1 : 2;
-		model.size[n] = (uint16_t)(1 + chance(chance(16) ? 200 : 32768));
-		model.stream[n] = stream;
-		model.offset[n] = model.end[stream];
-		model.end[stream] += model.size[n];
-		model.before[n + 1] = model.before[n] + model.size[n];
-		if (model.next - model.first >= INDEX_MAX)
-			model.first++;
-	}
 }
 
 struct coop_user *coop_user_ref(struct coop_user *user)
