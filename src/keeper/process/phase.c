@@ -2,13 +2,10 @@
 
 #include <sys/wait.h>
 
-#include "base/clock.h"
 #include "keeper/core/life.h"
 #include "keeper/output/output.h"
 #include "keeper/process/observer.h"
 #include "keeper/process/process.h"
-
-#define MS 1000000u
 
 #define STAYS COOP_PHASE_COUNT /* the moment does not apply */
 
