@@ -354,11 +354,12 @@ static void free_parts(struct coop_keeper *keeper, bool idle)
 	coop_config_free(keeper->config);
 	coop_tree_free(keeper->tree);
 	coop_buf_clear(&keeper->connections->spare_out);
+	/* Not what is known of the host: threads that wait for work look at the scouts in it. */
 	void *const parts[] = {
-		keeper->meters, keeper->books,    keeper->connections, keeper->listeners,
-		keeper->spools, keeper->registry, keeper->eviction,    keeper->notices,
-		keeper->kills,  keeper->agents,   keeper->host,        keeper->views,
-		keeper->nets,   keeper->ports,    keeper->questions,   keeper->launchers,
+		keeper->meters, keeper->books,    keeper->connections,   keeper->listeners,
+		keeper->spools, keeper->registry, keeper->eviction,      keeper->notices,
+		keeper->kills,  keeper->agents,   keeper->groups->parks, keeper->views,
+		keeper->nets,   keeper->ports,    keeper->questions,     keeper->launchers,
 		keeper->slots,  keeper->groups,   keeper->journal,
 	};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
