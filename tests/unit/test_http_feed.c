@@ -36,13 +36,13 @@ void coop_http_refuse(struct coop_http_exchange *exchange, unsigned status, cons
 #define CLIENTS_MAX 21
 #define CALLS_MAX 128
 
-struct coop_user_call {
+struct coop_call {
 	char op[16];
 	uint64_t at, max; /* the event that it is at */
 	struct coop_handler handler;
 	bool used, dropped;
 };
-static struct coop_user_call calls[CALLS_MAX];
+static struct coop_call calls[CALLS_MAX];
 
 struct coop_user {
 	int refs;
@@ -90,9 +90,8 @@ void coop_user_hang(struct coop_user *user, const struct coop_user_kind *kind,
 	user->feeds = extra;
 }
 
-struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, json_t *args,
-				      const void *data, size_t size,
-				      const struct coop_handler *handler)
+struct coop_call *coop_user_call(struct coop_user *user, const char *op, json_t *args,
+				 const void *data, size_t size, const struct coop_handler *handler)
 {
 	const char *start = !strcmp(op, "follow") ? "since" : "cursor";
 
@@ -106,7 +105,7 @@ struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, js
 	for (size_t i = 0; i < CALLS_MAX; i++) {
 		if (calls[i].used)
 			continue;
-		calls[i] = (struct coop_user_call){
+		calls[i] = (struct coop_call){
 			.at = (uint64_t)json_integer_value(json_object_get(args, start)),
 			.max = (uint64_t)json_integer_value(json_object_get(args, "max")),
 			.handler = *handler,
@@ -120,13 +119,13 @@ struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, js
 	return NULL;
 }
 
-void coop_user_drop(struct coop_user_call *call)
+void coop_user_drop(struct coop_call *call)
 {
 	if (call)
 		call->dropped = true;
 }
 
-static void finish(struct coop_user_call *call, const char *code, json_t *result)
+static void finish(struct coop_call *call, const char *code, json_t *result)
 {
 	struct coop_error error = {0};
 	char *text = result ? json_dumps(result, 0) : NULL;
@@ -142,7 +141,7 @@ static void finish(struct coop_user_call *call, const char *code, json_t *result
 	json_decref(result);
 }
 
-static void send_event(struct coop_user_call *call, uint64_t n)
+static void send_event(struct coop_call *call, uint64_t n)
 {
 	uint8_t data[32768];
 
@@ -157,7 +156,7 @@ static void send_event(struct coop_user_call *call, uint64_t n)
 		call->handler.data(call->handler.user, 0, &chunk);
 }
 
-static void follow_some(struct coop_user_call *call)
+static void follow_some(struct coop_call *call)
 {
 	char text[200];
 
@@ -186,7 +185,7 @@ static void follow_some(struct coop_user_call *call)
 				 "exit", "code", 3));
 }
 
-static void read_some(struct coop_user_call *call)
+static void read_some(struct coop_call *call)
 {
 	uint64_t next = call->at < model.next ? call->at : model.next, begin, bytes = 0,
 		 dropped = 0;
@@ -225,7 +224,7 @@ static void read_some(struct coop_user_call *call)
 static void keeper_turn(bool failing)
 {
 	for (size_t i = 0; i < CALLS_MAX; i++) {
-		struct coop_user_call *call = &calls[i];
+		struct coop_call *call = &calls[i];
 		if (!call->used)
 			continue;
 		if (call->dropped)

@@ -31,7 +31,7 @@ struct fixture {
 	int count;
 	bool coming; /* a connection that is asked for is on its way */
 	int lost;
-	bool closed;
+	bool closed, held;
 };
 
 struct seen {
@@ -55,6 +55,15 @@ static void lost(void *user, const struct coop_error *error)
 	f->lost++;
 }
 
+static const struct coop_error why = {"unreachable", "all is over", "{}"};
+
+static void held(void *user, bool any)
+{
+	struct fixture *f = user;
+
+	f->held = any;
+}
+
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof *f);
@@ -66,6 +75,7 @@ static int set_up(void **state)
 						   .waiting_max = WAITING_MAX,
 						   .want = want,
 						   .lost = lost,
+						   .held = held,
 						   .user = f};
 	f->calls = coop_calls_new(&f->loop, &options);
 	*state = f;
@@ -84,7 +94,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	if (f->calls)
-		coop_calls_close(f->calls, on_closed, f);
+		coop_calls_close(f->calls, &why, on_closed, f);
 	(void)uv_run(&f->loop, UV_RUN_DEFAULT);
 	for (int i = 0; i < f->count; i++)
 		(void)close(f->keepers[i]);
@@ -246,8 +256,10 @@ static void given_up(void **state)
 	coop_calls_drop(begin(f, "info", &open));
 	run(f);
 	assert_int_equal(sent(f, keeper, "info"), 1);
+	assert_true(f->held);
 	answer(f, keeper, 1);
 	assert_int_equal(open.done + waiting.done, 0);
+	assert_false(f->held);
 }
 
 /* The keeper goes: what is open is told so, what waits as well where nobody else comes. */
@@ -286,13 +298,15 @@ static void closed(void **state)
 	begin(f, "follow", &open);
 	begin(f, "follow", &waiting);
 	assert_int_equal(sent(f, keeper, "follow"), 1);
-	coop_calls_close(f->calls, on_closed, f);
+	assert_true(f->held);
+	coop_calls_close(f->calls, &why, on_closed, f);
+	check(&open, -EPIPE, "unreachable");
+	check(&waiting, -EPIPE, "unreachable");
 	assert_null(coop_calls_begin(f->calls, "info", NULL, NULL, 0, &nobody));
 	f->calls = NULL;
 	run(f);
 	assert_true(f->closed);
-	check(&open, -EPIPE, "unreachable");
-	check(&waiting, -EPIPE, "unreachable");
+	assert_int_equal(open.done + waiting.done, 2);
 }
 
 int main(void)

@@ -14,6 +14,7 @@ struct coop_call {
 	struct coop_link in_queue; /* of those that wait, or are to be told of a failure */
 	struct coop_handler handler;
 	bool dropped;
+	bool sent;                  /* a connection knows it */
 	struct coop_uplink *uplink; /* that carries it; NULL: none (yet, or any more) */
 	uint64_t request;
 	/* Until it is on its way. */
@@ -30,7 +31,8 @@ struct coop_calls {
 	unsigned count, waiting_count;
 	unsigned handles; /* of the loop that are not closed yet */
 	struct coop_link all, waiting, failed;
-	uv_timer_t turn; /* runs when something is to be told in the loop's next turn */
+	struct coop_link told; /* why nothing comes, at the end, while connections know them */
+	uv_timer_t turn;       /* runs when something is to be told in the loop's next turn */
 	bool closing;
 	void (*closed)(void *user);
 	void *closed_user;
@@ -49,12 +51,16 @@ static void leave_queue(struct coop_call *call)
 
 static void destroy(struct coop_call *call)
 {
+	struct coop_calls *calls = call->calls;
+
 	leave_queue(call);
 	coop_list_remove(&call->in_all);
 	json_decref(call->args);
 	free(call->data);
 	free(call->error);
 	free(call);
+	if (!calls->closing && calls->options.held && coop_list_empty(&calls->all))
+		calls->options.held(calls->options.user, false);
 }
 
 static void on_data(void *user, uint64_t request, const struct coop_chunk *chunk)
@@ -127,6 +133,7 @@ static void submit(struct coop_call *call, struct coop_uplink *uplink, const cha
 		fail_later(call, r == -ENOMEM ? &no_memory : &error);
 	else
 		call->uplink = uplink;
+	call->sent = r == 0;
 }
 
 /* Whether its answer may take as long as it likes. */
@@ -201,6 +208,8 @@ struct coop_call *coop_calls_begin(struct coop_calls *calls, const char *op, jso
 	if (call) {
 		call->calls = calls;
 		call->handler = *handler;
+		if (calls->options.held && coop_list_empty(&calls->all))
+			calls->options.held(calls->options.user, true);
 		coop_list_add(&calls->all, &call->in_all);
 		struct coop_uplink *uplink = with_room(calls, op);
 		if (uplink)
@@ -214,12 +223,12 @@ struct coop_call *coop_calls_begin(struct coop_calls *calls, const char *op, jso
 
 void coop_calls_drop(struct coop_call *call)
 {
-	if (call->dropped)
+	if (!call || call->dropped)
 		return;
 	call->dropped = true;
 	if (call->uplink)
 		coop_uplink_cancel(call->uplink, call->request);
-	else
+	else if (!call->sent)
 		destroy(call);
 }
 
@@ -252,19 +261,16 @@ void coop_calls_fail(struct coop_calls *calls, const struct coop_error *error)
 		fail_later(COOP_LIST_ITEM(calls->waiting.next, struct coop_call, in_queue), error);
 }
 
-/* Once nothing is left on the loop. Who still waits hears that nothing comes. */
+/* Once nothing is left on the loop. */
 static void settle(struct coop_calls *calls)
 {
-	static const struct coop_error gone = {"unreachable", "the connection has been closed",
-					       "{}"};
-
 	calls->handles--;
 	if (calls->handles)
 		return;
-	while (!coop_list_empty(&calls->all))
-		on_done(COOP_LIST_ITEM(calls->all.next, struct coop_call, in_all), 0, -EPIPE, NULL,
-			&gone);
-	calls->closed(calls->closed_user);
+	while (!coop_list_empty(&calls->told))
+		destroy(COOP_LIST_ITEM(calls->told.next, struct coop_call, in_all));
+	if (calls->closed)
+		calls->closed(calls->closed_user);
 	free(calls);
 }
 
@@ -337,6 +343,7 @@ struct coop_calls *coop_calls_new(uv_loop_t *loop, const struct coop_calls_optio
 	coop_list_init(&calls->all);
 	coop_list_init(&calls->waiting);
 	coop_list_init(&calls->failed);
+	coop_list_init(&calls->told);
 	(void)uv_timer_init(loop, &calls->turn);
 	calls->turn.data = calls;
 	calls->handles = 1;
@@ -348,12 +355,30 @@ static void on_turn_closed(uv_handle_t *handle)
 	settle(handle->data);
 }
 
-void coop_calls_close(struct coop_calls *calls, void (*closed)(void *user), void *user)
+/* This may be in the middle of what a connection is dispatching: what it knows of must stay. */
+static void tell_all(struct coop_calls *calls, const struct coop_error *why)
+{
+	while (!coop_list_empty(&calls->all)) {
+		struct coop_call *call = COOP_LIST_ITEM(calls->all.next, struct coop_call, in_all);
+		bool dropped = call->dropped;
+		call->dropped = true;
+		coop_list_remove(&call->in_all);
+		coop_list_add(&calls->told, &call->in_all);
+		if (!dropped && call->handler.done)
+			call->handler.done(call->handler.user, 0, -EPIPE, NULL, why);
+		if (!call->sent)
+			destroy(call);
+	}
+}
+
+void coop_calls_close(struct coop_calls *calls, const struct coop_error *why,
+		      void (*closed)(void *user), void *user)
 {
 	calls->closing = true;
 	calls->closed = closed;
 	calls->closed_user = user;
 	while (calls->count)
 		end_uplink(calls, 0);
+	tell_all(calls, why);
 	uv_close((uv_handle_t *)&calls->turn, on_turn_closed);
 }

@@ -24,6 +24,9 @@ struct coop_calls_options {
 	bool (*want)(void *user, struct coop_error *error);
 	/* A connection has ended. NULL: nobody needs to know. */
 	void (*lost)(void *user, const struct coop_error *error);
+	/* There are open calls from now on, or none any more. The last that is done with a call.
+	 * NULL likewise. */
+	void (*held)(void *user, bool any);
 	void *user;
 };
 
@@ -32,9 +35,11 @@ struct coop_call;
 
 /* NULL without memory. */
 struct coop_calls *coop_calls_new(uv_loop_t *loop, const struct coop_calls_options *options);
-/* Ends all connections, and then tells all calls that are still open that nothing comes. `closed`
- * is called in a later turn of the loop, when nothing is left. */
-void coop_calls_close(struct coop_calls *calls, void (*closed)(void *user), void *user);
+/* Ends all connections and tells all calls that are still open why nothing comes. `closed` (may be
+ * NULL) is called in a later turn of the loop, when nothing is left; nothing else is called any
+ * more. */
+void coop_calls_close(struct coop_calls *calls, const struct coop_error *why,
+		      void (*closed)(void *user), void *user);
 
 /* The connection takes calls from now on, and is theirs in every case. -EMFILE: there are
  * COOP_CALLS_UPLINKS_MAX. */
@@ -50,7 +55,7 @@ void coop_calls_fail(struct coop_calls *calls, const struct coop_error *error);
 struct coop_call *coop_calls_begin(struct coop_calls *calls, const char *op, json_t *args,
 				   const void *data, size_t size,
 				   const struct coop_handler *handler);
-/* Gives it up: the handler is not called any more. Not after `done`. */
+/* Gives it up: the handler is not called any more. Not after `done`; NULL is fine. */
 void coop_calls_drop(struct coop_call *call);
 
 #endif

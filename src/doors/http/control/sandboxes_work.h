@@ -23,7 +23,7 @@ typedef void coop_sandbox_step(struct coop_sandbox_work *work, const json_t *res
 struct coop_sandbox_work {
 	struct coop_http_exchange *exchange; /* NULL: the client has gone */
 	struct coop_user *user;              /* a reference */
-	struct coop_user_call *call;         /* NULL: none under way */
+	struct coop_call *call;              /* NULL: none under way */
 	coop_sandbox_step *step;             /* what its answer is for */
 	bool stays; /* goes on without the client: what it has begun must not be left half made */
 	unsigned status; /* of a good answer */

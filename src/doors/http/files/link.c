@@ -39,9 +39,9 @@ struct files_link {
 	struct coop_user_extra extra; /* first */
 	struct coop_user *user;       /* it goes with it */
 	uv_timer_t timer;
-	struct coop_later broken;                      /* gives up */
-	struct coop_user_call *spawn, *follow, *write; /* on their way */
-	char id[COOP_ID_SIZE];                         /* of the process; "": there is none */
+	struct coop_later broken;                 /* gives up */
+	struct coop_call *spawn, *follow, *write; /* on their way */
+	char id[COOP_ID_SIZE];                    /* of the process; "": there is none */
 	struct coop_buf in, out;
 	struct coop_map by_id;
 	struct coop_link talks; /* newest first */

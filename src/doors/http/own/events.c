@@ -18,7 +18,7 @@
  * later. */
 struct events {
 	struct coop_http_exchange *exchange; /* NULL once it is over, which a write may find out */
-	struct coop_user_call *call;
+	struct coop_call *call;
 	uv_timer_t alive;
 	bool begun;
 	uint64_t lost; /* not told yet */

@@ -19,7 +19,7 @@ static const char *const stream_names[STREAMS] = {"stdin", "stdout", "stderr", "
 /* One operation on its way. It goes with its exchange. */
 struct asked {
 	struct coop_http_exchange *exchange;
-	struct coop_user_call *call;
+	struct coop_call *call;
 	struct coop_buf streams[STREAMS];
 	struct coop_buf chunks; /* elements of the list, as text */
 	struct coop_jsonw writer;

@@ -14,8 +14,8 @@
 /* To be embedded at the front of what a route keeps. */
 struct coop_ask {
 	struct coop_http_exchange *exchange;
-	struct coop_user_call *call; /* on its way */
-	char *id;                    /* of the process, as the keeper knows it */
+	struct coop_call *call; /* on its way */
+	char *id;               /* of the process, as the keeper knows it */
 	/* The answer has come. It may answer the exchange, or ask again. */
 	void (*next)(struct coop_ask *ask, const json_t *result);
 	/* The keeper has refused. To be set before the first is asked. */

@@ -32,7 +32,7 @@ struct coop_feed {
 	char *common; /* of all events */
 	struct coop_feed_window window;
 	bool following; /* the window stands for what the keeper is asked for */
-	struct coop_user_call *follow;
+	struct coop_call *follow;
 	struct coop_link readers;
 	unsigned busy;          /* readers are being walked: those that go are freed afterwards */
 	struct coop_later due;  /* its readers are to be looked after */
@@ -48,7 +48,7 @@ struct coop_feed_hold {
 	uint64_t cursor, passed;          /* what the keeper knows of */
 	uint64_t step_bytes, step_events; /* it is told after so many */
 	uint64_t idle_ms, told_ms;
-	struct coop_user_call *call; /* one at a time */
+	struct coop_call *call; /* one at a time */
 };
 
 struct coop_feed_reader {
@@ -63,7 +63,7 @@ struct coop_feed_reader {
 	uint64_t lost;   /* bytes that it has not, as far as their number is known */
 	bool lost_more;  /* and others */
 	struct coop_feed_hold hold;
-	struct coop_user_call *read;
+	struct coop_call *read;
 	struct coop_buf chunks; /* what the read has brought so far */
 	bool behind;            /* it reads by itself */
 	bool starved;           /* something came for which there was no memory */

@@ -29,8 +29,8 @@ struct coop_inbox {
 	struct coop_link items;
 	size_t bytes, count;
 	bool paused, running;
-	bool noted;                  /* that input did not get through */
-	struct coop_user_call *call; /* of the first item */
+	bool noted;             /* that input did not get through */
+	struct coop_call *call; /* of the first item */
 	struct coop_feed_turn turn;
 	uv_timer_t timer; /* runs once the client has gone */
 };

@@ -62,7 +62,7 @@ static void look_for_record(struct start *start, const struct coop_error *error)
 	const struct coop_handler handler = {.done = on_record, .user = start};
 	json_t *details = json_loads(error->details, 0, NULL);
 	const char *id = json_string_value(json_object_get(details, "id"));
-	const struct coop_user_call *call = NULL;
+	const struct coop_call *call = NULL;
 
 	start->error = *error;
 	if (id)

@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include "base/mem.h"
+#include "client/loop/uplink.h"
+#include "coop.h"
 #include "doors/http/net/net.h"
 #include "doors/http/users/broker.h"
 #include "doors/http/users/user.h"
@@ -16,51 +16,30 @@
 #include "doors/tools/core/ceiling.h"
 
 struct coop_user_link {
-	struct coop_user *user; /* NULL: closed while the broker was asked */
-	struct coop *coop;
-	uv_poll_t poll;
-	int watched;
-	bool up, refused, closed, dispatching;
+	struct coop_user *user;     /* NULL: given up */
+	struct coop_uplink *uplink; /* NULL: the broker has not answered */
+	bool up, refused;
 	struct coop_error error; /* why it was refused */
 };
 
-static void on_poll(uv_poll_t *poll, int status, int events);
-
-static void watch(struct coop_user_link *link)
+static void on_closed(void *context)
 {
-	short wanted = coop_poll_events(link->coop);
-	int events = (wanted & POLLIN ? UV_READABLE : 0) | (wanted & POLLOUT ? UV_WRITABLE : 0);
-
-	if (link->closed || events == link->watched)
-		return;
-	link->watched = events;
-	(void)uv_poll_start(&link->poll, events, on_poll);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-	struct coop_user_link *link = handle->data;
-
-	coop_close(link->coop);
-	free(link);
+	free(context);
 }
 
 void coop_link_close(struct coop_user_link *link)
 {
 	link->user = NULL;
-	if (!link->coop || link->closed)
-		return; /* the broker's answer ends it */
-	link->closed = true;
-	uv_close((uv_handle_t *)&link->poll, on_closed);
+	if (link->uplink) /* else the broker's answer ends it */
+		coop_uplink_close(link->uplink);
 }
 
 static void fail(struct coop_user_link *link, const struct coop_error *error)
 {
 	struct coop_user *user = link->user;
 
-	if (user)
-		coop_user_link_down(user, link, error);
 	coop_link_close(link);
+	coop_user_link_failed(user, error);
 }
 
 static int bound(struct coop_user_link *link, struct coop_error *error);
@@ -94,35 +73,17 @@ static void on_login(void *context, uint64_t request, int status, const char *js
 	link->refused = link->user && bound(link, &link->error) < 0;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_turned(void *context, struct coop_uplink *uplink, const struct coop_error *ended)
 {
-	struct coop_user_link *link = poll->data;
-	struct coop_error error = {0};
-	bool was_up = link->up;
+	struct coop_user_link *link = context;
+	struct coop_user *user = link->user;
 
-	if (link->closed)
-		return;
-	/* After an error libuv looks no more; what had come before it is still there, and then the
-	 * end. */
-	if (status < 0)
-		link->watched = 0;
-	link->dispatching = true;
-	int r = coop_dispatch(link->coop, &error);
-	link->dispatching = false;
-	if (link->closed)
-		return;
-	if (link->refused)
-		fail(link, &link->error);
-	else if (r < 0)
-		fail(link, &error);
-	if (link->closed)
-		return;
-	if (link->up && link->user) {
-		if (!was_up)
-			coop_user_link_up(link->user);
-		coop_user_pump(link->user);
+	if (link->refused || ended) {
+		fail(link, link->refused ? &link->error : ended);
+	} else if (link->up) {
+		free(link);
+		coop_user_link_up(user, uplink);
 	}
-	watch(link);
 }
 
 /* Nothing is asked for on a link before the keeper knows what the gateway was configured with. */
@@ -138,8 +99,8 @@ static int bound(struct coop_user_link *link, struct coop_error *error)
 		return 0;
 	json_t *args = coop_door_ceiling_args(&ceiling);
 	char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
-	int r = text ? coop_submit(link->coop, COOP_CEILING_OP, text, NULL, 0, &handler, &request,
-				   error)
+	int r = text ? coop_uplink_submit(link->uplink, COOP_CEILING_OP, text, NULL, 0, &handler,
+					  &request, error)
 		     : -ENOMEM;
 	free(text);
 	json_decref(args);
@@ -152,7 +113,8 @@ static int login(struct coop_user_link *link, struct coop_error *error)
 	json_t *args = json_pack("{s:s}", "token", link->user->token);
 	char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
 	uint64_t request;
-	int r = text ? coop_submit(link->coop, "login", text, NULL, 0, &handler, &request, error)
+	int r = text ? coop_uplink_submit(link->uplink, "login", text, NULL, 0, &handler, &request,
+					  error)
 		     : -ENOMEM;
 
 	if (text)
@@ -165,31 +127,26 @@ static int login(struct coop_user_link *link, struct coop_error *error)
 /* The broker's answer: a connection, or why there is none. */
 static void on_connection(void *context, int fd)
 {
+	static const struct coop_error gone = {.code = "unreachable",
+					       .message = "the keeper cannot be reached"};
 	struct coop_user_link *link = context;
-	struct coop_error error = {.code = "unreachable",
-				   .message = "the keeper cannot be reached"};
+	struct coop_user *user = link->user;
+	const struct coop_uplink_owner owner = {on_turned, on_closed, link};
+	struct coop *coop;
 
-	if (link->user)
-		link->user->users->keeper_gone = fd < 0;
-	if (!link->user || fd < 0 || coop_open_fd(fd, &link->coop, NULL) < 0) {
+	if (user)
+		user->users->keeper_gone = fd < 0;
+	if (!user || fd < 0 || coop_open_fd(fd, &coop, NULL) < 0) {
 		if (fd >= 0)
 			(void)close(fd);
-		if (link->user)
-			coop_user_link_down(link->user, link, &error);
-		free(link);
+	} else if (coop_uplink_new(coop_user_net(user)->loop, coop, &owner, &link->uplink) == 0) {
+		if (login(link, NULL) < 0)
+			fail(link, &gone);
 		return;
 	}
-	if (uv_poll_init(coop_user_net(link->user)->loop, &link->poll, coop_fd(link->coop)) < 0) {
-		coop_user_link_down(link->user, link, &error);
-		coop_close(link->coop);
-		free(link);
-		return;
-	}
-	link->poll.data = link;
-	if (login(link, NULL) < 0)
-		fail(link, &error);
-	else
-		watch(link);
+	free(link);
+	if (user)
+		coop_user_link_failed(user, &gone);
 }
 
 struct coop_user_link *coop_link_open(struct coop_user *user)
@@ -204,32 +161,4 @@ struct coop_user_link *coop_link_open(struct coop_user *user)
 		return NULL;
 	}
 	return link;
-}
-
-bool coop_link_is_up(const struct coop_user_link *link)
-{
-	return link->up;
-}
-
-bool coop_link_has_room(const struct coop_user_link *link)
-{
-	return link->up && coop_pending(link->coop) < COOP_LINK_CALLS;
-}
-
-int coop_link_submit(struct coop_user_link *link, const char *op, const char *args,
-		     const void *data, size_t size, const struct coop_handler *handler,
-		     uint64_t *ret_request, struct coop_error *error)
-{
-	int r = coop_submit(link->coop, op, args, data, size, handler, ret_request, error);
-
-	if (!link->dispatching)
-		watch(link);
-	return r;
-}
-
-void coop_link_cancel(struct coop_user_link *link, uint64_t request)
-{
-	(void)coop_cancel(link->coop, request);
-	if (!link->dispatching)
-		watch(link);
 }

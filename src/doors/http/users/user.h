@@ -29,19 +29,18 @@ struct coop_door_ceiling coop_user_ceiling(const struct coop_user *user);
 struct coop_http_net *coop_user_net(const struct coop_user *user);
 
 /* One operation asked of the keeper. */
-struct coop_user_call;
+struct coop_call;
 
 /* Asks for an operation; `args` (may be NULL) is taken over in every case, `data` is copied. The
  * handler's functions are called later, never from here, with `request` 0, and its `done` exactly
  * once, unless the call was dropped. NULL without memory: `done` is not called then. Where there is
  * no connection to the keeper one is made first; done then comes with code "unreachable" if that
  * fails and with "permission_denied" if the token is not valid any more. */
-struct coop_user_call *coop_user_call(struct coop_user *user, const char *op, json_t *args,
-				      const void *data, size_t size,
-				      const struct coop_handler *handler);
+struct coop_call *coop_user_call(struct coop_user *user, const char *op, json_t *args,
+				 const void *data, size_t size, const struct coop_handler *handler);
 /* Forgets the call: its handler is not called any more, the keeper is asked to give up what waits.
  * Not from within its own `done`, and not after it. NULL is fine. */
-void coop_user_drop(struct coop_user_call *call);
+void coop_user_drop(struct coop_call *call);
 
 /* Input for processes that waits in the gateway, of all clients of its share (share.h) together:
  * who adds to it stops at the bound. */

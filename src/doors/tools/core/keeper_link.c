@@ -197,8 +197,11 @@ static void on_calls_closed(void *user)
 
 void coop_keeper_link_close(struct coop_keeper_link *link)
 {
+	static const struct coop_error gone = {"unreachable", "the connection has been closed",
+					       "{}"};
+
 	link->closing = true;
-	coop_calls_close(link->calls, on_calls_closed, link);
+	coop_calls_close(link->calls, &gone, on_calls_closed, link);
 	if (link->opening)
 		(void)uv_cancel((uv_req_t *)&link->opening->work);
 }
