@@ -9,7 +9,7 @@ SEED ?= 1
 N ?= 200
 ROUNDS ?= 100
 
-.PHONY: all run test test-clients test-vm bench asan asan-quick chaos fuzz valgrind mutants lint format install deps clean help
+.PHONY: all run test test-clients test-vm bench asan asan-quick chaos fuzz valgrind mutants lint house format install deps clean help
 
 ## all: build; programs in build/bin, libraries in build/lib (the default)
 all: deps
@@ -62,6 +62,10 @@ bench: all
 ## lint: format, clang-tidy, cppcheck, include direction, shell, man pages, file sizes
 lint: all
 	@scripts/lint build
+
+## house: how the code is cut, in figures: rings of includes, full folders, who knows what, comments, size
+house:
+	@scripts/house
 
 ## format: let clang-format rewrite the sources
 format: deps

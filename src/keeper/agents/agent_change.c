@@ -202,6 +202,8 @@ static int check_gift(const struct agent_change *mine, struct coop_err *err)
 	return 0;
 }
 
+/* Once more all that was looked at when the request came: other changes have been made while this
+ * one waited for its turn. */
 static int check_add(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
@@ -256,6 +258,8 @@ static int check_add(struct coop_change *change, struct coop_err *err)
 	return mine->fresh ? 0 : coop_err_no_memory(err);
 }
 
+/* The folder is named by the agent's number, which only the database gives. If its making fails the
+ * row is rolled back with it. */
 static int write_add(struct coop_change *change, struct coop_store *store, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
@@ -277,6 +281,7 @@ static int write_add(struct coop_change *change, struct coop_store *store, struc
 	return r;
 }
 
+/* Nothing here can fail: memory was taken before anything was written. */
 static int make_add(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
@@ -305,6 +310,8 @@ static bool makes_principal(const struct coop_request *request)
 	       !strcmp(coop_arg_string(request->args, "agent", ""), COOP_AGENT_FIRST);
 }
 
+/* What is named is copied: arguments live as long as the request, which may go while the change is
+ * with the helper thread. */
 static int place_new(struct coop_request *request, struct agent_change *mine, struct coop_err *err)
 {
 	const char *text = coop_arg_string(request->args, "agent", ""), *name = text;
@@ -351,6 +358,7 @@ void coop_op_agent_add(struct coop_request *request)
 	coop_change_begin(request->keeper, &mine->change);
 }
 
+/* On a copy of what is in force now, not of what was when the request came. */
 static int check_set(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;
@@ -384,6 +392,7 @@ static int write_set(struct coop_change *change, struct coop_store *store, struc
 	return coop_store_set_agent(store, mine->agent->id, mine->settings_text, err);
 }
 
+/* The old settings are freed with the change, after everybody has been told of the new ones. */
 static int make_set(struct coop_change *change, struct coop_err *err)
 {
 	struct agent_change *mine = (struct agent_change *)change;

@@ -113,6 +113,7 @@ static int check(struct coop_change *change, struct coop_err *err)
 	return collect(mine) < 0 ? coop_err_no_memory(err) : 0;
 }
 
+/* All in one transaction: an agent must not outlive the one above it. */
 static int write_all(struct coop_change *change, struct coop_store *store, struct coop_err *err)
 {
 	struct removal *mine = (struct removal *)change;
@@ -221,6 +222,7 @@ void coop_op_agent_remove(struct coop_request *request)
 		coop_request_no_memory(request);
 }
 
+/* Nobody asked, so nobody is answered; the end of its processes names the moment that was set. */
 int coop_agent_remove_expired(struct coop_agent *agent, uint64_t grace_ms)
 {
 	struct removal *mine = new_removal(agent, NULL, grace_ms);

@@ -23,6 +23,7 @@ static void finish(struct coop_keeper *keeper, struct coop_change *change, int r
 
 static void go_on(struct coop_keeper *keeper);
 
+/* Each change is a transaction of its own: its answer says that this one is on disk. */
 static void run(struct coop_job *job)
 {
 	struct coop_change *change = (struct coop_change *)job;
@@ -55,6 +56,7 @@ static void done(struct coop_job *job)
 	go_on(keeper);
 }
 
+/* Checked when its turn has come and not before: so the check still holds when it is made. */
 static void begin(struct coop_keeper *keeper, struct coop_change *change)
 {
 	struct coop_err err = {0};
@@ -105,6 +107,7 @@ void coop_change_begin(struct coop_keeper *keeper, struct coop_change *change)
 	go_on(keeper);
 }
 
+/* Those that wait when the keeper leaves: their requests went with their connections. */
 void coop_changes_drop(struct coop_keeper *keeper)
 {
 	while (!coop_list_empty(&coop_agents_of(keeper)->changes)) {

@@ -28,6 +28,7 @@
 
 #define GRACE_MS 5000
 
+/* The handle stands in the session, so both go together. */
 static void on_closed(uv_handle_t *handle)
 {
 	struct coop_session *session = handle->data;
@@ -37,6 +38,8 @@ static void on_closed(uv_handle_t *handle)
 	free(session);
 }
 
+/* Processes that stay leave it first; a number that nobody uses any more is never given again, so
+ * nothing can join it by mistake. */
 static void drop(struct coop_session *session)
 {
 	session->ending = true;

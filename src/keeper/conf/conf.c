@@ -67,6 +67,7 @@ static bool first_time(struct parser *parser, unsigned bit, const char *key)
 	return !parser->failed;
 }
 
+/* A key that is said twice is refused: one of the two is easily overlooked. */
 static void take_setting(struct parser *parser, const char *key, const char *value)
 {
 	struct coop_settings *settings = &parser->conf->settings;
@@ -85,6 +86,7 @@ static void take_setting(struct parser *parser, const char *key, const char *val
 		fail_with(parser, &err);
 }
 
+/* Lists grow with each line; `mode` and a risk's action are said once. */
 static void take_policy(struct parser *parser, const char *key, const char *value)
 {
 	char source[96];
@@ -416,6 +418,7 @@ int coop_conf_init(struct coop_conf *ret, struct coop_err *err)
 	return 0;
 }
 
+/* All or nothing: what is in force stays until the whole file has been found good. */
 int coop_conf_load(const char *path, const char *const *overrides, struct coop_conf *ret,
 		   struct coop_err *err)
 {
@@ -451,6 +454,7 @@ void coop_conf_clear(struct coop_conf *conf)
 	*conf = (struct coop_conf){0};
 }
 
+/* Set and empty is as unset: scripts clear variables so. */
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);

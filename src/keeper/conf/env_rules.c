@@ -65,6 +65,7 @@ static int check_pattern(const char *key, const char *text, bool only_at_end, st
 	return 0;
 }
 
+/* Twice the same name is refused: which of the two holds would depend on their order. */
 static int add_value(struct coop_env_list *list, const char *assignment, struct coop_err *err)
 {
 	const char *equals = strchr(assignment, '=');
@@ -118,6 +119,8 @@ bool coop_env_rules_denies(const struct coop_env_rules *rules, const char *name)
 	return matches(&rules->deny, name);
 }
 
+/* By the ends of names, in any case of letters: an operator's `inherit = *` must not hand on what
+ * is a secret by its name. */
 bool coop_env_never_inherited(const char *name)
 {
 	static const char *const endings[] = {"_API_KEY", "_TOKEN", "_SECRET", "_KEY", "_PASSWORD"};

@@ -166,6 +166,8 @@ bool coop_homes_hold(const struct coop_homes *homes, const char *path)
 	return false;
 }
 
+/* The first home stands in the lists as `~/` already; the others get the same names of their
+ * own. */
 static int spread(const struct coop_homes *homes, enum coop_pathlist_kind kind, char ***list,
 		  struct coop_err *err)
 {

@@ -42,6 +42,8 @@ void coop_intake_again(struct coop_request *request)
 	coop_request_fail(request, &err);
 }
 
+/* From a call that uses something on, a connection counts as used: a door names its ceiling before
+ * that. */
 static void dispatch(struct coop_request *request)
 {
 	if (request->conn->collecting)
@@ -129,6 +131,7 @@ static void on_request(struct coop_conn *conn, json_t *frame)
 	}
 }
 
+/* Undone first, then answered: the answer frees the request. */
 static void on_cancel(struct coop_conn *conn, uint64_t id)
 {
 	struct coop_err err;
@@ -180,6 +183,8 @@ static void on_json(struct coop_conn *conn, const struct coop_frame *frame)
 	json_decref(json);
 }
 
+/* Bytes come right behind their request, so there is one at most that collects; those of a refused
+ * one are passed over by number. */
 static void on_data(struct coop_conn *conn, const struct coop_frame *frame)
 {
 	struct coop_request *request = conn->collecting;
@@ -223,6 +228,8 @@ static bool too_large_for_agent(const struct coop_conn *conn)
 						 &ignored) < 0;
 }
 
+/* Not from within itself: a handler that answers may flush, and that takes in what was held
+ * back. */
 void coop_intake(struct coop_conn *conn)
 {
 	struct coop_frame frame;

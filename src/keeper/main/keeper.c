@@ -279,6 +279,8 @@ static int make_means(struct coop_keeper *keeper, struct coop_err *err)
 	return 0;
 }
 
+/* What is on disk comes before anything is started: a keeper that cannot keep records starts
+ * nothing. */
 int coop_keeper_init(struct coop_main *main, struct coop_err *err)
 {
 	struct coop_keeper *keeper = &main->keeper;

@@ -44,6 +44,7 @@ static bool consume(pid_t pid, int *ret_code, int *ret_status, struct rusage *re
 	       info.si_code == CLD_DUMPED;
 }
 
+/* waitid tells code and status apart; the rest of the code knows what wait() gives. */
 static int wait_status(int code, int status)
 {
 	if (code == CLD_EXITED)
@@ -157,6 +158,7 @@ static bool must_wait(struct coop_reaper *reaper, const struct coop_keeper *keep
 	return false;
 }
 
+/* One report at a time, and each child is looked up while its pid is still taken. */
 static void reap(struct coop_reaper *reaper, struct coop_keeper *keeper)
 {
 	for (;;) {

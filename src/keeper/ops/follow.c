@@ -41,6 +41,8 @@ struct coop_follow_fetch {
 	size_t size;
 };
 
+/* Touched, not served: one flush at the end of the turn carries what all reads of the turn have
+ * brought. */
 static void wake(struct coop_process *process)
 {
 	COOP_LIST_EACH(&process->audience.followers, link)
@@ -50,6 +52,7 @@ static void wake(struct coop_process *process)
 	}
 }
 
+/* A fetch that is on its way stays with the helper thread and finds nobody when it comes back. */
 static void detach(struct coop_request *request)
 {
 	struct coop_follow *follow = request->state;
@@ -126,6 +129,7 @@ static void say_event_gap(struct coop_follow *follow, uint64_t to, bool bytes_kn
 	follow->cursor = to;
 }
 
+/* The cursor moves with events alone: in byte mode frames carry none. */
 static void advance(struct coop_follow *follow, unsigned stream, uint64_t cursor, size_t size)
 {
 	follow->position[stream] += size;
@@ -213,6 +217,8 @@ static bool fill_stream(struct coop_follow *follow, struct coop_outlet *stream)
 	return true;
 }
 
+/* Streams take turns, a piece each, so that one that prints much does not keep the other
+ * waiting. */
 static bool fill_bytes(struct coop_follow *follow, uint64_t budget)
 {
 	struct coop_process *process = follow->request->process;
@@ -271,6 +277,7 @@ static bool skip_lost(struct coop_follow *follow, struct coop_process *process)
 	return true;
 }
 
+/* A note has no place in any stream: its offset is 0, and it counts for no bytes. */
 static bool fill_note(struct coop_follow *follow, const struct coop_process *process,
 		      const struct coop_index_event *event)
 {
@@ -376,6 +383,7 @@ static bool fill(struct coop_follow *follow, uint64_t budget)
 	return true;
 }
 
+/* `tail` begins at what can still be read: what is gone by now is no gap of this reader's. */
 static void set_positions(struct coop_follow *follow, struct coop_process *process,
 			  const json_t *args)
 {

@@ -45,6 +45,7 @@ unsigned coop_notices_count(const struct coop_keeper *keeper)
 	return coop_notices_of(keeper)->count;
 }
 
+/* A connection that is ending acts as nobody, and hears nothing more. */
 static bool wants(const struct coop_subscriber *subscriber, const struct coop_agent *owner)
 {
 	const struct coop_request *request = subscriber->request;
@@ -127,6 +128,7 @@ static bool begin(struct coop_subscriber *subscriber, const char *event, struct 
 	return true;
 }
 
+/* `live` tells what happened since the subscription from what is replayed. */
 static void send_exit(struct coop_subscriber *subscriber, struct coop_process *process,
 		      struct coop_jsonw *w)
 {
@@ -177,6 +179,7 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 		on_event(process, "exited");
 }
 
+/* Once a process: the end of starting may tell of it, or the stream. */
 static void on_first_output(struct coop_process *process, const struct coop_outlet *stream)
 {
 	if (process->books.output_told)
@@ -197,6 +200,7 @@ const struct coop_observer coop_notices_observer = {
 	.on_progress = on_progress,
 };
 
+/* Details are kept without their braces, as members that others may be added to. */
 void coop_notices_refused(struct coop_agent *agent, const struct coop_err *err)
 {
 	char details[sizeof err->details + 3];

@@ -144,6 +144,7 @@ static void end_process(struct coop_request *request, struct coop_process *proce
 	coop_kill_await(process, request);
 }
 
+/* A kill is a stop without grace, and is told apart by the operation's name in the evidence. */
 void coop_op_kill(struct coop_request *request)
 {
 	struct coop_process *process = coop_lookup_named(request);
@@ -162,6 +163,8 @@ void coop_op_stop(struct coop_request *request)
 			    answer_kill);
 }
 
+/* The record goes when nobody of it is left, never before: a process without a record would be
+ * nobody's. */
 static void answer_release(struct coop_request *request, const struct coop_kill_receipt *receipt)
 {
 	struct coop_process *process = request->process;
@@ -185,6 +188,7 @@ static void answer_release(struct coop_request *request, const struct coop_kill_
 	coop_request_end(request, &w);
 }
 
+/* An id that is not known is no error: it is gone, which is what was asked for. */
 void coop_op_release(struct coop_request *request)
 {
 	struct coop_err err;
@@ -268,6 +272,7 @@ void coop_op_gc(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
+/* The request is answered by the keeper's own end, when all others are. */
 void coop_op_shutdown(struct coop_request *request)
 {
 	coop_life_end(request->keeper, (uint64_t)coop_arg_int(request->args, "grace_ms", GRACE_MS),

@@ -117,6 +117,7 @@ static void record_refusal(struct coop_draft *draft)
 	coop_err_detail(draft->err, "id", process->id);
 }
 
+/* The record of a refusal is made before the answer, which names it. */
 static void refuse(struct coop_draft *draft, const struct coop_verdict *verdict)
 {
 	struct coop_request *request = draft->request;
@@ -145,6 +146,7 @@ static bool must_wait(struct coop_draft *draft)
 	return true;
 }
 
+/* Both streams of a process share a spool, so the first speaks for both. */
 static bool spools(const struct coop_draft *draft)
 {
 	return draft->process->output.streams[0].overflow == COOP_OVERFLOW_SPOOL;
@@ -244,6 +246,7 @@ void coop_op_check(struct coop_request *request)
 	coop_draft_clear(&draft);
 }
 
+/* Refused before it was a draft: an attempt stands in the audit whatever becomes of it. */
 void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *err)
 {
 	coop_spawn_audit_refused(request, NULL, err);

@@ -67,6 +67,8 @@ static void answer(struct coop_request *request, bool ok, bool closes, size_t wr
 		fail_broken(request, written);
 }
 
+/* What is in the pipe is with the process, and the answer says how much that is; the rest is
+ * taken back. */
 static void on_timeout(struct coop_request *request)
 {
 	request->on_drop = NULL;
@@ -78,6 +80,8 @@ static void on_drop(struct coop_request *request)
 	(void)coop_stdin_abandon(&request->process->output, request);
 }
 
+/* Input to a process that has more than the door's ceiling allows would be a way around the
+ * ceiling. */
 void coop_op_write_stdin(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", WRITE_TIMEOUT_MS);

@@ -62,6 +62,7 @@ static bool send_stream(struct coop_request *request, struct output *output)
 	return true;
 }
 
+/* One stream after the other, from where it stopped when there was no room. */
 static bool send_output(struct coop_request *request)
 {
 	struct output *output = request->state;
@@ -85,6 +86,8 @@ static void leave(struct coop_request *request)
 	request->state = NULL;
 }
 
+/* Called again when the client has read: so all that is written into the answer is looked at now,
+ * and not when the end came. */
 static void answer(struct coop_request *request)
 {
 	struct coop_process *process = request->process;
@@ -123,6 +126,8 @@ static void answer_soon(struct coop_request *request)
 	coop_conn_when_room(request->conn, request);
 }
 
+/* `tidy` waits for placeholders as well, so that whoever looks at the workspace right after the
+ * answer finds none. */
 static bool is_over(const struct coop_request *request)
 {
 	const struct coop_process *process = request->process;

@@ -45,6 +45,8 @@ bool coop_agent_is_main(const struct coop_agent *agent)
 	return agent && agent == coop_agents_of(agent->keeper)->main;
 }
 
+/* A principal whose first agent is removed stays in the list for as long as records hold its
+ * agents; its name is free for a new one meanwhile. */
 struct coop_principal *coop_principal_find(const struct coop_keeper *keeper, const char *name)
 {
 	COOP_LIST_EACH(coop_agents_principals(keeper), link)
@@ -57,6 +59,8 @@ struct coop_principal *coop_principal_find(const struct coop_keeper *keeper, con
 	return NULL;
 }
 
+/* Principals begin with their first agent and go with the last reference to any of theirs: nobody
+ * holds one directly. */
 static struct coop_principal *new_principal(struct coop_keeper *keeper, const char *name)
 {
 	struct coop_principal *principal = coop_mem_zalloc(sizeof *principal);
@@ -110,10 +114,13 @@ struct coop_agent *coop_agent_make(struct coop_keeper *keeper, const char *princ
 	}
 	agent->keeper = keeper;
 	agent->refs = 1;
+	/* The name is the end of the path, not a copy: both go together. */
 	agent->name = agent->path + strlen(agent->path) - strlen(name);
 	agent->created_at = coop_clock_wall_ms();
 	agent->removed = true; /* until it is entered */
 	agent->settings = *settings;
+	/* The lists in it are the agent's now; the caller's struct can be cleared as if nothing
+	 * were in it. */
 	coop_agent_settings_init(settings);
 	coop_list_init(&agent->children);
 	coop_list_init(&agent->told);
@@ -127,6 +134,8 @@ struct coop_agent *coop_agent_make(struct coop_keeper *keeper, const char *princ
 	return agent;
 }
 
+/* Apart from the making, because a row for the database lies between the two: until that is written
+ * nobody may find the agent. */
 void coop_agent_enter(struct coop_agent *agent)
 {
 	agent->removed = false;
@@ -143,6 +152,8 @@ struct coop_agent *coop_agent_ref(struct coop_agent *agent)
 	return agent;
 }
 
+/* Without recursion: the last record of a deep branch that was removed long ago can take all agents
+ * above it along. */
 void coop_agent_unref(struct coop_agent *agent)
 {
 	while (agent && --agent->refs == 0) {
@@ -157,6 +168,7 @@ void coop_agent_unref(struct coop_agent *agent)
 	}
 }
 
+/* Below first: none may be left in the tree whose parent is not. */
 void coop_agent_detach(struct coop_agent *agent)
 {
 	if (agent->removed)
@@ -176,6 +188,8 @@ void coop_agent_detach(struct coop_agent *agent)
 	coop_agent_unref(agent);
 }
 
+/* Upwards from the owner: agents go at most a few levels deep, while a tree below the viewer may
+ * hold thousands. */
 bool coop_agent_sees(const struct coop_agent *viewer, const struct coop_agent *owner)
 {
 	for (; owner; owner = owner->parent) {
@@ -230,6 +244,7 @@ bool coop_agent_valid_path(const char *path)
 	}
 }
 
+/* The name is not ended: it is a piece of a path. */
 static struct coop_agent *child(const struct coop_agent *parent, const char *name, size_t size)
 {
 	COOP_LIST_EACH(&parent->children, link)
@@ -315,6 +330,8 @@ struct coop_agent *coop_agent_find_parent(struct coop_agent *base, const char *t
 	return parent;
 }
 
+/* A walk without a stack, parents before their children, which may be broken off anywhere. The
+ * agent it stands on must stay until the next is asked for. */
 struct coop_agent *coop_agent_next(struct coop_agent *top, const struct coop_agent *at)
 {
 	if (!at)
@@ -329,6 +346,8 @@ struct coop_agent *coop_agent_next(struct coop_agent *top, const struct coop_age
 	return NULL;
 }
 
+/* What nobody has set comes from the operator, who gives the first agent of a principal more
+ * than those below it. */
 int64_t coop_agent_max_running(const struct coop_agent *agent)
 {
 	const struct coop_settings *settings = &coop_conf_of(agent->keeper)->settings;
@@ -359,6 +378,8 @@ int64_t coop_agent_effective_running(const struct coop_agent *agent)
 	return limit;
 }
 
+/* The first agent of a principal stands for all of it, and has the operator's bound on the
+ * principal. */
 int64_t coop_agent_max_buffer(const struct coop_agent *agent)
 {
 	int64_t all = coop_conf_of(agent->keeper)->settings.principal_buffer_bytes;
@@ -381,6 +402,8 @@ int64_t coop_agent_effective_buffer(const struct coop_agent *agent)
 	return limit;
 }
 
+/* A grant is worth what the ones above it are: taken from a parent, it is gone from all below at
+ * once, with no settings to be changed. */
 bool coop_agent_may_persist(const struct coop_agent *agent)
 {
 	for (; agent; agent = agent->parent) {
@@ -399,6 +422,8 @@ bool coop_agent_restricted(const struct coop_agent *agent)
 	return false;
 }
 
+/* The nearest roots bind, not the sum: those of a child were checked to lie in its parents' when
+ * they were given. */
 char *const *coop_agent_workspace(const struct coop_agent *agent)
 {
 	while (agent && !agent->settings.workspace)

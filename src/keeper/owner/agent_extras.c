@@ -21,6 +21,7 @@ void coop_agent_extras_clear(struct coop_agent_extras *extras)
 	*extras = (struct coop_agent_extras){0};
 }
 
+/* The maps are shared, not copied: they are replaced as a whole and never changed. */
 int coop_agent_extras_copy(const struct coop_agent_extras *from, struct coop_agent_extras *to)
 {
 	*to = *from;
@@ -50,6 +51,7 @@ static int check_size(const json_t *map, const char *field, size_t limit, struct
 			      limit);
 }
 
+/* By the same rules as the variables of a request: an agent's must not be a way around them. */
 static int check_env(const json_t *env, struct coop_err *err)
 {
 	const char *name;
@@ -95,6 +97,7 @@ int coop_agent_extras_read(const json_t *args, struct coop_agent_extras *extras,
 	return 0;
 }
 
+/* What a restricted agent's requests may not set, its own variables must not set for them. */
 int coop_agent_extras_narrow(const struct coop_agent_settings *settings, const json_t *args,
 			     const struct coop_agent *parent, struct coop_err *err)
 {
@@ -144,6 +147,9 @@ void coop_agent_extras_store(const struct coop_agent_extras *extras, struct coop
 	coop_jsonw_end(w);
 }
 
+/* The time in the database is the moment itself, where a request gives what is left until then. The
+ * mark is compared with the key before anything in the folder is touched, so only its length is
+ * looked at here. */
 int coop_agent_extras_restore(const json_t *json, struct coop_agent_extras *extras,
 			      struct coop_err *err)
 {
@@ -165,6 +171,7 @@ int coop_agent_extras_restore(const json_t *json, struct coop_agent_extras *extr
 	return extras->folder_in ? 0 : coop_err_no_memory(err);
 }
 
+/* Names of variables only: values may be secrets, and are shown to nobody. */
 void coop_agent_extras_write(const struct coop_agent *agent, struct coop_jsonw *w)
 {
 	const struct coop_agent_extras *extras = &agent->settings.extras;

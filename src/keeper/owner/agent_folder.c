@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "keeper/owner/agent.h"
 
+/* A folder of its own is always the one root of the agent: settings do not let it be changed. */
 const char *coop_agent_folder(const struct coop_agent *agent)
 {
 	return agent->settings.extras.folder_in ? agent->settings.workspace[0] : NULL;
@@ -21,6 +22,8 @@ char *coop_agent_folder_beside(const char *root, const char *name)
 	return path;
 }
 
+/* Of whom the workspace is, so that an agent that works in a parent's folder has that parent's /tmp
+ * too. */
 char *coop_agent_folder_tmp(const struct coop_agent *agent)
 {
 	errno = 0;

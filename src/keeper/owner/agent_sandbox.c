@@ -52,6 +52,8 @@ static int resolve(char **path, const struct coop_lookable *seen, struct coop_er
 	return 0;
 }
 
+/* One after the other, in place: where it fails half the list is resolved already, and the caller
+ * throws all of it away. */
 static int resolve_list(char **list, const struct coop_lookable *seen, struct coop_err *err)
 {
 	int r = 0;
@@ -116,6 +118,8 @@ int coop_agent_sandbox_read(const json_t *args, const struct coop_profiles *prof
 	return 0;
 }
 
+/* Each level below `main` must have said so: a parent that adds nothing of its own still has the
+ * usual protections. */
 bool coop_agent_protects_less(const struct coop_agent *agent)
 {
 	for (; agent && !coop_agent_is_main(agent); agent = agent->parent) {

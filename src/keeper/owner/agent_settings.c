@@ -43,6 +43,7 @@ void coop_agent_settings_clear(struct coop_agent_settings *settings)
 	coop_agent_settings_init(settings);
 }
 
+/* Both are resolved by now: this compares names, and follows no links. */
 bool coop_workspace_holds(char *const *roots, const char *path)
 {
 	for (char *const *root = roots; root && *root; root++) {
@@ -111,6 +112,9 @@ static void name_source(const char *path, char ret[SOURCE_MAX])
 	(void)snprintf(ret, SOURCE_MAX, "agent %.80s", path);
 }
 
+/* A change of settings is made on a copy: it may be refused, or fail on the disk, after half of it
+ * was read. The policy has no function that copies; it is written and read, which nobody waits
+ * for. */
 static int copy(const struct coop_agent_settings *from, const char *path,
 		struct coop_agent_settings *to, struct coop_err *err)
 {
@@ -157,6 +161,7 @@ static void read_number(const json_t *args, const char *name, int64_t *value)
 		*value = json_is_integer(given) ? json_integer_value(given) : -1;
 }
 
+/* Null is no, absent is as it was. */
 static void read_flag(const json_t *args, const char *name, bool *value)
 {
 	const json_t *given = json_object_get(args, name);
@@ -192,6 +197,8 @@ static int read_lists(const json_t *args, const char *path, bool resolved,
 	return r;
 }
 
+/* `resolved`: what was stored by an earlier keeper. Its paths were resolved when they were given,
+ * and must not be resolved again, as links may lead elsewhere by now. */
 static int read_settings(const json_t *args, const struct coop_agent_settings *base,
 			 const char *path, const struct coop_profiles *profiles, bool resolved,
 			 const struct coop_lookable *seen, struct coop_agent_settings *ret,
@@ -231,6 +238,8 @@ int coop_agent_settings_read(const json_t *args, const struct coop_agent_setting
 	return read_settings(args, base, path, profiles, false, seen, ret, err);
 }
 
+/* Checked by a table of its own: whoever could write to the database could have written
+ * anything. */
 int coop_agent_settings_restore(const json_t *json, const char *path,
 				struct coop_agent_settings *ret, struct coop_err *err)
 {
@@ -265,6 +274,8 @@ static int narrow_workspace(char *const *roots, const struct coop_agent *parent,
 	return 0;
 }
 
+/* Only what the arguments name is compared: a limit that was fine when it was given must not keep
+ * its owner from changing another one after a parent's has become smaller. */
 int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const json_t *args,
 			       const struct coop_agent *parent, struct coop_err *err)
 {
@@ -340,6 +351,8 @@ void coop_agent_settings_write(const struct coop_agent_settings *settings, struc
 void coop_agent_settings_store(const struct coop_agent_settings *settings, struct coop_jsonw *w)
 {
 	coop_jsonw_begin(w, NULL);
+	/* The root of an agent with a folder of its own follows from the folder's mark; stored
+	 * twice, the two could differ. */
 	write_members(settings, settings->extras.folder_in ? NULL : settings->workspace, w);
 	coop_agent_extras_store(&settings->extras, w);
 	coop_jsonw_end(w);

@@ -3,6 +3,7 @@
 #include "keeper/owner/agent_extras.h"
 #include "keeper/owner/agent_settings.h"
 
+/* What holds after all above has had its word, beside what was set for this agent alone. */
 static void write_effective(const struct coop_agent *agent, struct coop_jsonw *w)
 {
 	coop_jsonw_begin(w, "effective");

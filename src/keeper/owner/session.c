@@ -12,6 +12,8 @@ void coop_session_format(uint64_t n, char ret[COOP_SESSION_TEXT])
 		(void)snprintf(ret, COOP_SESSION_TEXT, "ses-%llu", (unsigned long long)n);
 }
 
+/* One that is ending is found by nobody any more: a process that joined it now would not be ended
+ * with it. */
 static struct coop_session *by_id(const struct coop_agent *agent, const char *id)
 {
 	char text[COOP_SESSION_TEXT];
@@ -37,6 +39,7 @@ struct coop_session *coop_session_find(const struct coop_agent *agent, const cha
 	return session;
 }
 
+/* Also of a session that is ending: ends of its last processes come while it waits for them. */
 struct coop_completions *coop_session_completions(struct coop_agent *agent, uint64_t n)
 {
 	if (!n)

@@ -43,6 +43,8 @@ enum coop_cause coop_cause_parse(const char *name)
 	return COOP_CAUSE_NONE;
 }
 
+/* The first one stays: a kill that comes while a time limit already ends the process has not caused
+ * its end. */
 void coop_cause_force(struct coop_process *process, enum coop_cause cause,
 		      const struct coop_evidence *evidence)
 {
@@ -54,6 +56,9 @@ void coop_cause_force(struct coop_process *process, enum coop_cause cause,
 		process->blame.forced_evidence.at = coop_clock_wall_ms();
 }
 
+/* A rule that decided to end it counts even if it has left by itself with an exit code, as programs
+ * do that handle SIGTERM. Where nobody here is to blame those are asked who know limits of the
+ * kernel. */
 void coop_cause_judge(struct coop_process *process, int wait_status, uint64_t cpu_ns)
 {
 	struct coop_ending *end = &process->end;

@@ -9,6 +9,8 @@
 #include "keeper/process/process.h"
 #include "keeper/process/progress.h"
 
+/* It is answered when its client has room: what it will take is taken out of the queue then, not
+ * now. */
 static void wake_first(struct coop_completions *queue)
 {
 	struct coop_request *request =
@@ -32,6 +34,7 @@ static void empty_list(struct coop_link *head)
 		coop_list_remove(head->next);
 }
 
+/* The session is over: those who wait are answered with nothing. */
 void coop_completions_close(struct coop_completions *queue)
 {
 	empty_list(&queue->ended);
@@ -69,6 +72,8 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 		coop_completions_add(process);
 }
 
+/* The client went before it had read the answer: the end goes back to the front of the queue, where
+ * it was. */
 void coop_completions_again(struct coop_process *process)
 {
 	struct coop_completions *queue = is_due(process) ? queue_of(process) : NULL;
@@ -79,6 +84,8 @@ void coop_completions_again(struct coop_process *process)
 	wake(queue);
 }
 
+/* Only the latest note of each waits: an older one is out of date, and a queue that nobody reads
+ * must not grow. */
 static void on_progress(struct coop_process *process)
 {
 	struct coop_completions *queue = coop_process_removed(process) ? NULL : queue_of(process);

@@ -132,6 +132,7 @@ static void on_timer(uv_timer_t *timer)
 	for (int i = 0; i < COOP_DUE_COUNT; i++) {
 		if (!process->clock.due[i] || process->clock.due[i] > now)
 			continue;
+		/* Taken before it is served: whoever serves it may set it anew. */
 		process->clock.due[i] = 0;
 		due(process, (enum coop_deadline)i);
 	}
@@ -139,6 +140,7 @@ static void on_timer(uv_timer_t *timer)
 	coop_process_unref(process);
 }
 
+/* Called with each read and write: it sets a number, and mostly moves no timer. */
 void coop_deadlines_touch(struct coop_process *process)
 {
 	if (process->terms.limits.idle_timeout_ms && coop_process_live(process))
@@ -147,6 +149,8 @@ void coop_deadlines_touch(struct coop_process *process)
 					   (uint64_t)process->terms.limits.idle_timeout_ms * MS);
 }
 
+/* The rest of the time is kept, not the moment: a holder may take as long as it is allowed to, and
+ * what comes after it still has its share. */
 void coop_deadlines_pause_drain(struct coop_process *process)
 {
 	uint64_t now = coop_clock_now(), due = process->clock.due[COOP_DUE_DRAINED];

@@ -64,6 +64,7 @@ void coop_eviction_look(struct coop_keeper *keeper)
 	coop_later(coop_laters_of(keeper), &coop_eviction_of(keeper)->look);
 }
 
+/* Persistent ones are not in it: they stay for their retention, within a limit of their own. */
 static int64_t surplus(const struct coop_agent *agent)
 {
 	int64_t over = (int64_t)agent->evictable - coop_agent_max_finished(agent);
@@ -98,6 +99,7 @@ void coop_eviction_add(struct coop_process *process)
 	note(agent, before);
 }
 
+/* From one list to the other: what the owner knows of goes before what he does not. */
 void coop_eviction_told(struct coop_process *process)
 {
 	if (!process->in.agent.next)
@@ -134,6 +136,8 @@ void coop_eviction_receipt(struct coop_process *process)
 	coop_eviction_look(process->keeper);
 }
 
+/* The last that a connection has started is about to be asked for by it: a cap or a short retention
+ * must not take the result from under it. */
 void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn)
 {
 	process->origin.starter = conn;
@@ -211,6 +215,7 @@ static bool evict_one(struct coop_agent *agent)
 	return evict_from(&agent->told) || evict_from(&agent->untold);
 }
 
+/* Counted at every level above, so that an ancestor sees that something is missing. */
 static void drop_receipt(struct coop_process *process)
 {
 	for (struct coop_agent *agent = process->agent; agent; agent = agent->parent)
@@ -218,6 +223,7 @@ static void drop_receipt(struct coop_process *process)
 	coop_registry_remove(process);
 }
 
+/* Oldest first, by principal: one that starts much loses its own and nobody else's. */
 static void drop_receipts(struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(coop_agents_principals(keeper), link)

@@ -16,6 +16,7 @@
 #include "keeper/process/process.h"
 #include "keeper/process/registry.h"
 
+/* Exactly as ids are printed: a number with a sign, a space or a leading zero is no id of ours. */
 uint64_t coop_lookup_number(const char *text)
 {
 	const char *dash;
@@ -37,6 +38,7 @@ struct candidates {
 	char list[512]; /* JSON array without its brackets */
 };
 
+/* The list for the error is cut where it is full; the count goes on. */
 static void add_candidate(struct candidates *candidates, struct coop_process *process)
 {
 	size_t used = strlen(candidates->list);
@@ -171,6 +173,8 @@ static struct coop_process *by_name(const struct coop_agent *viewer, const char 
 	return NULL;
 }
 
+/* The id comes first: tags and aliases are chosen by callers, and one that looks like an id must
+ * not take another's place. A foreign id goes on as any unknown text does, to the same words. */
 struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *text,
 				 struct coop_err *err)
 {
@@ -186,6 +190,7 @@ struct coop_process *coop_lookup(const struct coop_agent *viewer, const char *te
 	return by_name(viewer, text, err);
 }
 
+/* Said only of what the caller may see: that it belongs to somebody below tells nothing new. */
 int coop_lookup_owned(const struct coop_request *request, const struct coop_process *process,
 		      struct coop_err *err)
 {
@@ -209,6 +214,8 @@ struct coop_process *coop_lookup_named(struct coop_request *request)
 	}
 	if (!process)
 		coop_request_fail(request, &err);
+	/* A call that names it is a sign of life for its idle clock; others who look must not keep
+	 * it alive. */
 	else if (owner)
 		coop_deadlines_touch(process);
 	return process;

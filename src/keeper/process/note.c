@@ -60,6 +60,8 @@ static bool add(struct coop_process *process, const char *text, unsigned most)
 	struct coop_notes *notes = &process->notes;
 	char line[COOP_NOTE_MAX];
 
+	/* After the end has been told events are complete: a note then would have a number behind
+	 * the exit's. */
 	if (coop_process_told(process) || coop_process_receipt(process) || notes->count >= most)
 		return false;
 	(void)clean(text, line);
@@ -108,6 +110,8 @@ static void note_request(struct coop_process *process, const char *what)
 			      signal);
 }
 
+/* With the number that was set, so that whoever reads the output alone knows which limit to
+ * raise. */
 static void note_limit(struct coop_process *process, const char *what, const char *unit)
 {
 	coop_note_add(process, "%s %lld%s", what, (long long)process->end.evidence.value, unit);
@@ -180,6 +184,7 @@ const char *coop_note_failure(const struct coop_process *process, char ret_text[
 	return ret_text;
 }
 
+/* By the text as it would be shown: two that differ in what is cleaned away look the same. */
 static bool known(const struct coop_process *process, const char *text)
 {
 	char line[COOP_NOTE_MAX];

@@ -38,6 +38,8 @@ static bool must_wait(const struct coop_process *process)
 		(coop_process_boxed(process) && !coop_process_gone(process)));
 }
 
+/* The phase is set before observers hear of it, so what they look at is true. What follows by
+ * itself is tried at once. */
 static void enter(struct coop_process *process, enum coop_phase phase)
 {
 	if (phase == COOP_PHASE_TOLD)
@@ -52,6 +54,7 @@ static void enter(struct coop_process *process, enum coop_phase phase)
 		coop_life_look(process->keeper);
 }
 
+/* Observers may let go of the process: it is held while they are told. */
 void coop_phase_at(struct coop_process *process, enum coop_moment moment)
 {
 	enum coop_phase phase = next[process->course.phase][moment];

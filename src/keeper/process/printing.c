@@ -16,6 +16,8 @@
 
 #define QUIET_NS 100000000u /* an ended one's output is over when it has been quiet so long */
 
+/* An output is a part of its process, which must not go while the loop or the disk has hold of the
+ * part. */
 static void hold(struct coop_output *output)
 {
 	(void)coop_process_ref(coop_process_of(output));

@@ -30,6 +30,7 @@ void coop_progress_free(struct coop_process *process)
 	process->progress = NULL;
 }
 
+/* Counted from the start of the program, not from the request: a start may wait. */
 void coop_progress_begin(struct coop_process *process)
 {
 	if (process->progress)
@@ -37,6 +38,7 @@ void coop_progress_begin(struct coop_process *process)
 				   process->times.started + process->progress->interval_ns);
 }
 
+/* Called for each read, so it does nothing but note the time. */
 void coop_progress_output(struct coop_process *process)
 {
 	if (process->progress)

@@ -29,6 +29,7 @@ static int64_t left_behind(struct coop_keeper *keeper, const struct coop_agent *
 	return count;
 }
 
+/* Limit and use go into the details, so that programs need not read the sentence. */
 static int refuse(struct coop_err *err, enum coop_code code, const char *scope, int64_t limit,
 		  int64_t in_use, const char *what)
 {
@@ -91,6 +92,7 @@ int coop_quota_running(struct coop_agent *agent, struct coop_err *err)
 	return r;
 }
 
+/* They are kept until somebody releases them: with as many as may be, no more are started. */
 int coop_quota_persistent(const struct coop_agent *agent, struct coop_err *err)
 {
 	int64_t limit = coop_conf_of(agent->keeper)->settings.max_retained;
@@ -121,6 +123,8 @@ static uint64_t could_go(const struct coop_agent *level)
 	return bytes;
 }
 
+/* Nothing is given up here: the start may still be refused for another reason, and records that
+ * went for it would be gone for nothing. */
 int coop_quota_buffer(struct coop_agent *agent, uint64_t bytes, struct coop_err *err)
 {
 	for (struct coop_agent *level = agent; level; level = level->parent) {
@@ -157,6 +161,7 @@ static struct coop_process *first_to_go(const struct coop_agent *agent,
 	return best;
 }
 
+/* All checks are behind it: what was found to be able to go does. */
 void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
 {
 	for (struct coop_agent *level = agent; level; level = level->parent) {
@@ -166,6 +171,8 @@ void coop_quota_make_room(struct coop_agent *agent, uint64_t bytes)
 	}
 }
 
+/* A running process is charged for its rings at their full size from the start: they grow on their
+ * own, and nobody can be refused then. */
 void coop_quota_charge(struct coop_process *process, uint64_t bytes)
 {
 	for (struct coop_agent *level = process->agent; level; level = level->parent)
@@ -185,6 +192,8 @@ void coop_quota_count(const struct coop_process *process, int live, int finished
 		process->agent->principal->retained += (unsigned)finished;
 }
 
+/* After the end only what the rings have really grown to counts; before it, they may still grow.
+ * Streams that descendants hold open are counted in full until they end. */
 void coop_quota_recharge(struct coop_process *process)
 {
 	uint64_t held = 0;

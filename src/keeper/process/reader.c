@@ -24,6 +24,7 @@ void coop_readers_init(struct coop_readers *readers)
 	coop_list_init(&readers->all);
 }
 
+/* The list is in the order of use: the first was not used for the longest time. */
 static void forget_first(struct coop_readers *readers)
 {
 	struct reader *reader = COOP_LIST_ITEM(readers->all.next, struct reader, in_process);
@@ -56,6 +57,8 @@ static struct reader *find(struct coop_readers *readers, const struct coop_agent
 	return NULL;
 }
 
+/* One that is not known begins at the start, so that nobody has to make a reader before the first
+ * read. */
 uint64_t coop_reader_position(struct coop_process *process, const struct coop_agent *agent,
 			      const char *name, unsigned stream)
 {

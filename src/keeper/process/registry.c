@@ -47,6 +47,8 @@ struct coop_registry *coop_registry_new(void)
 	coop_list_init(&registry->all);
 	coop_list_init(&registry->unsettled);
 	registry->next_n = 1;
+	/* A private keeper has no state folder, and its numbers need to be unique among its own
+	 * processes alone. */
 	registry->reserved_n = UINT64_MAX;
 	return registry;
 }
@@ -70,6 +72,8 @@ int coop_registry_open(struct coop_keeper *keeper, struct coop_err *err)
 	return 0;
 }
 
+/* The counter's file was lost, or is older than the database, which knows higher numbers. An id
+ * that was used once must never name another process. */
 int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_err *err)
 {
 	struct coop_registry *registry = coop_registry_of(keeper);
@@ -85,6 +89,7 @@ int coop_registry_skip(struct coop_keeper *keeper, uint64_t last, struct coop_er
 	return 0;
 }
 
+/* Maps after the records: removing one looks itself up in them. */
 void coop_registry_clear(struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(&coop_registry_of(keeper)->all, link)
@@ -197,6 +202,8 @@ static void reserve_ahead(struct coop_keeper *keeper)
 			    reserved); /* fails only without a work function */
 }
 
+/* Asked before anything else is checked, so that a keeper that is leaving, or cannot write, says so
+ * and not something of the arguments. */
 int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 {
 	const struct coop_registry *registry = coop_registry_of(keeper);
@@ -213,6 +220,8 @@ int coop_registry_admit(struct coop_keeper *keeper, struct coop_err *err)
 			    "no id can be given: the state folder cannot be written to");
 }
 
+/* Listed as psh-0-N until the kernel has given it a pid: it can be found, and killed, from here
+ * on. */
 int coop_registry_add(struct coop_process *process)
 {
 	struct coop_keeper *keeper = process->keeper;
@@ -233,6 +242,8 @@ int coop_registry_add(struct coop_process *process)
 	return 0;
 }
 
+/* Of an earlier keeper: it counts for no quota, nobody is told, and its number was never this
+ * keeper's to give. */
 int coop_registry_add_receipt(struct coop_process *process)
 {
 	struct coop_registry *registry = coop_registry_of(process->keeper);
@@ -265,6 +276,8 @@ int coop_registry_set_root(struct coop_process *process, pid_t pid)
 	return 0;
 }
 
+/* The id is final from here on; the number alone finds it, so the name that it had before stays
+ * good. */
 void coop_registry_name(struct coop_process *process, pid_t pid)
 {
 	process->child.pid = pid;
@@ -272,12 +285,14 @@ void coop_registry_name(struct coop_process *process, pid_t pid)
 		       (unsigned long long)process->n);
 }
 
+/* The pid may be another's by now: only an entry that is this one's own goes. */
 static void take_out(struct coop_map *map, const struct coop_process *process)
 {
 	if (process->child.root && coop_map_get(map, (uint64_t)process->child.root) == process)
 		(void)coop_map_remove(map, (uint64_t)process->child.root);
 }
 
+/* A slot that did not fit: as if it had never been this process's. */
 void coop_registry_unset_root(struct coop_process *process)
 {
 	take_out(&coop_registry_of(process->keeper)->by_pid, process);
@@ -286,12 +301,14 @@ void coop_registry_unset_root(struct coop_process *process)
 	process->child.root_lives = false;
 }
 
+/* The session's number stays, as descendants may still carry it; the pid is free for others. */
 void coop_registry_clear_pid(struct coop_process *process)
 {
 	process->child.root_lives = false;
 	take_out(&coop_registry_of(process->keeper)->by_pid, process);
 }
 
+/* Whether the pid may be signalled: our unreaped child's cannot be a stranger's. */
 bool coop_registry_has_root(const struct coop_process *process)
 {
 	return process->child.root > 1 &&
@@ -311,6 +328,8 @@ void coop_registry_finished(struct coop_process *process)
 	if (coop_process_removed(process))
 		return;
 	coop_quota_count(process, -1, 1);
+	/* Somebody of its tree may live on. Few records are in that state, so the list is short and
+	 * looked at often. */
 	if (!process->course.emptied) {
 		coop_list_add(&registry->unsettled, &process->in.unsettled);
 		registry->unsettled_count++;
@@ -354,6 +373,7 @@ static void uncount(struct coop_process *process)
 		coop_quota_count(process, told ? 0 : -1, told ? -1 : 0);
 }
 
+/* Out of all maps and lists first, then the moment: observers must not find what is going. */
 void coop_registry_remove(struct coop_process *process)
 {
 	struct coop_registry *registry = coop_registry_of(process->keeper);
@@ -376,5 +396,6 @@ void coop_registry_remove(struct coop_process *process)
 	coop_process_let_go(process);
 	coop_stdin_close(&process->output);
 	coop_life_look(process->keeper);
+	/* The registry's own reference: whoever still reads has one more. */
 	coop_process_unref(process);
 }

@@ -77,6 +77,8 @@ uint64_t coop_report_cpu_ns(const struct rusage *usage)
 	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
 }
 
+/* The larger of what was seen and what the kernel reports: a look during the life may have counted
+ * more than the leader's own children. */
 static void note_usage(struct coop_usage *usage, const struct rusage *reported)
 {
 	uint64_t used = coop_report_cpu_ns(reported) + usage->reaped_cpu_ns;
@@ -97,6 +99,8 @@ static void wait_for_output(struct coop_process *process)
 		coop_deadlines_pause_drain(process);
 }
 
+/* In this order: those who may know why are asked before the cause is judged, and it is judged
+ * before anybody hears of the end. */
 void coop_report_ended(struct coop_process *process, int wait_status, const struct rusage *usage)
 {
 	COOP_TELL(process, on_reaped, wait_status);
@@ -170,6 +174,8 @@ void coop_report_listen(struct coop_process *process, struct coop_wire *wire)
 	process->child.wire = wire;
 }
 
+/* As if it had run and ended at once: whoever waits, follows or reads finds the same as of any
+ * other. */
 void coop_report_failed(struct coop_process *process, int exit_code)
 {
 	process->end.cause = COOP_CAUSE_SPAWN_FAILED;

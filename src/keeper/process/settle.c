@@ -24,6 +24,7 @@ static void count_end(const struct coop_process *process)
 	meters->ends[process->end.cause]++;
 }
 
+/* Later output belongs to descendants: it is kept in the rings, and counts for nothing here. */
 static void enter_told(struct coop_process *process)
 {
 	static const enum coop_deadline over[] = {COOP_DUE_QUIET, COOP_DUE_DRAINED, COOP_DUE_CHUNK};

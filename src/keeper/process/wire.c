@@ -11,6 +11,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/meters.h"
 
+/* The kernel adds it: a child cannot say that it is somebody else. */
 static pid_t sender_of(struct msghdr *header)
 {
 	struct ucred who = {0};
@@ -49,6 +50,8 @@ static int receive(struct coop_wire *wire, struct coop_plan_status *ret, pid_t *
 	return 1;
 }
 
+/* A handler may close the wire, or end the process that it is about: looked at before each
+ * message. */
 void coop_wire_drain(struct coop_wire *wire)
 {
 	struct coop_plan_status message;
@@ -83,6 +86,8 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
+/* Before the other end is given away: a message sent earlier would come without its sender's
+ * pid. */
 static int watch(struct coop_wire *wire)
 {
 	int on = 1, r = 0;
@@ -132,6 +137,7 @@ void coop_wire_usage(const struct coop_plan_status *message, struct rusage *ret)
 	};
 }
 
+/* The handle lives until the loop has closed it, and the struct with it. */
 void coop_wire_close(struct coop_wire *wire)
 {
 	if (!wire || wire->closed)

@@ -107,6 +107,8 @@ static void fail_spawn(struct coop_spawn *spawn)
 	}
 }
 
+/* The pieces that outlive the spawn are taken out of it first: releasing it frees the rest. What
+ * happened meanwhile (a kill, an end) is told after the start. */
 static void succeed(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
@@ -218,6 +220,7 @@ static void repeat(struct coop_spawn *spawn)
 	refused(&spawn->launch, EIO, COOP_STEP_CLONE);
 }
 
+/* A launcher that has died without an answer leaves the decision to the child's own words. */
 static void go_on(struct coop_spawn *spawn)
 {
 	if (spawn->launch.unanswered)
@@ -226,6 +229,7 @@ static void go_on(struct coop_spawn *spawn)
 		conclude(spawn);
 }
 
+/* Kept: an end is told after the start, however fast the program was. */
 static void take_end(const struct coop_plan_status *message, struct coop_spawn *spawn)
 {
 	spawn->ended = true;
@@ -281,6 +285,8 @@ static void on_end(struct coop_wire *wire)
 	go_on(spawn);
 }
 
+/* The network may have been made since the plan was put together: another process of the session
+ * was faster. */
 static size_t sending(struct coop_launch *launch, int ret_fds[COOP_LAUNCH_FDS_MAX])
 {
 	struct coop_spawn *spawn = spawn_of(launch);
@@ -356,6 +362,8 @@ static void refused(struct coop_launch *launch, int error, enum coop_plan_step s
 	conclude(spawn);
 }
 
+/* In this order: a child that exists is adopted, one that failed is told of, and only where it is
+ * certain that nothing was cloned the plan is sent again. */
 static void unanswered(struct coop_launch *launch)
 {
 	struct coop_spawn *spawn = spawn_of(launch);

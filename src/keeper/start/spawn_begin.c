@@ -22,6 +22,7 @@
 #include "keeper/start/spawn_fds.h"
 #include "keeper/start/spawn_slot.h"
 
+/* The command goes on without its caller; what it becomes is in its record. */
 static void drop_request(struct coop_request *request)
 {
 	struct coop_process *process = request->state;
@@ -188,6 +189,7 @@ static int begin_in_steps(struct coop_spawn *spawn, const struct coop_spawn_comm
 		       : make_and_enter(spawn, command, err);
 }
 
+/* It counts for a launcher that stays, which does not go while it is counted. */
 static struct coop_spawn *new_spawn(struct coop_process *process, struct coop_request *request)
 {
 	struct coop_spawn *spawn = coop_mem_zalloc(sizeof *spawn);

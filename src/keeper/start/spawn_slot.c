@@ -100,6 +100,8 @@ int coop_spawn_leave_slot(struct coop_spawn *spawn)
 	return renew_trees(spawn);
 }
 
+/* Only the parked process can stand still unnoticed: without a first process the kernel tells us of
+ * every stop. */
 void coop_spawn_watch(struct coop_spawn *spawn)
 {
 	if (coop_process_boxed(spawn->process))

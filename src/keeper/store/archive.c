@@ -141,6 +141,8 @@ static bool restore_labels(struct coop_labels *labels, const json_t *about)
 	       labels->label && labels->command && labels->cwd;
 }
 
+/* Nothing is retained, but positions go on counting: a reader that comes back is told how much is
+ * gone. */
 static void restore_streams(struct coop_process *process, const json_t *bytes)
 {
 	process->output.count = process->terms.pty || process->terms.merged ? 1 : 2;
@@ -177,6 +179,8 @@ static void restore_end(struct coop_process *process, const json_t *outcome, int
 	coop_phase_restore(process);
 }
 
+/* The id of the row must be the one of its number: a row that names another process would answer
+ * for that. */
 static bool restore(struct coop_process *process, const struct coop_store_process *row,
 		    const json_t *about, const json_t *outcome)
 {

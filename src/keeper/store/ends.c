@@ -39,6 +39,7 @@ static void on_later(struct coop_later *item)
 	coop_ends_write(COOP_LATER_OWNER(item, struct coop_journal, write_ends)->keeper);
 }
 
+/* Behind the answers of this turn: whoever waits for the end does not wait for its line. */
 static void end_later(struct coop_process *process)
 {
 	struct coop_journal *journal = coop_journal_of(process->keeper);

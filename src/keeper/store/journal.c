@@ -72,6 +72,8 @@ static void free_entry(struct coop_journal *journal, struct entry *entry)
 	free(entry);
 }
 
+/* Made before keeper and guard part, as they share the backlog: without the loop, which is the
+ * keeper's alone. */
 struct coop_journal *coop_journal_new(struct coop_backlog *backlog)
 {
 	struct coop_journal *journal = coop_mem_zalloc(sizeof *journal);
@@ -113,6 +115,7 @@ void coop_journal_free(struct coop_keeper *keeper)
 	coop_buf_clear(&journal->scratch);
 }
 
+/* Said once: a full queue loses thousands, and `info` has their number. */
 static void lose(struct coop_journal *journal)
 {
 	if (journal->lost++ == 0)
@@ -153,6 +156,8 @@ static void note(struct coop_journal *journal, enum coop_row_change change,
 	(void)coop_row_put(journal->backlog, change, &row, &journal->scratch);
 }
 
+/* Bounded by number and by bytes: a disk that stands still must not take the memory of
+ * everybody. */
 static struct entry *add(struct coop_process *process, struct coop_link *list,
 			 enum coop_row_change change)
 {
@@ -176,6 +181,8 @@ static struct entry *add(struct coop_process *process, struct coop_link *list,
 
 /* ---- helper thread ---- */
 
+/* In the transaction of the rows, so that what the database says of the audit is as old as what it
+ * says of processes. */
 static int write_anchor(struct coop_keeper *keeper, uint64_t open_from, struct coop_err *err)
 {
 	char text[COOP_AUDIT_ANCHOR_TEXT], number[24];
@@ -240,6 +247,7 @@ static void run(struct coop_job *job)
 static void write_next(struct coop_keeper *keeper);
 static void soon(struct coop_keeper *keeper);
 
+/* Lines of the audit have no entries: they lie in the backlog alone. */
 static bool has_work(const struct coop_journal *journal)
 {
 	return !coop_list_empty(&journal->waiting) ||
@@ -275,6 +283,8 @@ static void rows_failed(struct coop_keeper *keeper, const struct coop_err *err)
 	put_back(journal);
 }
 
+/* Only now may the backlog forget them: had the keeper died in between, the next one would have
+ * done them again, which changes nothing. */
 static void rows_written(struct coop_keeper *keeper, const struct batch *batch)
 {
 	struct coop_journal *journal = coop_journal_of(keeper);
@@ -412,6 +422,8 @@ void coop_journal_line(struct coop_keeper *keeper)
 	soon(keeper);
 }
 
+/* A start was refused as the disk had refused the last lines: it is tried at once, and not only
+ * every second. */
 void coop_journal_retry(struct coop_keeper *keeper)
 {
 	if (coop_journal_of(keeper)->failing)
@@ -434,6 +446,7 @@ int coop_journal_allowed(struct coop_process *process)
 	return 0;
 }
 
+/* The start has a row, or its end stands in the audit: nobody has to look for it any more. */
 void coop_journal_closed(struct coop_process *process)
 {
 	struct entry *entry = process->books.journal;

@@ -50,6 +50,7 @@ void coop_record_write_audit(uint64_t seq, struct coop_jsonw *w)
 	coop_jsonw_string(w, "audit_id", seq ? text : NULL);
 }
 
+/* The agent's own session has no number, and is called by a word. */
 bool coop_record_in_session(const struct coop_process *process, const char *filter)
 {
 	char text[COOP_SESSION_TEXT];
@@ -100,6 +101,7 @@ static void write_identity(const struct coop_process *process, struct coop_jsonw
 			  process->confine && process->confine->pooled ? "pooled" : "launched");
 }
 
+/* Of what was lost with a keeper nobody knows how it ended. */
 void coop_record_write_exit(int status, enum coop_cause cause, struct coop_jsonw *w)
 {
 	bool known = cause != COOP_CAUSE_LOST;

@@ -37,6 +37,8 @@ struct coop_kills {
 	struct coop_later round; /* at least one has something to look at */
 };
 
+/* Once: from here on there is no grace to be waited for, only the limit within which the receipt
+ * must go out. */
 static void begin_killing(struct coop_kill *job)
 {
 	if (job->killing)
@@ -98,6 +100,7 @@ static void ask(struct coop_kill *job)
 	(void)coop_leader_signal(process, SIGCONT, true);
 }
 
+/* It holds the process, whose record may be released while it is being killed. */
 static struct coop_kill *new_kill(struct coop_process *process)
 {
 	struct coop_kill *job = coop_mem_zalloc(sizeof *job);
@@ -113,6 +116,8 @@ static struct coop_kill *new_kill(struct coop_process *process)
 	return job;
 }
 
+/* With nobody left there is nothing to do, and the receipt says so. Orders that come later join the
+ * first: the shorter grace wins. */
 static int begin(struct coop_process *process, const struct coop_kill_order *order)
 {
 	struct coop_kill *job = process->kill;
@@ -162,6 +167,7 @@ void coop_kill_look_again(struct coop_process *process)
 	coop_later(coop_laters_of(process->keeper), &coop_kills_of(process->keeper)->round);
 }
 
+/* The order came while it was starting, when there was nobody to signal. */
 void coop_kill_started(struct coop_process *process)
 {
 	if (!process->kill)
@@ -177,6 +183,7 @@ void coop_kill_grace_over(struct coop_process *process)
 		begin_killing(process->kill);
 }
 
+/* Taken off the process before anybody is told: who hears of it may kill again. */
 static void complete(struct coop_kill *job)
 {
 	struct coop_process *process = job->process;
@@ -215,6 +222,7 @@ static void complete(struct coop_kill *job)
 	coop_process_unref(process);
 }
 
+/* Trees with a first process are not struck one by one: the kernel does that. */
 static struct coop_kill *job_of(const struct coop_keeper *keeper,
 				const struct coop_tree_entry *entry)
 {
@@ -270,6 +278,8 @@ static bool chase_orphans(struct coop_keeper *keeper)
 	return coop_orphans_each(keeper, CHASE_NS, stop_orphan, &chase) == 1 || chase.fresh;
 }
 
+/* Where the freeze was certain nobody can fork between two signals; else the next round finds
+ * who did. */
 static void strike(const struct coop_keeper *keeper)
 {
 	for (size_t i = 0; i < coop_tree_of(keeper)->count; i++) {
@@ -401,6 +411,8 @@ bool coop_kills_any(const struct coop_keeper *keeper)
 	return !coop_list_empty(&coop_kills_of(keeper)->all);
 }
 
+/* The receipt goes out with what is known: whoever asked does not wait for a process that cannot
+ * die. */
 void coop_kill_limit_reached(struct coop_process *process)
 {
 	struct coop_kill *job = process->kill;

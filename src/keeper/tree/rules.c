@@ -19,6 +19,8 @@
 #define STOP_GRACE_MS 5000u
 #define RETRY_NS 100000000u
 
+/* A limit ends it as a stop does, so that a program can put its things in order, within the grace
+ * that goes with the limit. */
 static void limit_reached(struct coop_process *process, enum coop_deadline which, int64_t value,
 			  uint64_t grace_ms)
 {
@@ -126,6 +128,7 @@ static void on_phase(struct coop_process *process, enum coop_phase phase)
 	coop_kill_look_again(process);
 }
 
+/* As far as is known costs nothing; otherwise it may take a look at the kernel. */
 static bool owns_others(struct coop_process *process, bool known)
 {
 	return known ? coop_orphans_left(process->keeper, process, COOP_QUICK)
