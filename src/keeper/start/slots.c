@@ -1,6 +1,5 @@
 #include "keeper/start/slots.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -393,7 +392,7 @@ void coop_slots_drop_net(const struct coop_net *net)
 	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
-		if (net && pool->net == net)
+		if (pool->net == net)
 			drop_pool(pool);
 	}
 }
