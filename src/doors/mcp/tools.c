@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/json/jsonw.h"
 #include "base/list.h"
-#include "base/mem.h"
 #include "doors/mcp/fixtures.h"
 #include "doors/mcp/methods.h"
 #include "doors/tools/core/describe.h"

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/later.h"
 #include "base/list.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
