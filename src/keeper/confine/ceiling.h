@@ -14,7 +14,6 @@
 
 struct coop_agent;
 struct coop_agent_settings;
-struct coop_ceiling;
 struct coop_conn;
 struct coop_conn_watch;
 struct coop_draft;

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct coop_agent;
 struct coop_conn;
 struct coop_conn_watch;
 struct coop_keeper;

@@ -17,7 +17,6 @@
 #define COOP_USER_WAITING_MAX 4096u
 
 struct coop_broker;
-struct coop_user_call;
 struct coop_user_link;
 
 struct coop_callers {
