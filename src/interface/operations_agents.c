@@ -1,6 +1,5 @@
 /* Operations on agents, their ceilings and their tokens. */
 #include "interface/bounds.h"
-#include "interface/choices.h"
 #include "interface/field_rows.h"
 #include "interface/fields.h"
 #include "interface/operations.h"

@@ -1,5 +1,4 @@
 /* Operations that end processes, or make them stand still. */
-#include "interface/bounds.h"
 #include "interface/choices.h"
 #include "interface/field_rows.h"
 #include "interface/fields.h"

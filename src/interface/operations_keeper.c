@@ -1,6 +1,4 @@
 /* Operations on the keeper itself. */
-#include "interface/bounds.h"
-#include "interface/choices.h"
 #include "interface/field_rows.h"
 #include "interface/fields.h"
 #include "interface/operations.h"

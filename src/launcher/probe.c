@@ -1,7 +1,6 @@
 #include "launcher/probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>

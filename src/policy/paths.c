@@ -1,6 +1,5 @@
 #include "policy/paths.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/text/glob.h"

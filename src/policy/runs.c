@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "policy/parser.h"
 #include "policy/paths.h"
 

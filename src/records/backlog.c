@@ -259,12 +259,6 @@ void coop_backlog_advance(struct coop_backlog *backlog, enum coop_lane lane, uin
 		atomic_store(&backlog->head->lanes[lane].front, position);
 }
 
-void coop_backlog_cut(struct coop_backlog *backlog, enum coop_lane lane, uint64_t position)
-{
-	if (position >= front_of(backlog, lane) && position < coop_backlog_end(backlog, lane))
-		atomic_store(&backlog->head->lanes[lane].tail, position);
-}
-
 int coop_backlog_next(const struct coop_backlog *backlog, enum coop_lane lane, uint64_t *at,
 		      uint64_t end, struct coop_backlog_entry *ret)
 {

@@ -60,8 +60,6 @@ uint64_t coop_backlog_end(const struct coop_backlog *backlog, enum coop_lane lan
 size_t coop_backlog_waiting(const struct coop_backlog *backlog, enum coop_lane lane);
 /* Everything before the position is on the disk. */
 void coop_backlog_advance(struct coop_backlog *backlog, enum coop_lane lane, uint64_t position);
-/* Everything from the position on is given up. Not while another thread reads there. */
-void coop_backlog_cut(struct coop_backlog *backlog, enum coop_lane lane, uint64_t position);
 
 /* Any thread, while nobody advances past `*at`: the entry there, or the first one if that is 0.
  * 1 with *at behind it; 0: none before `end`; -EBADMSG: what is there is no entry. Its bytes stay

@@ -1,6 +1,5 @@
 /* Short work: one answer in one turn. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"

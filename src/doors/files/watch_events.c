@@ -1,5 +1,4 @@
 /* What the kernel tells of watched directories. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>

@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/list.h"
-#include "base/mem.h"
 #include "doors/mcp/mcp.h"
 #include "doors/mcp/methods.h"
 #include "doors/mcp/request.h"

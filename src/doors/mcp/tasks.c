@@ -14,7 +14,6 @@
 #include "doors/mcp/tools.h"
 #include "doors/tools/core/run.h"
 #include "doors/tools/core/table.h"
-#include "interface/schema.h"
 
 /* Random bytes of an id: nobody guesses it. */
 #define ID_BYTES 16

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/json/jsonw.h"
 #include "base/list.h"
-#include "base/mem.h"
 #include "doors/mcp/fixtures.h"
 #include "doors/mcp/methods.h"
 #include "doors/tools/core/describe.h"
@@ -44,7 +43,9 @@ static void list(struct coop_mcp_request *request)
 	coop_mcp_result_end(request, &w);
 }
 
-const struct coop_tool *coop_mcp_tool_of(struct coop_mcp_request *request)
+/* The tool that a tools/call means: listed by this server, with arguments that are an object. NULL:
+ * the request has been answered with an error. */
+static const struct coop_tool *tool_of(struct coop_mcp_request *request)
 {
 	const json_t *name = json_object_get(request->params, "name");
 	const json_t *args = json_object_get(request->params, "arguments");
@@ -186,13 +187,13 @@ void coop_mcp_resume(struct coop_mcp *mcp)
 	       !mcp->clearing && may_start(mcp, request)) {
 		coop_list_remove(&request->in_queue);
 		request->cancel = NULL;
-		start(request, coop_mcp_tool_of(request));
+		start(request, tool_of(request));
 	}
 }
 
 static void call(struct coop_mcp_request *request)
 {
-	const struct coop_tool *tool = coop_mcp_tool_of(request);
+	const struct coop_tool *tool = tool_of(request);
 
 	if (!tool || coop_mcp_tasks_take(request))
 		return;

@@ -58,7 +58,7 @@ void coop_mcp_interest_add(struct coop_mcp_interest **list, struct coop_mcp_inte
 	*list = interest;
 }
 
-void coop_mcp_interest_remove(struct coop_mcp_interest *interest)
+static void remove_interest(struct coop_mcp_interest *interest)
 {
 	if (!interest->link)
 		return;
@@ -79,7 +79,7 @@ void coop_mcp_interest_release(struct coop_mcp_interest **list)
 {
 	while (*list) {
 		struct coop_mcp_interest *interest = *list;
-		coop_mcp_interest_remove(interest);
+		remove_interest(interest);
 		interest->changed(interest);
 	}
 }
@@ -452,7 +452,7 @@ void coop_mcp_watch_end(struct coop_mcp *mcp, struct coop_mcp_interest *interest
 {
 	struct coop_mcp_watch *watch = mcp->watch;
 
-	coop_mcp_interest_remove(interest);
+	remove_interest(interest);
 	if (!watch)
 		return;
 	for (struct process *process = watch->processes, *next; process; process = next) {
@@ -478,11 +478,11 @@ void coop_mcp_watch_free(struct coop_mcp_watch *watch)
 		return;
 	while (watch->processes) {
 		while (watch->processes->interests)
-			coop_mcp_interest_remove(watch->processes->interests);
+			remove_interest(watch->processes->interests);
 		process_free(watch->processes);
 	}
 	while (watch->lists)
-		coop_mcp_interest_remove(watch->lists);
+		remove_interest(watch->lists);
 	drop(watch, &watch->events);
 	uv_close((uv_handle_t *)&watch->timer, on_closed);
 }

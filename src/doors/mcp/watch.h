@@ -41,7 +41,6 @@ void coop_mcp_watch_end(struct coop_mcp *mcp, struct coop_mcp_interest *interest
 
 /* For those who keep lists of interests of their own (tasks). */
 void coop_mcp_interest_add(struct coop_mcp_interest **list, struct coop_mcp_interest *interest);
-void coop_mcp_interest_remove(struct coop_mcp_interest *interest);
 void coop_mcp_interest_tell(struct coop_mcp_interest *list);
 /* The thing goes: its interests are told once more and belong to nothing then. */
 void coop_mcp_interest_release(struct coop_mcp_interest **list);

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 struct coop_agent;
-struct coop_request;
 
 /* Because its time is over; nobody is answered. Whether it came about or failed, `expiring` is
  * false and coop_expiry_look has been called when it is over. 0 or -ENOMEM: then nothing was

@@ -1,6 +1,5 @@
 #include "keeper/conf/env_rules.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

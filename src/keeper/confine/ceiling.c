@@ -272,7 +272,7 @@ int coop_ceiling_check_input(const struct coop_conn *conn, const struct coop_pro
 			      "through this door: it takes no input from here");
 }
 
-void coop_ceiling_free(struct coop_ceiling *ceiling)
+static void free_ceiling(struct coop_ceiling *ceiling)
 {
 	if (!ceiling)
 		return;
@@ -319,7 +319,7 @@ void coop_op_ceiling(struct coop_request *request)
 
 static void on_free(struct coop_conn *conn)
 {
-	coop_ceiling_free(conn->ceiling);
+	free_ceiling(conn->ceiling);
 }
 
 const struct coop_conn_watch coop_ceiling_watch = {.on_free = on_free};

@@ -14,7 +14,6 @@
 
 struct coop_agent;
 struct coop_agent_settings;
-struct coop_ceiling;
 struct coop_conn;
 struct coop_conn_watch;
 struct coop_draft;
@@ -59,7 +58,6 @@ int coop_ceiling_check_token(const struct coop_conn *conn, const struct coop_age
 int coop_ceiling_check_input(const struct coop_conn *conn, const struct coop_process *process,
 			     struct coop_err *err);
 
-void coop_ceiling_free(struct coop_ceiling *ceiling);
 /* It goes with its connection. */
 extern const struct coop_conn_watch coop_ceiling_watch;
 

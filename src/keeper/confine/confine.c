@@ -1,7 +1,6 @@
 #include "keeper/confine/confine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +9,12 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "interface/err.h"
-#include "interface/schema.h"
 #include "keeper/confine/reports.h"
 #include "keeper/core/keeper.h"
 #include "keeper/host/host.h"
 #include "keeper/host/views.h"
 #include "keeper/process/process.h"
-#include "records/backlog.h"
-#include "sandbox/filter/filter.h"
-#include "sandbox/layout/ghosts.h"
-#include "sandbox/layout/host_sockets.h"
 #include "sandbox/layout/idmap.h"
-#include "sandbox/layout/silence.h"
-#include "sandbox/policy/protection.h"
 
 struct coop_confine *coop_confine_new(void)
 {

@@ -13,7 +13,6 @@
 #include "sandbox/plan/plan.h"
 #include "sandbox/policy/policy.h"
 
-struct coop_draft;
 struct coop_net;
 struct coop_process;
 

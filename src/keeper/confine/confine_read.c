@@ -19,7 +19,6 @@
 #include "keeper/owner/agent_folder.h"
 #include "keeper/process/process.h"
 #include "policy/paths.h"
-#include "records/backlog.h"
 #include "sandbox/layout/layout.h"
 #include "sandbox/layout/layout_path.h"
 #include "sandbox/policy/pathlist.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/io/log.h"
 #include "base/io/procfs.h"
 #include "base/json/jsonw.h"
 #include "base/mem.h"

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io/log.h"
 #include "base/mem.h"
 #include "keeper/conf/conf.h"
 #include "keeper/confine/cells.h"

@@ -21,7 +21,6 @@ struct coop_agent;
 struct coop_confine;
 struct coop_draft;
 struct coop_keeper;
-struct coop_launcher;
 struct coop_parks;
 struct coop_process;
 

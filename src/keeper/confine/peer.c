@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/io/procfs.h"
-#include "base/map.h"
 #include "keeper/confine/confine.h"
 #include "keeper/core/keeper.h"
 #include "keeper/host/views.h"

@@ -1,6 +1,5 @@
 #include "keeper/host/host.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

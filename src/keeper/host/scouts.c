@@ -1,6 +1,5 @@
 #include "keeper/host/scouts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"
 #include "keeper/core/meters.h"
+#include "keeper/launch/helpers.h"
 #include "keeper/launch/launcher_start.h"
 
 /* At most this many plans wait for their answer: each carries descriptors, and the kernel bounds
@@ -549,4 +549,5 @@ void coop_launchers_free(struct coop_keeper *keeper)
 		if (fd >= 0)
 			(void)close(fd);
 	}
+	coop_helpers_close(&launchers->helpers);
 }

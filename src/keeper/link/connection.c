@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io/log.h"
 #include "base/mem.h"
 #include "interface/frame.h"
 #include "keeper/conf/conf.h"

@@ -32,7 +32,6 @@
 struct coop_agent;
 struct coop_ceiling;
 struct coop_keeper;
-struct coop_process;
 struct coop_request;
 
 struct coop_conn {

@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/io/log.h"
-#include "base/io/paths.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
 #include "keeper/link/admission.h"

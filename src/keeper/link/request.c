@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/log.h"
 #include "base/mem.h"
 #include "interface/frame.h"
 #include "keeper/core/keeper.h"

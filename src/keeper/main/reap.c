@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io/log.h"
 #include "base/mem.h"
 #include "keeper/core/keeper.h"
 #include "keeper/core/life.h"

@@ -9,8 +9,6 @@
 #include <sys/types.h>
 #include <uv.h>
 
-struct coop_keeper;
-struct coop_later;
 struct coop_main;
 
 struct coop_reaper {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io/log.h"
 #include "base/json/stored.h"
 #include "base/list.h"
 #include "base/map.h"

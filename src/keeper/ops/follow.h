@@ -14,7 +14,6 @@
 
 struct coop_conn_watch;
 struct coop_observer;
-struct coop_process;
 struct coop_request;
 
 struct coop_follow {

@@ -14,13 +14,10 @@
 #include "interface/err.h"
 
 struct coop_agent;
-struct coop_conn;
 struct coop_conn_watch;
 struct coop_keeper;
 struct coop_observer;
-struct coop_process;
 struct coop_request;
-struct coop_outlet;
 
 struct coop_subscriber {
 	struct coop_request *request;

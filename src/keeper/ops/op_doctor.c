@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "interface/err.h"
 #include "interface/schema.h"
 #include "keeper/conf/conf.h"

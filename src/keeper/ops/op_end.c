@@ -1,7 +1,6 @@
 #include "keeper/ops/op_end.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

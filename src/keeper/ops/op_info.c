@@ -3,7 +3,6 @@
 #include "base/json/jsonw.h"
 #include "base/list.h"
 #include "keeper/agents/left_out.h"
-#include "keeper/conf/conf.h"
 #include "keeper/conf/config.h"
 #include "keeper/conf/settings.h"
 #include "keeper/confine/groups.h"

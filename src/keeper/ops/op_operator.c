@@ -1,6 +1,5 @@
 #include "keeper/ops/op_operator.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -35,6 +35,48 @@
 #include "keeper/store/record.h"
 #include "keeper/store/spawn_audit.h"
 
+static void write_started(struct coop_request *request, struct coop_process *process,
+			  struct coop_jsonw *w)
+{
+	coop_record_show(process, COOP_RECORD_CACHED, request->conn, w, "process");
+	if (coop_arg_bool(request->args, "hold", false))
+		coop_holder_write(coop_holder_of(process, request->conn), w, "hold");
+}
+
+/* `follow`: the start is an event of it. One that cannot follow is told so; the command runs. */
+static void reply_and_follow(struct coop_request *request, struct coop_process *process,
+			     const json_t *args)
+{
+	struct coop_err err = {0};
+	struct coop_jsonw w;
+
+	coop_request_event(request, "started", &w);
+	write_started(request, process, &w);
+	coop_request_event_end(request, &w);
+	if (coop_follow_begin(request, process, args, &err) < 0) {
+		coop_err_detail(&err, "id", process->id);
+		coop_request_fail(request, &err);
+		return;
+	}
+	/* It may last for days: what only the start needed is not kept. */
+	coop_request_forget_args(request);
+}
+
+/* Answers the request with the record of the started process. */
+static void reply(struct coop_request *request, struct coop_process *process)
+{
+	const json_t *follow = coop_arg(request->args, "follow");
+	struct coop_jsonw w;
+
+	if (follow) {
+		reply_and_follow(request, process, follow);
+		return;
+	}
+	coop_request_result(request, &w);
+	write_started(request, process, &w);
+	coop_request_end(request, &w);
+}
+
 static int launch(struct coop_draft *draft)
 {
 	struct coop_request *request = draft->request;
@@ -43,7 +85,7 @@ static int launch(struct coop_draft *draft)
 				   draft->input.size ? COOP_STDIN_DATA : COOP_STDIN_NONE);
 	static const uint8_t nothing[1];
 	struct coop_spawn_command command = {
-		.reply = coop_spawn_reply,
+		.reply = reply,
 		.argv = (char *const *)draft->argv,
 		.envp = draft->env.variables,
 		.cwd_fd = draft->cwd_fd,
@@ -250,47 +292,6 @@ void coop_op_check(struct coop_request *request)
 void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *err)
 {
 	coop_spawn_audit_refused(request, NULL, err);
-}
-
-static void write_started(struct coop_request *request, struct coop_process *process,
-			  struct coop_jsonw *w)
-{
-	coop_record_show(process, COOP_RECORD_CACHED, request->conn, w, "process");
-	if (coop_arg_bool(request->args, "hold", false))
-		coop_holder_write(coop_holder_of(process, request->conn), w, "hold");
-}
-
-/* `follow`: the start is an event of it. One that cannot follow is told so; the command runs. */
-static void reply_and_follow(struct coop_request *request, struct coop_process *process,
-			     const json_t *args)
-{
-	struct coop_err err = {0};
-	struct coop_jsonw w;
-
-	coop_request_event(request, "started", &w);
-	write_started(request, process, &w);
-	coop_request_event_end(request, &w);
-	if (coop_follow_begin(request, process, args, &err) < 0) {
-		coop_err_detail(&err, "id", process->id);
-		coop_request_fail(request, &err);
-		return;
-	}
-	/* It may last for days: what only the start needed is not kept. */
-	coop_request_forget_args(request);
-}
-
-void coop_spawn_reply(struct coop_request *request, struct coop_process *process)
-{
-	const json_t *follow = coop_arg(request->args, "follow");
-	struct coop_jsonw w;
-
-	if (follow) {
-		reply_and_follow(request, process, follow);
-		return;
-	}
-	coop_request_result(request, &w);
-	write_started(request, process, &w);
-	coop_request_end(request, &w);
 }
 
 static struct coop_request *waiting_start(const struct coop_conn *conn)

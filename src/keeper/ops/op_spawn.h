@@ -4,7 +4,6 @@
 
 struct coop_err;
 struct coop_keeper;
-struct coop_process;
 struct coop_request;
 
 void coop_op_spawn(struct coop_request *request);
@@ -18,8 +17,5 @@ void coop_op_spawn_invalid(struct coop_request *request, const struct coop_err *
 /* The keeper leaves, and nothing runs any more: starts that wait for a disk or a lookup are
  * refused. */
 void coop_op_spawn_stopping(struct coop_keeper *keeper);
-
-/* Answers the request with the record of the started process. */
-void coop_spawn_reply(struct coop_request *request, struct coop_process *process);
 
 #endif

@@ -1,6 +1,5 @@
 #include "keeper/ops/op_stdin.h"
 
-#include <errno.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 

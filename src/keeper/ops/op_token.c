@@ -1,11 +1,9 @@
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json/jsonw.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "interface/err.h"
 #include "interface/schema.h"

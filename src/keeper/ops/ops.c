@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "interface/bounds.h"
 #include "interface/err.h"
 #include "interface/operations.h"
 #include "interface/schema.h"

@@ -8,7 +8,6 @@
 #include "interface/operations.h"
 #include "keeper/link/operation.h"
 
-struct coop_keeper;
 struct coop_request;
 
 /* The row of that name, or NULL. */

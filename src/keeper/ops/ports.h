@@ -14,7 +14,6 @@
 
 #include "base/list.h"
 
-struct coop_keeper;
 struct coop_process;
 
 /* A search for one port. A look that would take too long ends early, and the next one goes on from

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <uv.h>
 
-#include "base/io/log.h"
 #include "base/io/paths.h"
 #include "base/mem.h"
 #include "keeper/conf/conf.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io/log.h"
 #include "base/list.h"
 #include "base/text/utf8.h"
 #include "keeper/core/keeper.h"

@@ -23,7 +23,6 @@
 
 struct coop_keeper;
 struct coop_net;
-struct coop_process;
 
 struct coop_principal {
 	struct coop_link in_keeper;

@@ -13,7 +13,6 @@
 #define COOP_SESSION_TEXT 32u
 
 struct coop_agent;
-struct coop_keeper;
 struct coop_net;
 
 struct coop_session {

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/later.h"
 #include "base/list.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "keeper/conf/conf.h"
 #include "keeper/core/keeper.h"
@@ -100,7 +99,7 @@ void coop_eviction_add(struct coop_process *process)
 }
 
 /* From one list to the other: what the owner knows of goes before what he does not. */
-void coop_eviction_told(struct coop_process *process)
+static void put_behind_told(struct coop_process *process)
 {
 	if (!process->in.agent.next)
 		return;
@@ -153,7 +152,8 @@ void coop_eviction_unclaim(struct coop_process *process)
 	coop_eviction_look(process->keeper);
 }
 
-void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn)
+/* That connection has taken the record; another's looking changes nothing. */
+static void heard_by(struct coop_process *process, const struct coop_conn *conn)
 {
 	if (coop_process_told(process) && process->origin.starter == conn)
 		coop_eviction_unclaim(process);
@@ -361,7 +361,7 @@ static void owner_told(struct coop_process *process)
 	if (process->times.owner_told_at || !coop_process_told(process))
 		return;
 	process->times.owner_told_at = coop_clock_wall_ms();
-	coop_eviction_told(process);
+	put_behind_told(process);
 }
 
 static void on_taken(struct coop_conn *conn)
@@ -377,7 +377,7 @@ static void on_taken(struct coop_conn *conn)
 		if (process && telling.owner)
 			owner_told(process);
 		if (process && telling.heard)
-			coop_eviction_heard(process, conn);
+			heard_by(process, conn);
 	}
 }
 

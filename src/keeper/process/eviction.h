@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct coop_agent;
 struct coop_conn;
 struct coop_conn_watch;
 struct coop_keeper;
@@ -18,8 +17,6 @@ struct coop_eviction *coop_eviction_new(struct coop_keeper *keeper);
 
 /* Its record is final: it may go when there are too many. */
 void coop_eviction_add(struct coop_process *process);
-/* Its owner has been told of the end. */
-void coop_eviction_told(struct coop_process *process);
 /* It is a receipt now, or is being removed. */
 void coop_eviction_remove(struct coop_process *process);
 void coop_eviction_receipt(struct coop_process *process);
@@ -30,8 +27,6 @@ void coop_eviction_receipt(struct coop_process *process);
  * alone; the caps and retention only what each connection has started last, as they must hold
  * whatever a client forgets to ask for. */
 void coop_eviction_claim(struct coop_process *process, struct coop_conn *conn);
-/* That connection has taken the record; another's looking changes nothing. */
-void coop_eviction_heard(struct coop_process *process, const struct coop_conn *conn);
 /* Nobody waits for it any more. */
 void coop_eviction_unclaim(struct coop_process *process);
 

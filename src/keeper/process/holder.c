@@ -1,6 +1,5 @@
 #include "keeper/process/holder.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "interface/schema.h"
 #include "keeper/link/connection.h"
 #include "keeper/link/operation.h"

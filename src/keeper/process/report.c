@@ -130,6 +130,14 @@ void coop_report_program_ended(struct coop_process *process, int wait_status,
 	coop_report_ended(process, wait_status, usage);
 }
 
+/* It is so from now on: whoever waits for that is answered. */
+static void tidied(struct coop_process *process)
+{
+	coop_deadlines_set(process, COOP_DUE_TIDY, 0);
+	COOP_TELL(process, on_tidy);
+	coop_observer_news(process);
+}
+
 void coop_report_root_reaped(struct coop_process *process)
 {
 	if (!coop_process_boxed(process))
@@ -137,7 +145,7 @@ void coop_report_root_reaped(struct coop_process *process)
 	coop_report_emptied(process);
 	coop_phase_at(process, COOP_AT_FREED);
 	if (!coop_process_tidy(process))
-		coop_report_tidied(process);
+		tidied(process);
 	coop_life_look(process->keeper);
 }
 
@@ -197,17 +205,10 @@ void coop_report_emptied(struct coop_process *process)
 	COOP_TELL(process, on_empty);
 }
 
-void coop_report_tidied(struct coop_process *process)
-{
-	coop_deadlines_set(process, COOP_DUE_TIDY, 0);
-	COOP_TELL(process, on_tidy);
-	coop_observer_news(process);
-}
-
 static void on_due(struct coop_process *process, enum coop_deadline which)
 {
 	if (which == COOP_DUE_TIDY)
-		coop_report_tidied(process);
+		tidied(process);
 }
 
 const struct coop_observer coop_report_observer = {.on_due = on_due};

@@ -37,8 +37,6 @@ void coop_report_failed(struct coop_process *process, int exit_code);
 /* The kernel has shown that nobody of its tree is left. */
 void coop_report_emptied(struct coop_process *process);
 
-/* It is so from now on: whoever waits for that is answered. */
-void coop_report_tidied(struct coop_process *process);
 /* It takes too long. */
 extern const struct coop_observer coop_report_observer;
 

@@ -1,7 +1,6 @@
 #include "keeper/process/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

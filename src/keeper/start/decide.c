@@ -41,7 +41,6 @@
 #include "keeper/owner/agent_sandbox.h"
 #include "keeper/owner/session.h"
 #include "keeper/process/process.h"
-#include "records/backlog.h"
 #include "sandbox/filter/filter.h"
 #include "sandbox/layout/ghosts.h"
 #include "sandbox/layout/host_sockets.h"

@@ -1,6 +1,5 @@
 #include "keeper/start/slots.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -393,7 +392,7 @@ void coop_slots_drop_net(const struct coop_net *net)
 	COOP_LIST_EACH(&coop_slots_of(keeper)->pools, link)
 	{
 		struct coop_pool *pool = COOP_LIST_ITEM(link, struct coop_pool, in_all);
-		if (net && pool->net == net)
+		if (pool->net == net)
 			drop_pool(pool);
 	}
 }
@@ -408,7 +407,8 @@ void coop_slots_drop_launcher(struct coop_keeper *keeper, const struct coop_laun
 	}
 }
 
-void coop_slots_drop_all(struct coop_keeper *keeper)
+/* All go: the keeper is leaving, or the host has changed. */
+static void drop_all(struct coop_keeper *keeper)
 {
 	while (coop_slots_of(keeper)->pools.next && !coop_list_empty(&coop_slots_of(keeper)->pools))
 		drop_pool(COOP_LIST_ITEM(coop_slots_of(keeper)->pools.next, struct coop_pool,
@@ -418,7 +418,7 @@ void coop_slots_drop_all(struct coop_keeper *keeper)
 void coop_slots_pressed(struct coop_keeper *keeper)
 {
 	coop_slots_of(keeper)->pressed_until = coop_clock_now() + PRESSED_NS;
-	coop_slots_drop_all(keeper);
+	drop_all(keeper);
 	coop_nets_drop_idle(keeper);
 }
 
@@ -427,7 +427,7 @@ static void on_mounts(uv_poll_t *poll, int status, int events)
 {
 	(void)status;
 	(void)events;
-	coop_slots_drop_all(poll->data);
+	drop_all(poll->data);
 }
 
 struct coop_slots *coop_slots_new(struct coop_keeper *keeper)
@@ -450,7 +450,7 @@ struct coop_slots *coop_slots_new(struct coop_keeper *keeper)
 
 void coop_slots_free(struct coop_keeper *keeper)
 {
-	coop_slots_drop_all(keeper);
+	drop_all(keeper);
 	(void)uv_timer_stop(&coop_slots_of(keeper)->timer);
 	(void)uv_poll_stop(&coop_slots_of(keeper)->mounts);
 	if (coop_slots_of(keeper)->mounts_fd >= 0)

@@ -48,9 +48,6 @@ bool coop_slots_take(struct coop_process *process, const struct coop_buf *fill,
 /* A process and all of it is gone: a good moment to make another. */
 void coop_slots_rest(struct coop_keeper *keeper);
 
-/* All go: the keeper is leaving, or the host has changed. */
-void coop_slots_drop_all(struct coop_keeper *keeper);
-
 /* A start failed for want of processes or memory: what is only prepared must not be the reason for
  * the next. */
 void coop_slots_pressed(struct coop_keeper *keeper);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/fdpass.h"
 #include "base/mem.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/net.h"

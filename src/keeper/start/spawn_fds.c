@@ -16,7 +16,9 @@
 #include "keeper/start/spawn.h"
 #include "sandbox/plan/plan.h"
 
-int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, int *ret_theirs)
+/* A pipe of which end `ours` (0 or 1) is the keeper's: non-blocking and close-on-exec. The other is
+ * only close-on-exec, until the child duplicates it. 0 or -errno. */
+static int open_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, int *ret_theirs)
 {
 	int ends[2];
 
@@ -77,8 +79,8 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 	int ours, r;
 
 	if (with_stdin) {
-		r = coop_spawn_fds_pipe(process->keeper, 1, &process->output.input.fd,
-					&spawn->fds[COOP_PLAN_FD_STDIN]);
+		r = open_pipe(process->keeper, 1, &process->output.input.fd,
+			      &spawn->fds[COOP_PLAN_FD_STDIN]);
 		process->output.input.open = r == 0;
 	} else {
 		spawn->fds[COOP_PLAN_FD_STDIN] =
@@ -86,8 +88,7 @@ static int open_pipes(struct coop_spawn *spawn, bool with_stdin)
 		r = spawn->fds[COOP_PLAN_FD_STDIN] < 0 ? -errno : 0;
 	}
 	for (int i = 0; r == 0 && i < process->output.count; i++) {
-		r = coop_spawn_fds_pipe(process->keeper, 0, &ours,
-					&spawn->fds[COOP_PLAN_FD_STDOUT + i]);
+		r = open_pipe(process->keeper, 0, &ours, &spawn->fds[COOP_PLAN_FD_STDOUT + i]);
 		if (r == 0)
 			r = coop_stream_open(&process->output.streams[i], ours);
 	}

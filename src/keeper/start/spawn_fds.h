@@ -6,12 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct coop_keeper;
 struct coop_spawn;
-
-/* A pipe of which end `ours` (0 or 1) is the keeper's: non-blocking and close-on-exec. The other is
- * only close-on-exec, until the child duplicates it. 0 or -errno. */
-int coop_spawn_fds_pipe(const struct coop_keeper *keeper, int ours, int *ret_ours, int *ret_theirs);
 
 /* Opens stdin, stdout and stderr. The keeper's ends are the process's and are watched; the child's
  * are in spawn->fds, also on failure: close them. 0 or -errno. */

@@ -1,6 +1,5 @@
 #include "keeper/store/archive.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

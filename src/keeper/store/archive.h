@@ -7,7 +7,6 @@
 #include "records/store.h"
 
 struct coop_agent;
-struct coop_keeper;
 struct coop_process;
 
 /* For the caller to free; NULL without memory. */

@@ -1,6 +1,5 @@
 #include "keeper/store/stats.h"
 
-#include "base/clock.h"
 #include "keeper/confine/confine.h"
 #include "keeper/confine/groups.h"
 #include "keeper/core/keeper.h"

@@ -4,11 +4,9 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "sandbox/cgroup/cgroup.h"
 #include "sandbox/cgroup/cgroup_file.h"
 #include "sandbox/cgroup/cgroup_folder.h"

@@ -1,5 +1,4 @@
 /* The part of a view that every process of a kind begins with. */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -204,10 +204,10 @@ static bool is_folder(const char *path, const struct dirent *entry)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* All names in the folder: those that fit `name` lead on to `rest`; with `again` every folder is
- * searched by that whole pattern. */
+/* All names in the folder: those that fit `name` lead on to `rest`; without a name every folder is
+ * searched by that. */
 static void search_names(struct search *search, const char *folder, const char *name,
-			 const char *rest, const char *again, int depth)
+			 const char *rest, int depth)
 {
 	char path[COOP_PATH_SIZE];
 	DIR *dir = may_search(search, folder) ? opendir(folder) : NULL;
@@ -224,9 +224,9 @@ static void search_names(struct search *search, const char *folder, const char *
 		}
 		if (coop_path_join(folder, entry->d_name, path) < 0)
 			continue;
-		if (again && is_folder(path, entry))
-			search_in(search, path, again, depth + 1);
-		else if (!again && coop_glob_match(name, entry->d_name, NULL))
+		if (!name && is_folder(path, entry))
+			search_in(search, path, rest, depth + 1);
+		else if (name && coop_glob_match(name, entry->d_name, NULL))
 			search_on(search, path, rest, depth);
 	}
 	(void)closedir(dir);
@@ -246,9 +246,9 @@ static void search_in(struct search *search, const char *folder, const char *pat
 		/* At the end it means all that is in the folder. */
 		search_in(search, folder, *rest ? rest : "*", depth + 1);
 		if (*rest)
-			search_names(search, folder, NULL, NULL, pattern, depth);
+			search_names(search, folder, NULL, pattern, depth);
 	} else if (coop_glob_special(name)) {
-		search_names(search, folder, name, rest, NULL, depth);
+		search_names(search, folder, name, rest, depth);
 	} else if (coop_path_join(folder, name, path) == 0 &&
 		   (*rest || may_search(search, folder))) {
 		search_on(search, path, rest, depth);

@@ -21,14 +21,12 @@ struct way {
 };
 
 /* Inside, a placeholder that is no folder reads as an empty file: most programs know no better than
- * to open it. */
-static void hold_missing(struct way *way, const char *path)
+ * to open it. `end`: no more names follow. */
+static void hold_missing(struct coop_builder *b, const struct coop_stand_in *missing, bool end,
+			 enum coop_seal_kind kind, const char *path)
 {
-	struct coop_builder *b = way->b;
-	const struct coop_stand_in *missing = &way->missing;
-	bool end = !*way->rest, folder = end ? missing->folder : !missing->flat;
-	const char *content = end && way->kind != COOP_SEAL_COVER ? missing->content : NULL;
-	enum coop_seal_kind kind = way->kind;
+	bool folder = end ? missing->folder : !missing->flat;
+	const char *content = end && kind != COOP_SEAL_COVER ? missing->content : NULL;
 	uint32_t flags = COOP_OP_OPTIONAL;
 
 	struct coop_ghost *ghost = coop_builder_ghost(b, path, folder);
@@ -79,7 +77,7 @@ static bool step(struct way *way, const char *name)
 		if (writable && r != -ENOENT)
 			coop_builder_seal(b, way->at, COOP_SEAL_READONLY, 0);
 		else if (writable)
-			hold_missing(way, path);
+			hold_missing(b, &way->missing, !*way->rest, way->kind, path);
 		return false;
 	}
 	if (S_ISLNK(st.st_mode)) {
@@ -102,17 +100,12 @@ void coop_layout_hold(struct coop_builder *b, const char *root, const char *name
 		      struct coop_stand_in missing)
 {
 	const char *rest = name + strcspn(name, "/");
-	struct way way;
 	char path[COOP_PATH_SIZE];
 
 	if (b->failed || coop_path_join(root, name, path) < 0)
 		return;
-	way.b = b;
-	way.kind = COOP_SEAL_READONLY;
-	way.missing = missing;
-	(void)snprintf(way.rest, sizeof way.rest, "%s", rest + (*rest == '/'));
 	path[strlen(path) - strlen(rest)] = 0;
-	hold_missing(&way, path);
+	hold_missing(b, &missing, !*rest || !rest[1], COOP_SEAL_READONLY, path);
 }
 
 void coop_layout_seal_in(struct coop_builder *b, const char *root, const char *path,

@@ -1,10 +1,8 @@
-#include <errno.h>
 #include <string.h>
 
 #include "doors/cli/admin/agent_args.h"
 #include "doors/cli/cli.h"
 #include "doors/cli/options.h"
-#include "doors/cli/record.h"
 #include "doors/cli/sandbox_args.h"
 #include "doors/cli/verbs.h"
 

@@ -2,7 +2,6 @@
 
 #include "doors/cli/cli.h"
 #include "doors/cli/parse.h"
-#include "doors/cli/record.h"
 #include "doors/cli/verbs.h"
 
 /* One token: what --json prints of it. */

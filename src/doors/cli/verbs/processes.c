@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "doors/cli/cli.h"
 #include "doors/cli/record.h"
 #include "doors/cli/table.h"
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <seccomp.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
 /* coop-gateway: HTTP and WebSockets in front of the keeper. Started by `coop serve`, which gives it
  * everything it has: listening sockets, a certificate, and a way to ask for connections to the
  * keeper. */
-#include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>

@@ -18,7 +18,6 @@
 struct coop_http_conn;
 struct coop_http_exchange;
 struct coop_http_net;
-struct coop_http_shared;
 struct coop_user;
 struct coop_user_waiter;
 struct coop_ws;

@@ -1,6 +1,5 @@
 #include "doors/http/net/share.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -55,14 +55,14 @@ static void put_value(struct coop_metrics_text *x, double number)
 	put_text(x, "\n");
 }
 
-void coop_metrics_plain(struct coop_metrics_text *x, const char *name, double number)
+static void put_plain(struct coop_metrics_text *x, const char *name, double number)
 {
 	put_text(x, name);
 	put_value(x, number);
 }
 
-void coop_metrics_sample(struct coop_metrics_text *x, const char *name, const char *label,
-			 const char *value, double number)
+static void put_sample(struct coop_metrics_text *x, const char *name, const char *label,
+		       const char *value, double number)
 {
 	put_text(x, name);
 	put_text(x, "{");
@@ -87,14 +87,14 @@ void coop_metrics_gauge(struct coop_metrics_text *x, const char *name, const cha
 			double number)
 {
 	coop_metrics_head(x, name, "gauge", help);
-	coop_metrics_plain(x, name, number);
+	put_plain(x, name, number);
 }
 
 void coop_metrics_counter(struct coop_metrics_text *x, const char *name, const char *help,
 			  double number)
 {
 	coop_metrics_head(x, name, "counter", help);
-	coop_metrics_plain(x, name, number);
+	put_plain(x, name, number);
 }
 
 void coop_metrics_members(struct coop_metrics_text *x, const char *name, const char *type,
@@ -108,7 +108,7 @@ void coop_metrics_members(struct coop_metrics_text *x, const char *name, const c
 	json_object_foreach((json_t *)(uintptr_t)members, key, value)
 	{
 		if (json_is_number(value))
-			coop_metrics_sample(x, name, label, key, json_number_value(value));
+			put_sample(x, name, label, key, json_number_value(value));
 	}
 }
 
@@ -129,12 +129,11 @@ void coop_metrics_histogram(struct coop_metrics_text *x, const char *name, const
 		if (!json_is_number(limit))
 			continue; /* the one without a limit is written below */
 		(void)snprintf(edge, sizeof edge, "%.15g", json_number_value(limit));
-		coop_metrics_sample(x, sample, "le", edge,
-				    json_number_value(json_array_get(bucket, 1)));
+		put_sample(x, sample, "le", edge, json_number_value(json_array_get(bucket, 1)));
 	}
-	coop_metrics_sample(x, sample, "le", "+Inf", count);
+	put_sample(x, sample, "le", "+Inf", count);
 	(void)snprintf(sample, sizeof sample, "%s_sum", name);
-	coop_metrics_plain(x, sample, json_number_value(json_object_get(histogram, "sum")));
+	put_plain(x, sample, json_number_value(json_object_get(histogram, "sum")));
 	(void)snprintf(sample, sizeof sample, "%s_count", name);
-	coop_metrics_plain(x, sample, count);
+	put_plain(x, sample, count);
 }

@@ -18,11 +18,7 @@ struct coop_metrics_text {
 void coop_metrics_head(struct coop_metrics_text *x, const char *name, const char *type,
 		       const char *help);
 
-/* One sample, without a label and with one, whose value is any text. */
-void coop_metrics_plain(struct coop_metrics_text *x, const char *name, double number);
-void coop_metrics_sample(struct coop_metrics_text *x, const char *name, const char *label,
-			 const char *value, double number);
-/* One with two labels. */
+/* One sample with two labels, whose values are any text. */
 void coop_metrics_sample2(struct coop_metrics_text *x, const char *name, const char *label,
 			  const char *value, const char *label2, const char *value2, double number);
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
 #include "client/text.h"
 #include "doors/tools/core/fiber.h"
 #include "doors/tools/core/run_private.h"

@@ -1,6 +1,5 @@
 #include "doors/tools/core/tap.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "doors/tools/core/record.h"

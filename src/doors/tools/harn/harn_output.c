@@ -1,6 +1,5 @@
 #include "doors/tools/harn/harn_output.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

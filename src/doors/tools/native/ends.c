@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/signame.h"
 #include "doors/tools/core/advice.h"
 #include "doors/tools/core/call.h"
 #include "doors/tools/core/fields.h"

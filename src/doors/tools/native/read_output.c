@@ -1,6 +1,5 @@
 /* read_process_output: a range, what is new for a reader, head and tail, or only the lines that
  * match. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

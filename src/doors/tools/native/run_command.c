@@ -1,5 +1,4 @@
 /* run_command: a program or a shell line, waited for or left running. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

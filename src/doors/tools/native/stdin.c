@@ -1,5 +1,4 @@
 /* write_stdin and close_stdin. */
-#include <errno.h>
 #include <string.h>
 
 #include "doors/tools/core/call.h"

@@ -1,5 +1,4 @@
 /* What is typed into a shell, what it has said, and signals for what runs in it. */
-#include <errno.h>
 #include <string.h>
 
 #include "doors/tools/core/call.h"

@@ -1,5 +1,4 @@
 /* Shells: opened, and closed with all that runs in them. */
-#include <errno.h>
 #include <string.h>
 
 #include "doors/tools/core/call.h"

@@ -1,6 +1,5 @@
 #include "doors/http/runtime/v1/output.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
