@@ -50,6 +50,7 @@ static int too_long(struct coop_draft *draft, size_t index)
 			      "%s is longer than the kernel takes, %u bytes", field, WORD_MAX - 1);
 }
 
+/* Arguments of the other mode are refused: what was typed in vain is a mistake. */
 static int take_argv(struct coop_draft *draft)
 {
 	const json_t *argv = coop_arg(draft->args, "argv");
@@ -78,6 +79,7 @@ static int take_argv(struct coop_draft *draft)
 	return 0;
 }
 
+/* Shells are known by a list of those that are installed: a request names one, and no path. */
 static int take_shell(struct coop_draft *draft)
 {
 	const char *command = coop_arg_string(draft->args, "command", NULL);
@@ -137,6 +139,7 @@ int coop_draft_labels(struct coop_draft *draft)
 	return r < 0 ? coop_err_no_memory(draft->err) : 0;
 }
 
+/* Among live ones of this agent alone: an alias names what runs, and is free again after it. */
 static int check_alias(struct coop_draft *draft)
 {
 	const char *alias = coop_arg_string(draft->args, "alias", NULL);
@@ -247,6 +250,7 @@ static int take_streams(struct coop_draft *draft)
 				 draft->err);
 }
 
+/* Bytes of files come first, then those of stdin: both came behind one request. */
 static struct coop_injections_data bytes_of(const struct coop_request *request)
 {
 	return (struct coop_injections_data){request->data, request->data_size};
@@ -368,6 +372,7 @@ int coop_draft_fill(struct coop_draft *draft)
 	return r;
 }
 
+/* The process as well: the registry has a reference of its own if it was started. */
 void coop_draft_clear(struct coop_draft *draft)
 {
 	if (draft->process)
