@@ -170,6 +170,8 @@ static int lay_defaults(struct coop_env *env, const struct coop_env_how *how)
 	return 0;
 }
 
+/* What the request itself says is refused where it may not stand, and not left out: its author
+ * wants to know. */
 static int lay_over(struct coop_env *env, const json_t *variables, bool restricted,
 		    struct coop_err *err)
 {
@@ -266,6 +268,7 @@ static int set_base(struct coop_env *env, const struct coop_env_rules *rules)
 	return 0;
 }
 
+/* Before what the request sets: it may take a variable away and give it anew. */
 static int remove_all(struct coop_env *env, const json_t *names, struct coop_err *err)
 {
 	for (size_t i = 0; i < json_array_size(names); i++) {

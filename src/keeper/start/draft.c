@@ -79,7 +79,7 @@ static int take_argv(struct coop_draft *draft)
 	return 0;
 }
 
-/* Shells are known by a list of those that are installed: a request names one, and no path. */
+/* Shells are known by a table: no other program is taken for one. */
 static int take_shell(struct coop_draft *draft)
 {
 	const char *command = coop_arg_string(draft->args, "command", NULL);
