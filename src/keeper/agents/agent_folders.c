@@ -51,6 +51,8 @@ static int prove(const struct coop_keeper *keeper, const char *half, char ret[HA
 	return 0;
 }
 
+/* Half of it is random, and the other half proves by the key that it is this keeper's: several may
+ * share a data folder. */
 static int make_mark(const struct coop_keeper *keeper, char ret[COOP_AGENT_FOLDER_MARK])
 {
 	int r = coop_secret_random(HALF_BYTES, ret);
@@ -114,6 +116,7 @@ void coop_agent_folder_name(struct coop_agent_settings *settings, int64_t id)
 		       extras->folder_mark);
 }
 
+/* All or nothing: what was made is taken back, as nobody would know of it. */
 int coop_agent_folder_make(const struct coop_agent_settings *settings)
 {
 	const char *root = settings->workspace[0];

@@ -138,6 +138,8 @@ static int write_removal(struct coop_change *change, struct coop_store *store, s
 	return r;
 }
 
+/* They have no processes, tokens or connections here: what they had ended with an earlier
+ * keeper. */
 static int make(struct coop_change *change, struct coop_err *err)
 {
 	struct removal *mine = (struct removal *)change;

@@ -15,6 +15,7 @@ static int no_principal(struct coop_err *err)
 	return coop_err_field(err, COOP_INVALID_INPUT, "principal", "there is no such principal");
 }
 
+/* The operator alone learns whether there is such a principal. */
 struct coop_agent *coop_op_agent_base(const struct coop_request *request, struct coop_err *err)
 {
 	const struct coop_conn *conn = request->conn;
@@ -62,6 +63,7 @@ struct coop_agent *coop_op_agent_changeable(struct coop_request *request)
 	return NULL;
 }
 
+/* An eighth stays the operator's, who must be able to mend what agents have used up. */
 int64_t coop_op_agent_share(const struct coop_request *request, int64_t limit)
 {
 	return request->conn->is_operator ? limit : limit - (limit + 7) / 8;
@@ -112,6 +114,7 @@ void coop_op_agent_show(struct coop_request *request)
 		coop_request_fail(request, &err);
 }
 
+/* In the order of a walk, which `after` can go on from: nothing is kept between two answers. */
 void coop_op_agent_list(struct coop_request *request)
 {
 	const char *after = coop_arg_string(request->args, "after", NULL);

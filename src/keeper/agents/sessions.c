@@ -81,6 +81,7 @@ static void nobody_waits(struct coop_party *party)
 	(void)party;
 }
 
+/* As `session_end` does it, with nobody to be answered. */
 static void on_expired(uv_timer_t *timer)
 {
 	struct coop_session *session = timer->data;
@@ -149,6 +150,8 @@ static struct coop_session *new_session(struct coop_agent *agent, const json_t *
 	return session;
 }
 
+/* Each keeper has a range of numbers, behind those of the one before it, and may run out of
+ * them. */
 void coop_op_session_new(struct coop_request *request)
 {
 	struct coop_agent *agent = request->conn->agent;
@@ -196,6 +199,7 @@ static void answer_ended(struct coop_party *party)
 	coop_request_end(party->request, &w);
 }
 
+/* Its own sessions alone: those of agents below are theirs to end. */
 void coop_op_session_end(struct coop_request *request)
 {
 	struct coop_agent *agent = request->conn->agent;

@@ -53,6 +53,8 @@ int coop_token_load(struct coop_agent *agent, const struct coop_store_token *row
 	return 0;
 }
 
+/* Whoever logged in with it acts by it until the end: revoking would else take effect at the next
+ * login alone. */
 static void end_connections(struct coop_keeper *keeper, int64_t token, const char *why)
 {
 	COOP_LIST_EACH(coop_connections_all(keeper), link)
@@ -84,6 +86,8 @@ void coop_token_drop_all(struct coop_agent *agent)
 		coop_token_drop(COOP_LIST_ITEM(agent->tokens.next, struct coop_token, in_agent));
 }
 
+/* Keyed with the keeper's own key, so that a copy of the database alone is of no use to somebody
+ * who guesses. */
 int coop_token_hash(const struct coop_keeper *keeper, const char *text, uint8_t ret[COOP_HASH_SIZE])
 {
 	return coop_secret_hash(coop_books_of(keeper)->secret, PURPOSE, text, strlen(text), ret);
@@ -181,6 +185,7 @@ static void answer_login(struct coop_request *request, const struct coop_agent *
 	coop_request_end(request, &w);
 }
 
+/* A failed one leaves the connection as nobody's, with what it was before gone. */
 static void login_with_token(struct coop_request *request, const char *text)
 {
 	const struct coop_token *token = check_token(request->keeper, text);

@@ -44,6 +44,7 @@ void coop_trash_free(struct coop_trash *trash)
 	free(trash);
 }
 
+/* Moved by this keeper or by an earlier one that did not come to delete it. */
 static bool ends_gone(const char *path)
 {
 	size_t size = strlen(path), end = strlen(COOP_AGENT_FOLDER_GONE);
@@ -236,6 +237,8 @@ static void done_slice(struct coop_job *job)
 	coop_trash_empty(keeper, trash);
 }
 
+/* A slice is a job of its own, so that work of others for the disk comes in between. A keeper that
+ * leaves does not wait: the next one finds the rest. */
 void coop_trash_empty(struct coop_keeper *keeper, struct coop_trash *trash)
 {
 	if (!trash->count || coop_life_stopping(keeper)) {

@@ -15,6 +15,7 @@
 #define NAME_LIMIT 1024u
 #define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+/* The names that every door may send, whatever the operator says. */
 static bool may_inherit(const char *name)
 {
 	for (size_t i = 0; coop_usual_variables[i]; i++) {
@@ -50,6 +51,7 @@ const char *coop_env_get(const struct coop_env *env, const char *name)
 	return place ? *place + strlen(name) + 1 : NULL;
 }
 
+/* The last one takes the place: variables have no order. */
 static void drop(struct coop_env *env, const char *name)
 {
 	char **place = find(env, name);
@@ -61,6 +63,7 @@ static void drop(struct coop_env *env, const char *name)
 	env->variables[env->count] = NULL;
 }
 
+/* Dropped first, so that a name is there once: of two, programs would take either. */
 int coop_env_set(struct coop_env *env, const char *name, const char *value)
 {
 	size_t name_size = strlen(name), value_size = strlen(value);
@@ -86,6 +89,7 @@ int coop_env_set(struct coop_env *env, const char *name, const char *value)
 	return 0;
 }
 
+/* The name is repeated, the value never. */
 int coop_env_check(const char *argument, const char *name, const char *value, struct coop_err *err)
 {
 	char field[160];
@@ -170,6 +174,8 @@ static int lay_defaults(struct coop_env *env, const struct coop_env_how *how)
 	return 0;
 }
 
+/* What the request itself says is refused where it may not stand, and not left out: its author
+ * wants to know. */
 static int lay_over(struct coop_env *env, const json_t *variables, bool restricted,
 		    struct coop_err *err)
 {
@@ -266,6 +272,7 @@ static int set_base(struct coop_env *env, const struct coop_env_rules *rules)
 	return 0;
 }
 
+/* Before what the request sets: it may take a variable away and give it anew. */
 static int remove_all(struct coop_env *env, const json_t *names, struct coop_err *err)
 {
 	for (size_t i = 0; i < json_array_size(names); i++) {
@@ -278,6 +285,8 @@ static int remove_all(struct coop_env *env, const json_t *names, struct coop_err
 	return 0;
 }
 
+/* One over the other: the base, what the door offers, the agent's own, then removals, then what the
+ * request sets. `replace` begins with nothing. */
 int coop_env_build(const json_t *args, const struct coop_env_how *how, struct coop_env *ret,
 		   struct coop_err *err)
 {

@@ -99,6 +99,7 @@ int coop_env_rules_set(struct coop_env_rules *rules, const char *key, const char
 	return r < 0 ? r : add(inherit ? &rules->inherit : &rules->deny, key, value, err);
 }
 
+/* One that fits is enough; their order says nothing. */
 static bool matches(const struct coop_env_list *list, const char *name)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -133,6 +134,8 @@ bool coop_env_never_inherited(const char *name)
 	return !strncmp(name, "LD_", 3);
 }
 
+/* Variables by which interpreters and the dynamic linker load what nobody named on the command
+ * line. */
 bool coop_env_injects(const char *name)
 {
 	static const char *const names[] = {

@@ -74,6 +74,7 @@ void coop_settings_defaults(struct coop_settings *settings)
 		*value_of(settings, i) = table[i].standard;
 }
 
+/* The value is not repeated; the bounds are what its author needs. */
 static int refuse(size_t row, struct coop_err *err)
 {
 	const char *units = table[row].units == coop_units_bytes ? ", or with K, M, G or T"
@@ -117,6 +118,8 @@ static void at_least(struct coop_settings *settings, const char *name, int64_t *
 		*value = least;
 }
 
+/* What nobody has said follows what somebody has, upwards: a larger limit must not be held back by
+ * a standard one above it. */
 void coop_settings_finish(struct coop_settings *settings)
 {
 	at_least(settings, "principal_max_running", &settings->principal_max_running,

@@ -20,6 +20,7 @@ const struct coop_shell *coop_shells_row(size_t index)
 	return index < sizeof table / sizeof table[0] ? &table[index] : NULL;
 }
 
+/* By the table alone: no other program is taken for a shell, whatever path is named. */
 const struct coop_shell *coop_shells_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

@@ -128,6 +128,8 @@ static int add_line(int which, uint32_t id, uint32_t gid, struct coop_buf *list)
 						 : coop_buf_append(list, line, (size_t)n);
 }
 
+/* By place, size and time: the lists are looked at for each start, and read anew when they have
+ * changed. */
 static bool same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&

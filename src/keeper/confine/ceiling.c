@@ -145,6 +145,7 @@ const struct coop_sandbox_policy *coop_ceiling_policy(const struct coop_conn *co
 	return conn->ceiling ? &conn->ceiling->policy : NULL;
 }
 
+/* One more in the list of those that are merged: no argument has to know of it. */
 void coop_ceilings_find(const struct coop_draft *draft, struct coop_ceilings *ret)
 {
 	const struct coop_conn *conn = draft->request->conn;
@@ -181,6 +182,7 @@ static int outside(const char *field, const char *path, enum coop_code code, str
 			      path);
 }
 
+/* An agent that is given more than the door lets would be a way around it. */
 int coop_ceiling_check_gift(const struct coop_conn *conn,
 			    const struct coop_agent_settings *settings, const json_t *args,
 			    struct coop_err *err)
@@ -224,6 +226,8 @@ static int check_settings(const struct coop_conn *conn, const struct coop_agent 
 	return 0;
 }
 
+/* Only these members change what commands of the agent may do; others can be set through any
+ * door. */
 int coop_ceiling_check_change(const struct coop_conn *conn, const struct coop_agent *agent,
 			      const json_t *args, struct coop_err *err)
 {

@@ -62,6 +62,7 @@ void coop_confine_discard(struct coop_confine *confine)
 	free(confine);
 }
 
+/* What only the start needed is large, and records are kept for long. */
 void coop_confine_started(struct coop_process *process)
 {
 	struct coop_confine *confine = process->confine;
@@ -81,6 +82,7 @@ const char *coop_confine_profile(const struct coop_process *process)
 	return policy->name ? policy->name : coop_profile_name((enum coop_profile)policy->profile);
 }
 
+/* By name where the view or the host has one for it, since that is what `id` prints. */
 const char *coop_confine_user(const struct coop_process *process, char *ret)
 {
 	const struct coop_confine *confine = process->confine;

@@ -28,6 +28,7 @@ static void hold(struct coop_confine *confine, enum coop_protection what,
 	coop_held_set(confine->achieved, what, strength, mechanism, reason ? "%s" : NULL, reason);
 }
 
+/* As it was found when the keeper started, by doing it. */
 static bool can(const struct coop_host *host, enum coop_facility what)
 {
 	return host->error[what] == 0;
@@ -47,6 +48,7 @@ static bool pid_namespaces_work(const struct coop_host *host)
 	       (host->error[COOP_CAN_PIDNS] == ENOSYS && !can(host, COOP_CAN_MOUNT));
 }
 
+/* The first of the three that is missing: the others need it. */
 static const char *why_no_view(const struct coop_host *host, char ret[64])
 {
 	enum coop_facility missing = !can(host, COOP_CAN_USERNS)   ? COOP_CAN_USERNS
@@ -57,6 +59,8 @@ static const char *why_no_view(const struct coop_host *host, char ret[64])
 	return ret;
 }
 
+/* With Landlock alone files are partly held: it can take nothing back that lies in what may be
+ * written. */
 static void choose_files(struct coop_confine *confine, const struct coop_host *host)
 {
 	bool mounts = confine->kind == COOP_CONFINE_NAMESPACES, landlock = confine->landlock != 0;
@@ -158,6 +162,7 @@ static void choose_rest(struct coop_confine *confine, const struct coop_host *ho
 		confine->filter = COOP_FILTER_AMONG_OTHERS_NO_NETWORK;
 }
 
+/* Nothing holds, and each protection says so by name; what needs no confinement still does. */
 static void choose_full(struct coop_confine *confine)
 {
 	struct coop_achieved *achieved = confine->achieved;
@@ -177,6 +182,7 @@ static void choose_full(struct coop_confine *confine)
 	achieved->asked |= confine->policy.require & COOP_PROTECT_ALL;
 }
 
+/* One that can enter networks of sessions, one with the host's, or one without namespaces. */
 static void choose_launcher(struct coop_confine *confine, const struct coop_keeper *keeper)
 {
 	const struct coop_host *host = &coop_host_of(keeper)->can;

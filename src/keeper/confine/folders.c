@@ -26,6 +26,7 @@ static void close_all(const int *fds, size_t count)
 		(void)close(fds[i]);
 }
 
+/* The last descriptor of a removed folder has the disk free it: that may take its time. */
 static void run(struct coop_job *job)
 {
 	const struct work *work = (const struct work *)job;

@@ -167,6 +167,7 @@ static int look(struct freeze *freeze)
 
 static void done(struct coop_job *job);
 
+/* Marked before the work begins: a kill that comes meanwhile thaws what is stopped by then. */
 static void begin(struct freeze *freeze)
 {
 	freeze->rounds++;
@@ -197,6 +198,7 @@ static void answer(struct coop_request *request, const struct freeze *freeze, in
 	coop_request_end(request, &w);
 }
 
+/* Members that were born meanwhile are moved in another round, a bounded number of times. */
 static void done(struct coop_job *job)
 {
 	struct freeze *freeze = (struct freeze *)job;
@@ -279,6 +281,7 @@ void coop_freeze_let_go(const char *state_dir)
 	(void)unlink(path);
 }
 
+/* Of one that is being killed nothing is stopped any more. */
 static int refuse(struct coop_process *process, struct coop_err *err)
 {
 	const struct coop_cgroups *host = coop_groups_host(process->keeper);

@@ -116,6 +116,7 @@ static struct coop_sandbox_limits agent_limits(const struct coop_agent *agent)
 	return limits;
 }
 
+/* What was set for it, or its share: either needs a group. */
 static bool agent_limited(const struct coop_agent *agent)
 {
 	const struct coop_sandbox_limits limits = agent_limits(agent);
@@ -191,6 +192,8 @@ static void step_back(struct coop_confine *confine)
 	}
 }
 
+/* Where there is no such controller the limit of the user namespace holds each command by itself;
+ * that is said, not hidden. */
 static void hold_processes(struct coop_keeper *keeper, const struct coop_agent *agent,
 			   struct coop_confine *confine)
 {
@@ -229,6 +232,8 @@ struct left {
 	struct coop_cgroup group;
 };
 
+/* No event tells that the last process has left a group: it is asked again until it can be
+ * removed. */
 static void on_timer(uv_timer_t *timer)
 {
 	struct coop_keeper *keeper = timer->data;
@@ -315,6 +320,7 @@ static int agent_path(const struct coop_agent *agent, char *ret, size_t size)
 	return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
 }
 
+/* From the top, as each lies in the one above it. */
 static int make_agents(const struct coop_cgroups *host, struct coop_agent *agent,
 		       struct coop_err *err)
 {
@@ -355,6 +361,7 @@ bool coop_groups_rest(struct coop_agent *agent)
 	return coop_cgroup_make(host, path, &none, false, &agent->rest, &err) == 0;
 }
 
+/* In any hierarchy of version 1 nothing can be cloned into a group. */
 static bool version_one(const struct coop_cgroups *host, const struct coop_cgroup *group)
 {
 	for (int i = 0; i < COOP_CG_COUNT; i++) {
@@ -420,6 +427,8 @@ static void count_rest(struct coop_agent *agent, struct coop_confine *confine)
 	agent->oom_kills = facts.oom_kills;
 }
 
+/* Before the cause is judged: what the kernel counted may be the reason. Of a group that many share
+ * it is looked at only after a SIGKILL. */
 void coop_groups_count(struct coop_process *process, int wait_status)
 {
 	struct coop_confine *confine = process->confine;
@@ -453,6 +462,7 @@ void coop_groups_leave(struct coop_process *process)
 	confine->grouped = false;
 }
 
+/* In place: its processes are in the group, and stay there. */
 void coop_groups_agent_changed(struct coop_agent *agent)
 {
 	const struct coop_sandbox_limits limits = agent_limits(agent);

@@ -146,6 +146,7 @@ static int take_path(const struct element *e)
 	return e->all->paths[e->index] ? 0 : coop_err_no_memory(e->err);
 }
 
+/* The room is taken for what the text can hold at most; the real size comes out of it. */
 static int decode(const struct element *e, const json_t *text)
 {
 	size_t length = json_string_length(text);
@@ -278,6 +279,8 @@ struct coop_injections_data coop_injections_rest(const json_t *args,
 	return data;
 }
 
+/* The folder is known only when confinement has been decided: variables name their files from then
+ * on. */
 int coop_injections_place(struct coop_injections *injections, const char *folder)
 {
 	for (size_t i = 0; injections && i < injections->count; i++) {
@@ -294,6 +297,7 @@ int coop_injections_place(struct coop_injections *injections, const char *folder
 	return 0;
 }
 
+/* A file at a path of its own needs a view; one that a variable names does not. */
 const char *coop_injections_fixed(const struct coop_injections *injections)
 {
 	for (size_t i = 0; injections && i < injections->count; i++) {

@@ -52,6 +52,7 @@ static void leave_idle(struct coop_net *net)
 	coop_nets_of(net->keeper)->idle_count--;
 }
 
+/* The one that is idle longest is the least likely to be asked for again. */
 static void free_first_idle(struct coop_nets *nets)
 {
 	struct coop_net *net = COOP_LIST_ITEM(nets->idle.next, struct coop_net, in_idle);
@@ -108,6 +109,8 @@ void coop_nets_free(struct coop_keeper *keeper)
 	(void)uv_timer_stop(&coop_nets_of(keeper)->timer);
 }
 
+/* A network belongs to one user id: for another a new one is made, which is kept for nobody while
+ * the first is in use. */
 struct coop_net *coop_net_take(struct coop_keeper *keeper, struct coop_net **home, uint32_t uid)
 {
 	struct coop_net *net = *home;

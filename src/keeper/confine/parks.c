@@ -202,6 +202,8 @@ static bool refused(struct coop_keeper *keeper, struct coop_park *park)
 	return true;
 }
 
+/* The user's own agent starts without while its park is being made; the commands of others wait
+ * in its queue. */
 void coop_parks_enter(struct coop_agent *agent, struct coop_confine *confine)
 {
 	struct coop_keeper *keeper = agent->keeper;
@@ -233,6 +235,7 @@ void coop_parks_warm(struct coop_keeper *keeper, const struct coop_launcher_clas
 	look_in(keeper, WARM_MS);
 }
 
+/* One that still owes answers leaves when it has given them. */
 void coop_parks_drop(struct coop_agent *agent)
 {
 	struct coop_keeper *keeper = agent->keeper;

@@ -114,6 +114,7 @@ int coop_private_files_name(struct coop_process *process, struct coop_injections
 	return 0;
 }
 
+/* Readable by its owner alone, from the first byte. */
 static int write_file(int folder, const char *name, const struct coop_injection *file,
 		      const struct coop_launcher_class *whose)
 {
@@ -130,6 +131,7 @@ static int write_file(int folder, const char *name, const struct coop_injection 
 	return whose->other_ids && fchown(fd, whose->uid, whose->gid) < 0 ? -errno : 0;
 }
 
+/* In the keeper's hands until it is whole, then given to whom the command runs as. */
 static int write_all(const struct coop_process *process, const struct coop_injections *injections)
 {
 	const struct coop_launcher_class *whose = &process->confine->launcher;

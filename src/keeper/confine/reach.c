@@ -27,6 +27,7 @@ static bool may_look(const struct coop_lookable *seen, const char *path)
 	       !coop_grants_hidden(reach->agent, &reach->homes, path);
 }
 
+/* Upwards: whether the path leads to one of them. */
 static bool any_within(char *const *list, const char *path)
 {
 	for (; list && *list; list++) {

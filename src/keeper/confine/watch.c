@@ -56,6 +56,7 @@ static void on_unexplained(struct coop_process *process, int signal, uint64_t cp
 	}
 }
 
+/* May be called more than once: a process can be empty before its end is told, and after. */
 void coop_confine_over(struct coop_process *process)
 {
 	struct coop_confine *confine = process->confine;

@@ -16,6 +16,8 @@ static int path_in(const char *dir, const char *name, char *ret_path, size_t siz
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
+/* Written whole beside the old file and renamed: a keeper that dies in the middle leaves the old
+ * number, and no id beyond that has been given. */
 int coop_ids_reserve(const char *dir, uint64_t limit)
 {
 	char path[4200], fresh[4200], text[32];
@@ -36,6 +38,7 @@ int coop_ids_reserve(const char *dir, uint64_t limit)
 	return fsync(fd) < 0 || rename(fresh, path) < 0 ? -errno : 0;
 }
 
+/* Anything but what is written above is damage: to begin anew would give ids a second time. */
 static int read_counter(const char *dir, uint64_t *ret)
 {
 	char path[4200], text[32], *end;

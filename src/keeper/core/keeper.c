@@ -83,6 +83,8 @@ int coop_keeper_settle_data(struct coop_keeper *keeper, bool make)
 	return 0;
 }
 
+/* By the number of the descriptor: the kernel gives the lowest that is free, so a high one tells
+ * that there are few left. */
 bool coop_keeper_fd_allowed(const struct coop_keeper *keeper, int fd)
 {
 	return (rlim_t)fd + FDS_HELD_BACK < keeper->place.fd_limit;

@@ -16,6 +16,7 @@
 #define RECEIPT_MAX 1024u
 #define CUT "\xe2\x80\xa6" /* an ellipsis */
 
+/* Control characters go: a label is shown in lists, on the terminals of others. */
 char *coop_label_clean(const char *text)
 {
 	size_t used = 0;
@@ -71,6 +72,7 @@ static char *cut(const char *text, size_t size, size_t max, bool *truncated)
 	return finish(&out, failed);
 }
 
+/* What a shell takes as it stands, with the empty word as the one that would vanish. */
 static bool needs_quotes(const char *word)
 {
 	static const char plain[] =
@@ -156,6 +158,7 @@ static char *list_argv(const char *const *argv, bool *truncated)
 	return end_list(&list, truncated);
 }
 
+/* Names without their values: those may be secrets. */
 static char *list_names(const char *const *environment)
 {
 	struct list list;
@@ -176,6 +179,8 @@ static bool take(const json_t *args, const char *name, char **ret)
 	return !text || *ret;
 }
 
+/* The alias and the call id are compared as they came, so they are kept as they came: the interface
+ * bounds them. */
 int coop_labels_take(struct coop_labels *labels, const json_t *args, const char *const *argv,
 		     const char *const *environment)
 {
@@ -212,6 +217,7 @@ static void replace(char **text, char *shorter)
 	*text = shorter;
 }
 
+/* A receipt is kept for long, and there are many: it tells what it was, not every word. */
 void coop_labels_shorten(struct coop_labels *labels)
 {
 	json_t *argv = strlen(labels->argv_json) > RECEIPT_MAX

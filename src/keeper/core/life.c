@@ -22,6 +22,7 @@ void coop_life_reap(struct coop_keeper *keeper)
 	coop_later(coop_laters_of(keeper), &coop_life_of(keeper)->reap);
 }
 
+/* The function is main/'s: what leaving takes, this room does not know. */
 void coop_life_end(struct coop_keeper *keeper, uint64_t grace_ms, struct coop_request *request)
 {
 	coop_life_of(keeper)->shutdown(keeper, grace_ms, request);

@@ -11,6 +11,7 @@ static const uint64_t bounds[COOP_METERS_BUCKETS] = {
 	100000, 200000, 500000, 1000000, 2000000, 5000000, 10000000, 30000000,
 };
 
+/* What was longer than the last bound is in no bucket, and in the count all the same. */
 void coop_histogram_add(struct coop_histogram *histogram, uint64_t ns)
 {
 	for (size_t i = 0; i < COOP_METERS_BUCKETS; i++) {

@@ -87,6 +87,7 @@ struct coop_errand *coop_errand_new(void)
 	return coop_mem_zalloc(sizeof(struct coop_errand));
 }
 
+/* Not while a thread has it: the errand is the loop's again when it is back. */
 void coop_errand_free(struct coop_errand *errand)
 {
 	if (!errand)
@@ -99,6 +100,7 @@ void coop_errand_free(struct coop_errand *errand)
 	free(errand);
 }
 
+/* Bounded: a request could name thousands, and each may take its time. */
 static int add(struct coop_errand *errand, struct stop *stop, const char *path)
 {
 	if (errand->count == COOP_SCOUTS_PATHS_MAX)

@@ -135,6 +135,7 @@ static void on_poll_closed(uv_handle_t *handle)
 	free(handle);
 }
 
+/* Only the socket: the process is gone when the kernel says so. */
 static void disconnect(struct coop_launcher *launcher)
 {
 	if (launcher->poll)
@@ -169,6 +170,7 @@ static void on_watchdog(uv_timer_t *timer)
 	(void)kill(launcher->pid, SIGKILL); /* our unreaped child */
 }
 
+/* The lowest number that is still owed an answer by any of them: all before it are known. */
 uint64_t coop_launchers_answered(const struct coop_keeper *keeper)
 {
 	uint64_t answered = coop_launchers_of(keeper)->sequence;
@@ -193,6 +195,7 @@ uint64_t coop_launchers_answered(const struct coop_keeper *keeper)
 	return answered;
 }
 
+/* Writable is asked for only while something waits, or the loop would spin. */
 static void update_poll(struct coop_launcher *launcher)
 {
 	bool more = !coop_list_empty(&launcher->queue) && launcher->sent_count < SENT_MAX;
@@ -204,6 +207,7 @@ static void update_poll(struct coop_launcher *launcher)
 	(void)uv_poll_start(launcher->poll, events, on_socket);
 }
 
+/* The number is given in order of sending, which is the order of the answers. */
 static int send_plan(struct coop_launcher *launcher, struct coop_launch *launch)
 {
 	int fds[COOP_LAUNCH_FDS_MAX];
@@ -253,6 +257,7 @@ void coop_launcher_submit(struct coop_launcher *launcher, struct coop_launch *la
 	send_queue(launcher);
 }
 
+/* Connected, and nothing is asked of it: slots are filled by such a one alone. */
 bool coop_launcher_idle(const struct coop_launcher *launcher)
 {
 	return launcher->poll && coop_list_empty(&launcher->queue) &&
@@ -433,6 +438,8 @@ static void forget(struct coop_launcher *launcher)
 	uv_close((uv_handle_t *)&launcher->watchdog, on_launcher_closed);
 }
 
+/* What it still said counts, then what it had not answered is settled, and only then the next one
+ * gets the queue. */
 void coop_launcher_died(struct coop_launcher *launcher)
 {
 	struct coop_keeper *keeper = launcher->keeper;
@@ -480,6 +487,7 @@ void coop_launcher_died(struct coop_launcher *launcher)
 		start_waiting(launcher);
 }
 
+/* It stays in the list until it has been reaped, so that its pid is known. */
 void coop_launcher_retire(struct coop_launcher *launcher)
 {
 	launcher->retired = true;
@@ -488,6 +496,7 @@ void coop_launcher_retire(struct coop_launcher *launcher)
 		forget(launcher);
 }
 
+/* Ids matter only where it runs under others than the keeper's own. */
 static bool same_class(const struct coop_launcher_class *a, const struct coop_launcher_class *b)
 {
 	return a->kind == b->kind && a->other_ids == b->other_ids && a->cell == b->cell &&

@@ -198,6 +198,7 @@ static bool has_share(const struct coop_agent *agent)
 	return !coop_agent_is_main(agent);
 }
 
+/* Every level counts what is below it, so that an agent cannot have more by making others. */
 int coop_admission_login(struct coop_conn *conn, struct coop_agent *agent, struct coop_err *err)
 {
 	struct coop_keeper *keeper = conn->keeper;
@@ -218,6 +219,7 @@ int coop_admission_login(struct coop_conn *conn, struct coop_agent *agent, struc
 	return 0;
 }
 
+/* Of the account that it was counted for, whoever it acts as by now. */
 void coop_admission_leave(struct coop_conn *conn)
 {
 	struct coop_keeper *keeper = conn->keeper;

@@ -73,6 +73,7 @@ static void on_overdue(uv_timer_t *timer)
 	coop_conn_close(timer->data);
 }
 
+/* A token that expires takes its connections along, those that are open too. */
 static int watch_expiry(struct coop_conn *conn, int64_t expires_at)
 {
 	int64_t left = expires_at - coop_clock_wall_ms();
@@ -88,6 +89,8 @@ static int watch_expiry(struct coop_conn *conn, int64_t expires_at)
 	return uv_timer_start(conn->expiry, on_expired, left > 0 ? (uint64_t)left : 0, 0);
 }
 
+/* Nobody first: a login that fails leaves a connection that may do nothing, not one that is what it
+ * was. */
 int coop_conn_become(struct coop_conn *conn, struct coop_agent *agent, int64_t token,
 		     int64_t expires_at)
 {
@@ -168,6 +171,8 @@ bool coop_conn_has_room(const struct coop_conn *conn)
 	return !conn->closing && below_room(conn);
 }
 
+/* More than for output: an event that is not written now is lost to its subscriber, while output
+ * stays in its ring. */
 bool coop_conn_has_room_now(const struct coop_conn *conn)
 {
 	return !conn->closing && has_less(conn, COOP_CONN_EVENTS_MAX, COOP_CONN_EVENTS_TIGHT);
@@ -232,6 +237,8 @@ static void update_interest(struct coop_conn *conn)
 	(void)uv_poll_start(&conn->poll, wanted, on_poll);
 }
 
+/* The header is left blank, as the size is known at the end; the text is written straight behind
+ * it. */
 size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writer)
 {
 	static const uint8_t blank[COOP_FRAME_HEADER];
@@ -243,6 +250,7 @@ size_t coop_conn_frame_begin(struct coop_conn *conn, struct coop_jsonw *ret_writ
 	return start;
 }
 
+/* One that failed is taken back whole: the client must not see half a frame. */
 bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size_t start)
 {
 	struct coop_buf *out = &conn->out;
@@ -260,6 +268,7 @@ bool coop_conn_frame_end(struct coop_conn *conn, struct coop_jsonw *writer, size
 	return true;
 }
 
+/* All that was written in this turn leaves in one piece. */
 static void on_dirty(struct coop_later *item)
 {
 	coop_conn_flush(COOP_LATER_OWNER(item, struct coop_conn, dirty));
@@ -368,6 +377,8 @@ void coop_conn_cut(struct coop_conn *conn, const char *code, const char *why, co
 	coop_conn_close(conn);
 }
 
+/* Requests are dropped before the rows hear of the end: what hangs on a request is undone by the
+ * request. */
 void coop_conn_close(struct coop_conn *conn)
 {
 	if (conn->gone)

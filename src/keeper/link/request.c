@@ -39,6 +39,8 @@ void coop_request_timer_stop(struct coop_request *request)
 	request->timer = NULL;
 }
 
+/* The list of a process that it waits in is left here too, so that an answer needs not know where a
+ * request waits. */
 static void free_request(struct coop_request *request)
 {
 	coop_list_remove(&request->in_process);
@@ -61,6 +63,8 @@ void coop_request_result(struct coop_request *request, struct coop_jsonw *ret_wr
 	coop_jsonw_begin(ret_writer, "result");
 }
 
+/* An answer that could not be written is replaced by the reason: every request is answered exactly
+ * once. */
 void coop_request_end(struct coop_request *request, struct coop_jsonw *writer)
 {
 	struct coop_err err;
@@ -147,6 +151,7 @@ void coop_request_event(struct coop_request *request, const char *event,
 	coop_jsonw_string(ret_writer, "event", event);
 }
 
+/* A follower that misses an event would go on with a wrong picture: its connection ends instead. */
 void coop_request_event_end(struct coop_request *request, struct coop_jsonw *writer)
 {
 	if (end_frame(request, writer))
@@ -155,6 +160,7 @@ void coop_request_event_end(struct coop_request *request, struct coop_jsonw *wri
 	coop_conn_touch(request->conn);
 }
 
+/* One copy, from where the bytes lie into the connection's output. */
 int coop_request_data(struct coop_request *request, unsigned stream, uint64_t offset,
 		      uint64_t cursor, const struct iovec *views, int count)
 {

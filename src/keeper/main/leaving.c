@@ -62,6 +62,7 @@ static void finish(struct coop_main *main)
 	linger(main);
 }
 
+/* What waits for room in a connection is on its way as well. */
 static bool all_sent(const struct coop_keeper *keeper)
 {
 	COOP_LIST_EACH(coop_connections_all(keeper), link)
@@ -88,6 +89,7 @@ static bool nothing_to_wait_for(const struct coop_keeper *keeper)
 	return true;
 }
 
+/* Once more what is due, as the last answers have just been written. */
 void coop_leaving_go_on(struct coop_main *main)
 {
 	if (!main->life.stopping)
@@ -109,6 +111,7 @@ static void on_idle(uv_timer_t *timer)
 	coop_life_end(&main->keeper, 0, NULL);
 }
 
+/* Only one that was started on demand leaves by itself: the next client starts another. */
 static bool is_idle(const struct coop_main *main)
 {
 	const struct coop_keeper *keeper = &main->keeper;
@@ -157,6 +160,8 @@ static void end_all(struct coop_keeper *keeper, uint64_t grace_ms)
 	}
 }
 
+/* Asked a second time it begins nothing anew, but a shorter grace holds, and each who asked is
+ * answered. */
 static void shut_down(struct coop_keeper *keeper, uint64_t grace_ms, struct coop_request *request)
 {
 	struct coop_main *main = COOP_LIST_ITEM(keeper, struct coop_main, keeper);
@@ -187,6 +192,7 @@ static bool in_time(uint64_t began)
 	return coop_clock_now() - began < LINGER_MS * 1000000ull;
 }
 
+/* Bounded: a disk that stands still must not keep the keeper from leaving. */
 bool coop_leaving_disk_done(struct coop_main *main)
 {
 	uint64_t began = coop_clock_now();
@@ -197,6 +203,7 @@ bool coop_leaving_disk_done(struct coop_main *main)
 	return main->life.disk_jobs == 0;
 }
 
+/* Placeholders on mounts that may answer late: what is not done in time is the next keeper's. */
 void coop_leaving_errands_done(struct coop_main *main)
 {
 	uint64_t began = coop_clock_now();

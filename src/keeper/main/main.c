@@ -205,6 +205,7 @@ static void redirect_stdio(const struct coop_keeper *keeper)
 	(void)!chdir("/");
 }
 
+/* Once: whoever started a daemon reads until the end of the pipe. */
 static void report(int ready, const char *message)
 {
 	if (ready >= 0)

@@ -97,6 +97,7 @@ static int leave_out(struct loading *loading, const struct coop_store_agent *row
 								: 0;
 }
 
+/* Rows come in the order of their making, so a parent is there before what lies below it. */
 static int load_agent(void *user, const struct coop_store_agent *row)
 {
 	struct loading *loading = user;
@@ -133,6 +134,7 @@ static int load_agent(void *user, const struct coop_store_agent *row)
 	return 0;
 }
 
+/* Of an agent that is gone or left out nobody can log in. */
 static int load_token(void *user, const struct coop_store_token *row)
 {
 	struct loading *loading = user;
@@ -270,6 +272,7 @@ static int load_rows(struct loading *loading, int64_t now)
 	return r;
 }
 
+/* What the dead keeper had not written is written before anything is read. */
 static int open_store(struct coop_keeper *keeper, struct coop_err *err)
 {
 	int r = coop_store_open(coop_place_of(keeper)->state_dir, &coop_books_of(keeper)->store,
@@ -287,6 +290,7 @@ static int open_store(struct coop_keeper *keeper, struct coop_err *err)
 					coop_books_of(keeper)->store, err);
 }
 
+/* The map is for finding parents, and for this alone. */
 static int load_store(struct coop_keeper *keeper, int64_t now, struct coop_err *err)
 {
 	struct loading loading = {.keeper = keeper, .err = err};

@@ -19,6 +19,7 @@
 
 #define GRACE_MS 2000
 
+/* Only those that it has begun to end: who had ended before is in nobody's list. */
 static void answer_cancelled(struct coop_party *party)
 {
 	struct coop_jsonw w;

@@ -35,6 +35,7 @@ struct portion {
 	bool more;
 };
 
+/* Written first and taken afterwards: so a full answer leaves the rest in the queue. */
 static void write_processes(const struct coop_request *request, struct coop_completions *queue,
 			    int64_t limit, struct portion *portion, struct coop_jsonw *w)
 {
@@ -80,6 +81,7 @@ static void take(struct coop_link *head, int64_t count)
 		coop_list_remove(head->next);
 }
 
+/* Noted with the connection: should that go before its client has read, they come back. */
 static void take_processes(struct coop_conn *conn, struct coop_completions *queue, int64_t count)
 {
 	for (; count; count--) {
@@ -108,6 +110,7 @@ static void give(struct coop_request *request, struct coop_completions *queue)
 	coop_request_end(request, &w);
 }
 
+/* Its timer tells: one that has run out is answered with what there is. */
 static bool may_wait(const struct coop_request *request)
 {
 	return request->timer && uv_is_active((const uv_handle_t *)request->timer);

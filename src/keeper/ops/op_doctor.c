@@ -51,6 +51,7 @@ static struct coop_remedy_host found(const struct coop_keeper *keeper)
 	return (struct coop_remedy_host){&host->can, host->probe_error, host->root_keeper};
 }
 
+/* `reason` tells why it does not hold wholly, `fix` what would have to change here. */
 static void write_protections(const struct coop_keeper *keeper, const struct coop_confine *confine,
 			      struct coop_jsonw *w)
 {
@@ -75,6 +76,8 @@ static void write_protections(const struct coop_keeper *keeper, const struct coo
 	coop_jsonw_end(w);
 }
 
+/* What was tried when the keeper started, and how that went: the ground on which mechanisms are
+ * chosen. */
 static void write_host(const struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	static const char *const tried[COOP_FACILITY_COUNT] = {
@@ -108,6 +111,7 @@ static void write_host(const struct coop_keeper *keeper, struct coop_jsonw *w)
 	coop_jsonw_uint(w, "landlock_abi", host->landlock_abi);
 }
 
+/* Looked for here at the latest, if nothing has needed a group so far. */
 static void write_cgroup(struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	static const char *const controllers[] = {"memory", "cpu", "pids", "freezer"};

@@ -31,6 +31,8 @@
 #include "sandbox/cgroup/cgroup.h"
 #include "sandbox/layout/ghosts.h"
 
+/* As the caller sees it: its own and what is below. Caps are applied first, so that the numbers are
+ * not those of a moment ago. */
 static void write_counts(struct coop_keeper *keeper, const struct coop_agent *viewer,
 			 struct coop_jsonw *w)
 {
@@ -53,6 +55,7 @@ static void write_counts(struct coop_keeper *keeper, const struct coop_agent *vi
 	coop_jsonw_end(w);
 }
 
+/* For the operator alone: how many of whom there are is nobody else's business. */
 static void write_resources(const struct coop_keeper *keeper, struct coop_jsonw *w)
 {
 	const struct coop_launcher *first =
@@ -135,6 +138,7 @@ static void write_records(const struct coop_keeper *keeper, struct coop_jsonw *w
 
 void coop_op_info(struct coop_request *request)
 {
+	/* Null for everybody else, so that answers have the same members whoever asks. */
 	static const char *const hidden[] = {
 		"launcher",    "sandbox",       "socket", "state_dir", "connections",
 		"subscribers", "memory",        "fds",    "wakeups",   "records",

@@ -37,6 +37,7 @@ struct filter {
 	bool finished;
 };
 
+/* Names are the request's, which outlives the answer. */
 static struct filter filter_of(const struct coop_agent *viewer, const json_t *args)
 {
 	return (struct filter){
@@ -66,6 +67,7 @@ static bool matches(struct coop_process *process, const struct filter *filter)
 	return !filter->label || strstr(process->labels.label, filter->label);
 }
 
+/* In the order of starts, which `after` can go on from whatever has ended since. */
 void coop_op_list(struct coop_request *request)
 {
 	struct coop_keeper *keeper = request->keeper;
@@ -104,6 +106,8 @@ void coop_op_list(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
+/* Of several those that are not there are left out, so that one that has gone does not spoil the
+ * answer about the others. */
 void coop_op_status(struct coop_request *request)
 {
 	const json_t *ids = coop_arg(request->args, "ids");
@@ -163,6 +167,7 @@ void coop_op_list_shells(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
+/* Printed from the tables that validation uses, so it cannot say anything else. */
 void coop_op_describe(struct coop_request *request)
 {
 	const struct coop_op *op;

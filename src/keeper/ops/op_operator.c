@@ -431,6 +431,7 @@ void coop_op_reload(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
+/* What follows from limits is looked at anew: there may be too many of something now. */
 int coop_reload(struct coop_keeper *keeper, struct coop_err *err)
 {
 	int r = coop_config_reload(coop_config_of(keeper), err);

@@ -132,6 +132,7 @@ struct coop_ports *coop_ports_new(struct coop_keeper *keeper)
 	return ports;
 }
 
+/* The timer runs only while somebody waits. */
 static void wait_for_it(struct coop_request *request)
 {
 	struct coop_keeper *keeper = request->keeper;
@@ -196,6 +197,7 @@ static struct coop_request *next_of(const struct coop_process *process)
 	return NULL;
 }
 
+/* At the end one last look: a descendant may listen although the leader has gone. */
 static void on_phase(struct coop_process *process, enum coop_phase phase)
 {
 	if (phase != COOP_PHASE_TOLD)

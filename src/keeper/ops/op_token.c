@@ -33,6 +33,7 @@ struct making {
 	char random[2 * SECRET_BYTES + 1];
 };
 
+/* Expired ones are dropped before a new one is refused for their sake. */
 static int check_new(struct coop_change *change, struct coop_err *err)
 {
 	struct making *making = (struct making *)change;
@@ -61,6 +62,7 @@ static int write_new(struct coop_change *change, struct coop_store *store, struc
 	return coop_store_add_token(store, &making->row, &making->row.id, err);
 }
 
+/* Shown this once: the keeper itself keeps the hash alone. */
 static int make_new(struct coop_change *change, struct coop_err *err)
 {
 	struct making *making = (struct making *)change;
@@ -136,6 +138,7 @@ void coop_op_token_new(struct coop_request *request)
 	coop_change_begin(request->keeper, &making->change);
 }
 
+/* Never the token itself: nobody here knows it. */
 void coop_op_token_list(struct coop_request *request)
 {
 	struct coop_err err;
@@ -185,6 +188,7 @@ static struct coop_token *revocable(const struct revoking *revoking)
 	return may ? token : NULL;
 }
 
+/* One that is not there, or not the caller's to revoke, is the same: not revoked. */
 static int check_revoke(struct coop_change *change, struct coop_err *err)
 {
 	struct revoking *revoking = (struct revoking *)change;

@@ -95,6 +95,8 @@ static void search_member(void *user, const struct coop_proc *proc)
 	(void)closedir(fds);
 }
 
+/* One that ran out of descriptors goes on from where it was at the next look; else from the
+ * beginning. */
 static void search_tree(struct look *look, struct coop_process *process)
 {
 	look->left = DESCRIPTORS_MAX;

@@ -44,6 +44,7 @@ struct preflight {
 	int failed;
 };
 
+/* An errand is made when the first path needs one: mostly none does. */
 static void send_for(struct preflight *flight, const char *field, const char *path, bool silent)
 {
 	if (!flight->errand)
@@ -153,6 +154,8 @@ static void ask_policy(struct preflight *flight, const struct coop_sandbox_polic
 			 coop_list_rows[i].grants ? TREE : PLACE);
 }
 
+/* Of the operator's own profiles only those count that this start can come to: the paths of others
+ * may be silent. */
 static bool names_profile(const struct preflight *flight, const char *name)
 {
 	const json_t *args = flight->request->args;
@@ -183,6 +186,7 @@ static void ask_operator(struct preflight *flight)
 	}
 }
 
+/* All levels: a start looks at the folders of each. */
 static void ask_agents(struct preflight *flight)
 {
 	for (const struct coop_agent *agent = flight->agent; agent; agent = agent->parent) {
@@ -297,6 +301,7 @@ static void ask_programs(struct preflight *flight)
 		send_for(flight, field, path + at, true);
 }
 
+/* What an operation looks at follows from its handler; a row that looks has to be known here. */
 static void ask_all(struct preflight *flight)
 {
 	struct coop_request *request = (struct coop_request *)(uintptr_t)flight->request;
@@ -354,6 +359,7 @@ bool coop_preflight(struct coop_request *request)
 	return false;
 }
 
+/* A thread has been there: the loop reads the file now. */
 static void conf_looked_up(struct coop_keeper *keeper, void *unused)
 {
 	struct coop_err err;

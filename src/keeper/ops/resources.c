@@ -21,6 +21,7 @@ static int open_fds(void)
 	return count - 3; /* ".", ".." and the one for looking */
 }
 
+/* Memory that is really there, not what rings may grow to. */
 uint64_t coop_resources_buffers(const struct coop_keeper *keeper)
 {
 	uint64_t sum = 0;

@@ -72,6 +72,7 @@ static void take(struct coop_digest *digest, const uint8_t *bytes, size_t size)
 		digest->broken = true;
 }
 
+/* As the bytes come in: later the ring may not have them any more. */
 void coop_digest_feed(const struct coop_outlet *stream, const struct iovec *places, size_t size)
 {
 	struct coop_digest *digest = stream->output->digest;

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 
+/* Numbers and sums stay: readers that come later are told what they have missed. */
 void coop_index_clear(struct coop_index *index)
 {
 	for (uint64_t n = index->first; n < index->next; n++)
@@ -44,6 +45,8 @@ int coop_index_add(struct coop_index *index, struct coop_index_event event)
 	index->bytes += event.size;
 	if (index->next - index->first == index->capacity && index->capacity < index->limit)
 		r = grow(index);
+	/* Without memory the event is numbered and forgotten at once: numbers must not depend on
+	 * luck. */
 	if (!index->capacity) {
 		index->forgotten_bytes += event.size;
 		index->first = ++index->next;

@@ -58,6 +58,7 @@ void coop_output_close(struct coop_output *output)
 		coop_stream_close(&output->streams[i]);
 }
 
+/* Positions and counters stay, as a receipt tells them. */
 void coop_output_give_up(struct coop_output *output)
 {
 	output->stage = COOP_OUTPUT_GIVEN_UP;

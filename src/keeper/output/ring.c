@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 
+/* The memory goes, the positions stay: how much there ever was is still told. */
 void coop_ring_clear(struct coop_ring *ring)
 {
 	free(ring->data);
@@ -37,6 +38,7 @@ int coop_ring_view(const struct coop_ring *ring, uint64_t position, size_t max,
 	return size > first ? 2 : 1;
 }
 
+/* Where a byte lies depends on the capacity, so each is put at its place in the new memory. */
 static int grow(struct coop_ring *ring, size_t capacity)
 {
 	struct coop_ring grown = *ring;
@@ -78,6 +80,7 @@ ssize_t coop_ring_offer(struct coop_ring *ring, size_t want, bool overwrite,
 
 	if (room < COOP_RING_MIN / 2 && ring->capacity < ring->limit) {
 		int r = grow(ring, next_capacity(ring));
+		/* What room there is will do until there is memory again. */
 		if (r < 0 && !room)
 			return r;
 		room = ring->capacity - coop_ring_size(ring);
@@ -112,6 +115,8 @@ size_t coop_ring_commit(struct coop_ring *ring, size_t size)
 	return (size_t)(ring->start - oldest);
 }
 
+/* A reader may say a position that is gone, or is yet to come: neither moves the start back, or
+ * past the end. */
 void coop_ring_release(struct coop_ring *ring, uint64_t position)
 {
 	if (position > ring->end)

@@ -47,6 +47,7 @@ struct job {
 	uint8_t bytes[];
 };
 
+/* On the loop's thread alone, so that the count needs no lock. */
 static void drop(struct coop_spool *spool)
 {
 	if (--spool->refs)
@@ -71,6 +72,7 @@ static void removed(uv_work_t *work, int status)
 	drop(spool);
 }
 
+/* By the helper thread, behind all writes that were queued before. */
 void coop_spool_discard(struct coop_spool *spool)
 {
 	if (!spool)
@@ -95,6 +97,7 @@ uint64_t coop_spool_bytes(const struct coop_keeper *keeper)
 	return coop_spools_of(keeper)->bytes;
 }
 
+/* A random name below: what an earlier keeper left, or somebody put there, is not in it. */
 int coop_spool_clean(struct coop_keeper *keeper)
 {
 	struct coop_spools *spools = coop_spools_of(keeper);
@@ -177,6 +180,7 @@ static void cannot(struct coop_err *err, int error)
 	coop_err_detail(err, "errno", coop_err_errno_name(-error));
 }
 
+/* Whoever asked may be gone: then nobody will use the files. */
 static void made(struct coop_job *job)
 {
 	struct making *making = (struct making *)job;
@@ -259,6 +263,8 @@ static void stop_spool(struct coop_outlet *stream, int error)
 	stream->output->owner->spool_stopped(stream, error);
 }
 
+/* Only what lies on disk without a hole counts as spooled: a write behind one that failed is of no
+ * use to a reader. */
 static void wrote(struct job *job)
 {
 	struct coop_outlet *stream = job->stream;
@@ -290,6 +296,8 @@ static void after_work(uv_work_t *request, int status)
 	free(job);
 }
 
+/* The bytes stand behind the job: one piece of memory, which the helper thread reads without the
+ * loop. */
 static struct job *new_job(struct coop_outlet *stream, uint64_t position, size_t size)
 {
 	struct job *job = coop_mem_alloc(sizeof *job + size);

@@ -90,6 +90,7 @@ static int start_waiting(struct coop_output *output)
 	return uv_poll_start(&waiting->poll, UV_WRITABLE, on_writable);
 }
 
+/* Out of the queue before the answer, which may put in the next. */
 static void finish_write(struct write *item, bool ok)
 {
 	coop_list_remove(&item->in_queue);
@@ -98,6 +99,7 @@ static void finish_write(struct write *item, bool ok)
 	free(item);
 }
 
+/* In their order: who wrote first hears first. */
 static void fail_all(struct coop_stdin *input)
 {
 	while (!coop_list_empty(&input->queue))
@@ -201,6 +203,7 @@ int coop_stdin_write(struct coop_output *output, const uint8_t *bytes, size_t si
 	return enqueue(output, bytes, size, false, request, written);
 }
 
+/* Closed to further writes at once, though those before it may still wait. */
 int coop_stdin_end(struct coop_output *output, struct coop_request *request,
 		   coop_stdin_written written)
 {

@@ -303,6 +303,7 @@ int coop_agent_settings_narrow(const struct coop_agent_settings *settings, const
 		       : r;
 }
 
+/* Not set is -1 inside, as 0 is a limit. */
 static void write_number(struct coop_jsonw *w, const char *name, int64_t value)
 {
 	if (value < 0)

@@ -256,6 +256,8 @@ static void find_positions(struct coop_holder *holder)
 	}
 }
 
+/* From where it begins, and not from the oldest that is kept: what is gone before that is not its
+ * loss. */
 int coop_holder_begin(struct coop_holder *holder, struct coop_process *process,
 		      struct coop_conn *conn, uint64_t cursor, const uint64_t positions[4],
 		      struct coop_err *err)
@@ -286,6 +288,7 @@ int coop_holder_begin(struct coop_holder *holder, struct coop_process *process,
 	return 0;
 }
 
+/* It counts as a reader, so that the record is kept for it after the end. */
 struct coop_holder *coop_holder_new(struct coop_process *process, struct coop_conn *conn,
 				    uint64_t cursor, struct coop_err *err)
 {
@@ -305,6 +308,8 @@ struct coop_holder *coop_holder_new(struct coop_process *process, struct coop_co
 	return holder;
 }
 
+/* Event by event, as positions in the streams follow from the events alone. At the exit there is
+ * nothing left to hold. */
 void coop_holder_pass(struct coop_holder *holder, uint64_t cursor)
 {
 	if (!holder->in_process.next)
@@ -325,6 +330,7 @@ void coop_holder_pass(struct coop_holder *holder, uint64_t cursor)
 		go_on(process);
 }
 
+/* By bytes: of a follow that counts no events. */
 void coop_holder_take(struct coop_holder *holder, unsigned stream, uint64_t position)
 {
 	if (!holder->in_process.next)
@@ -335,6 +341,7 @@ void coop_holder_take(struct coop_holder *holder, unsigned stream, uint64_t posi
 		go_on(holder->process);
 }
 
+/* A step of 0 would have its owner tell all the time. */
 static uint64_t at_least_one(uint64_t number)
 {
 	return number ? number : 1;
@@ -357,6 +364,7 @@ void coop_holder_write(const struct coop_holder *holder, struct coop_jsonw *w, c
 	coop_jsonw_end(w);
 }
 
+/* A connection that starts a process with `hold` has made no other of it yet. */
 const struct coop_holder *coop_holder_of(const struct coop_process *process,
 					 const struct coop_conn *conn)
 {

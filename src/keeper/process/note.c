@@ -117,6 +117,8 @@ static void note_limit(struct coop_process *process, const char *what, const cha
 	coop_note_add(process, "%s %lld%s", what, (long long)process->end.evidence.value, unit);
 }
 
+/* An exit of its own, or a signal from outside, is not noted; what a rule, or somebody through
+ * coop, did to it is. */
 void coop_note_end(struct coop_process *process)
 {
 	const struct coop_evidence *evidence = &process->end.evidence;

@@ -79,6 +79,8 @@ static int check_pids(const struct coop_draft *draft, const struct coop_sandbox_
 	return r;
 }
 
+/* The strictest of operator, agents, door and request. What was asked is kept as text, for the
+ * record. */
 static int read_policy(struct coop_draft *draft, struct coop_confine *confine)
 {
 	const struct coop_profiles *profiles = &coop_conf_of(draft->agent->keeper)->profiles;
@@ -169,6 +171,8 @@ static int show(struct coop_keeper *keeper, struct coop_confine *confine,
 	return fd < 0 ? -1 : add_tree(confine, fd, grant->fd);
 }
 
+/* With device and inode: the layout knows a folder that was opened from one that has its name
+ * now. */
 static void fill_root(const struct coop_grant *grant, int tree, struct coop_layout_root *ret)
 {
 	*ret = (struct coop_layout_root){
@@ -220,6 +224,7 @@ static size_t name_user(struct coop_keeper *keeper, const struct coop_confine *c
 		       : 0;
 }
 
+/* For the record: as `id` will print it inside. */
 static void name_process(struct coop_keeper *keeper, struct coop_confine *confine)
 {
 	const struct coop_launcher_class *launcher = &confine->launcher;
@@ -339,6 +344,8 @@ static int lay_out(struct coop_draft *draft, struct coop_confine *confine,
 	return 0;
 }
 
+/* The session's, or the agent's where it names none: commands of one session reach each other by
+ * loopback. */
 static int join_network(struct coop_draft *draft, struct coop_confine *confine)
 {
 	struct coop_net **home = draft->session ? &draft->session->net : &draft->agent->net;

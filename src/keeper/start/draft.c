@@ -41,6 +41,7 @@ static int invalid(struct coop_draft *draft, const char *field, const char *what
 	return coop_err_field(draft->err, COOP_INVALID_INPUT, field, "%s %s", field, what);
 }
 
+/* Found here, with the word that is too long: of the kernel's E2BIG nobody could tell which. */
 static int too_long(struct coop_draft *draft, size_t index)
 {
 	char field[32];
@@ -50,6 +51,7 @@ static int too_long(struct coop_draft *draft, size_t index)
 			      "%s is longer than the kernel takes, %u bytes", field, WORD_MAX - 1);
 }
 
+/* Arguments of the other mode are refused: what was typed in vain is a mistake. */
 static int take_argv(struct coop_draft *draft)
 {
 	const json_t *argv = coop_arg(draft->args, "argv");
@@ -78,6 +80,7 @@ static int take_argv(struct coop_draft *draft)
 	return 0;
 }
 
+/* Shells are known by a table: no other program is taken for one. */
 static int take_shell(struct coop_draft *draft)
 {
 	const char *command = coop_arg_string(draft->args, "command", NULL);
@@ -129,6 +132,7 @@ static int take_helper(struct coop_draft *draft)
 		       : 0;
 }
 
+/* Last, when argv and environment are what they will be. */
 int coop_draft_labels(struct coop_draft *draft)
 {
 	int r = coop_labels_take(&draft->process->labels, draft->args, draft->argv,
@@ -137,6 +141,7 @@ int coop_draft_labels(struct coop_draft *draft)
 	return r < 0 ? coop_err_no_memory(draft->err) : 0;
 }
 
+/* Among live ones of this agent alone: an alias names what runs, and is free again after it. */
 static int check_alias(struct coop_draft *draft)
 {
 	const char *alias = coop_arg_string(draft->args, "alias", NULL);
@@ -218,6 +223,7 @@ static void take_limits(struct coop_draft *draft)
 		retention < settings->min_retention_ms ? settings->min_retention_ms : retention;
 }
 
+/* Memory for both rings is asked about here, where it costs nothing yet to say no. */
 static int take_streams(struct coop_draft *draft)
 {
 	struct coop_process *process = draft->process;
@@ -247,11 +253,13 @@ static int take_streams(struct coop_draft *draft)
 				 draft->err);
 }
 
+/* Bytes of files come first, then those of stdin: both came behind one request. */
 static struct coop_injections_data bytes_of(const struct coop_request *request)
 {
 	return (struct coop_injections_data){request->data, request->data_size};
 }
 
+/* Bytes in the request mean `data` unless it says otherwise. */
 static int take_stdin(struct coop_draft *draft)
 {
 	int wanted = coop_arg_enum(draft->args, "stdin", coop_choices_stdin, -1);
@@ -267,6 +275,7 @@ static int take_stdin(struct coop_draft *draft)
 	return 0;
 }
 
+/* Of the agent's own sessions alone. */
 static int take_session(struct coop_draft *draft)
 {
 	const char *id = coop_arg_string(draft->args, "session", NULL);
@@ -309,6 +318,7 @@ static int take_injections(struct coop_draft *draft)
 				    draft->err);
 }
 
+/* After confinement: which /tmp and which files there are follows from that. */
 static int take_env(struct coop_draft *draft)
 {
 	struct coop_keeper *keeper = draft->agent->keeper;
@@ -368,6 +378,7 @@ int coop_draft_fill(struct coop_draft *draft)
 	return r;
 }
 
+/* The process as well: the registry has a reference of its own if it was started. */
 void coop_draft_clear(struct coop_draft *draft)
 {
 	if (draft->process)

@@ -40,6 +40,7 @@ static void set_plan(const struct coop_process *process, enum coop_plan_kind kin
 	plan->op_first = kind == COOP_PLAN_GO ? confine->start->layout.base_ops : 0;
 }
 
+/* The same function makes all three kinds, so that FILL and GO together say what SPAWN says. */
 int coop_plans_make(const struct coop_process *process, enum coop_plan_kind kind,
 		    const struct coop_spawn_command *command, struct coop_buf *ret,
 		    int *ret_body_fd)

@@ -82,6 +82,7 @@ static void drop_slot(struct coop_slot *slot)
 	free_slot(slot);
 }
 
+/* With its use of a network, which would else be kept for nobody. */
 static void drop_pool(struct coop_pool *pool)
 {
 	while (!coop_list_empty(&pool->slots))
@@ -93,6 +94,7 @@ static void drop_pool(struct coop_pool *pool)
 	free(pool);
 }
 
+/* A host on which they fail gets none at all: commands start without, and the log says so once. */
 static void failed(struct coop_slot *slot)
 {
 	struct coop_slots *slots = coop_slots_of(slot->pool->keeper);
@@ -162,6 +164,7 @@ static bool memory_short(struct coop_slots *slots, uint64_t now)
 	return slots->memory_short;
 }
 
+/* Without memory or descriptors there is one slot less, and nobody has to know. */
 static void fill(struct coop_pool *pool)
 {
 	struct coop_keeper *keeper = pool->keeper;
@@ -295,6 +298,8 @@ static void on_timer(uv_timer_t *timer)
 		(void)uv_timer_start(timer, on_timer, again ? REFILL_MS : IDLE_NS / MS, 0);
 }
 
+/* The earlier time wins: a command that has ended is a better moment than the one that was set at
+ * its start. */
 static void schedule(struct coop_keeper *keeper, uint64_t ms)
 {
 	uv_timer_t *timer = &coop_slots_of(keeper)->timer;
@@ -303,6 +308,7 @@ static void schedule(struct coop_keeper *keeper, uint64_t ms)
 		(void)uv_timer_start(timer, on_timer, ms, 0);
 }
 
+/* Both words are in: the launcher's, which gives the pid, and its own. */
 static struct coop_slot *ready_slot(const struct coop_pool *pool)
 {
 	COOP_LIST_EACH(&pool->slots, link)

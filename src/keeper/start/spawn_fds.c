@@ -54,6 +54,7 @@ static int make_terminal(struct coop_process *process, int *ret_master, int *ret
 	return 0;
 }
 
+/* All three are the same terminal; a duplicate each, so that each is closed for itself. */
 static int open_terminal(struct coop_spawn *spawn)
 {
 	struct coop_process *process = spawn->process;
@@ -121,6 +122,7 @@ int coop_spawn_fds_open(struct coop_spawn *spawn, bool with_stdin)
 	return r < 0 ? r : give_away(spawn, with_stdin || spawn->process->terms.pty);
 }
 
+/* May be called twice: what was given away is -1. */
 void coop_spawn_fds_close(struct coop_spawn *spawn)
 {
 	for (size_t i = 0; i < COOP_LAUNCH_FDS_MAX; i++) {
@@ -148,6 +150,7 @@ size_t coop_spawn_plan_fds(const struct coop_spawn *spawn, int *ret)
 	return count;
 }
 
+/* What the sandbox was made with is there already; these are the command's. */
 size_t coop_spawn_rest_fds(const struct coop_spawn *spawn, int *ret)
 {
 	size_t count = 0;

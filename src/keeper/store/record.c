@@ -25,6 +25,7 @@
 #include "keeper/tree/blocked.h"
 #include "sandbox/policy/policy.h"
 
+/* 0 means none inside, and null outside. */
 static void write_limit(struct coop_jsonw *w, const char *name, int64_t value)
 {
 	if (value)
@@ -33,6 +34,7 @@ static void write_limit(struct coop_jsonw *w, const char *name, int64_t value)
 		coop_jsonw_null(w, name);
 }
 
+/* What cannot be known is null, and neither yes nor no. */
 static void write_known(struct coop_jsonw *w, const char *name, enum coop_known known)
 {
 	if (known == COOP_UNKNOWN)
@@ -145,6 +147,7 @@ static void write_state(const struct coop_process *process, struct coop_jsonw *w
 	coop_jsonw_string(w, "end_cause", coop_cause_name(process->end.cause));
 }
 
+/* Of an earlier keeper's receipt it is kept as text: what stood in it is not made anew. */
 void coop_record_write_evidence(const struct coop_process *process, struct coop_jsonw *w,
 				const char *name)
 {
@@ -185,6 +188,7 @@ void coop_record_write_evidence(const struct coop_process *process, struct coop_
 	coop_jsonw_end(w);
 }
 
+/* Positions as readers use them: what lies before `start` is gone, or only on disk. */
 static void write_stream(const struct coop_outlet *stream, struct coop_jsonw *w)
 {
 	coop_jsonw_begin(w, coop_stream_name(stream->number));

@@ -59,6 +59,7 @@ static void write_argv(const json_t *args, struct coop_jsonw *w)
 		write_cut(w, "command", json_string_value(json_object_get(args, "command")));
 }
 
+/* With the keeper's key: a plain hash of a short secret could be found by trying. */
 static void write_hash(const struct coop_keeper *keeper, const char *name, const void *data,
 		       size_t size, struct coop_jsonw *w)
 {
@@ -200,6 +201,7 @@ static void append_or_lose(struct coop_keeper *keeper, enum coop_audit_kind kind
 			 coop_err_errno_name(-r));
 }
 
+/* An allowed line needs an end, or the next keeper would call the start lost. */
 void coop_spawn_audit_not_started(struct coop_process *process)
 {
 	process->end.cause = COOP_CAUSE_SPAWN_FAILED;
@@ -229,6 +231,7 @@ int coop_spawn_audit_allowed(struct coop_request *request, struct coop_process *
 	return 0;
 }
 
+/* Refused by a rule, and not for want of something: the two are told apart in the audit. */
 static bool is_denial(enum coop_code code)
 {
 	return code == COOP_QUOTA || code == COOP_REGISTRY_FULL || code == COOP_PERMISSION_DENIED ||

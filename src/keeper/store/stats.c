@@ -12,6 +12,7 @@
 
 #define INTERVAL_NS 200000000u /* shorter ones say nothing */
 
+/* The share over the time since the last look that began an interval: nothing samples by itself. */
 static void sample(struct coop_usage *usage, uint64_t now)
 {
 	uint64_t passed = now - usage->sample_at;
@@ -61,6 +62,7 @@ void coop_stats_update(struct coop_process *process)
 		sample(usage, coop_tree_taken(keeper));
 }
 
+/* Null and not 0: what is not known must not look like nothing. */
 static void momentary(struct coop_jsonw *w, const char *name, bool known, uint64_t value)
 {
 	if (known)

@@ -51,6 +51,7 @@ static bool is_input(const struct input *input, pid_t pid, int fd)
 	return !strcmp(name, input->name) || (input->terminal && !strcmp(name, "/dev/tty"));
 }
 
+/* The memory of another process, which may change or go meanwhile. */
 static bool peek(pid_t pid, uint64_t address, void *ret_bytes, size_t size)
 {
 	struct iovec local = {.iov_base = ret_bytes, .iov_len = size};
@@ -68,6 +69,7 @@ static enum coop_known judge(unsigned inputs, unsigned others)
 	return others ? COOP_UNKNOWN : COOP_YES;
 }
 
+/* A set that is too large, or cannot be read, is not known; it is not no. */
 static enum coop_known in_poll(const struct input *input, pid_t pid, const uint64_t *args)
 {
 	struct pollfd fds[POLLED_MAX];
@@ -129,6 +131,8 @@ static enum coop_known in_epoll(const struct input *input, pid_t pid, int epoll)
 	return judge(inputs, others);
 }
 
+/* Calls that can wait for input, by number: whatever else a thread sleeps in is no wait for
+ * input. */
 static enum coop_known in_call(const struct input *input, pid_t pid, long call,
 			       const uint64_t *args)
 {
@@ -232,6 +236,7 @@ enum coop_known coop_blocked_on_stdin(const struct coop_process *process)
 	return search.answer;
 }
 
+/* Without echo, and line by line: so programs ask for a password. */
 enum coop_known coop_blocked_echo_off(const struct coop_process *process)
 {
 	struct termios settings;

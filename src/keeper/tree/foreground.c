@@ -13,6 +13,8 @@ struct group {
 	bool reached;
 };
 
+/* Looked at as a member of the tree, so that a group number that was given out anew reaches nobody
+ * else. */
 static void signal_member(void *user, const struct coop_proc *proc)
 {
 	struct group *group = user;

@@ -42,6 +42,7 @@ static uint64_t by_session(const struct coop_keeper *keeper, const struct coop_p
 	return 0;
 }
 
+/* A slot carries the keeper's mark without a record's number: it is nobody's yet. */
 bool coop_orphans_prepared(const struct coop_keeper *keeper, pid_t pid)
 {
 	return coop_proc_mark(pid) == coop_place_of(keeper)->mark;
@@ -56,6 +57,8 @@ static uint64_t by_mark(const struct coop_keeper *keeper, pid_t pid)
 	return n <= COOP_MARK_NUMBER && coop_registry_by_number(keeper, n) ? n : 0;
 }
 
+/* The mark first: it goes through fork and exec whatever becomes of session, group and
+ * environment. */
 uint64_t coop_orphans_owner(const struct coop_keeper *keeper, const struct coop_tree *last,
 			    const struct coop_proc *proc)
 {

@@ -8,6 +8,7 @@
 #include "keeper/process/phase.h"
 #include "keeper/process/process.h"
 
+/* The end goes on without the one who asked for it. */
 static void detach(struct coop_request *request)
 {
 	struct coop_party *party = request->state;
@@ -36,6 +37,7 @@ void coop_party_for(struct coop_party *party, struct coop_request *request)
 	}
 }
 
+/* A process that is being killed for another reason joins: the party waits for it all the same. */
 void coop_party_add(struct coop_party *party, struct coop_process *process,
 		    const struct coop_kill_order *order)
 {
@@ -59,6 +61,7 @@ void coop_party_add(struct coop_party *party, struct coop_process *process,
 	coop_list_add(&process->kill->members, &member->in_kill);
 }
 
+/* Told once all have been added: the first may be gone before the last was begun. */
 static void look(struct coop_party *party)
 {
 	if (party->under_way || !party->complete)

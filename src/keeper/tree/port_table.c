@@ -37,6 +37,7 @@ struct visit {
 	int result;
 };
 
+/* A socket stays in the network that it was made in, wherever its descriptor goes. */
 static void *open_there(void *user)
 {
 	struct visit *visit = user;
@@ -93,6 +94,7 @@ static int ask(int fd, uint8_t family, uint16_t port, struct coop_port_table *re
 	return coop_sock_diag_ask(fd, &question, sizeof question, take, ret);
 }
 
+/* Both families: a server may listen on one of them alone. */
 static int ask_kernel(pid_t pid, uint16_t port, struct coop_port_table *ret)
 {
 	int opened = pid ? open_in(pid) : coop_sock_diag_open();

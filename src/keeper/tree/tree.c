@@ -106,6 +106,7 @@ static int append(void *user, const struct coop_proc *proc)
 	return 0;
 }
 
+/* Indexed when all are there: the array moves while it grows. */
 static int scan(struct coop_tree *tree)
 {
 	int r = coop_proc_each(append, tree);
@@ -157,6 +158,8 @@ static void clear(struct coop_tree *tree)
 	coop_map_clear(&tree->index);
 }
 
+/* The old table stays until the new one is whole: it says whose an orphan was, and without memory
+ * it is better than none. */
 int coop_tree_look(struct coop_keeper *keeper)
 {
 	struct coop_tree *tree = coop_tree_of(keeper), fresh = *tree;
@@ -209,6 +212,8 @@ void coop_tree_unsweep(struct coop_keeper *keeper)
 	coop_tree_of(keeper)->swept = 0;
 }
 
+/* Where a look takes long, it is shared for longer: no more than a fifth of the time goes into
+ * looking. */
 int coop_tree_look_lately(struct coop_keeper *keeper)
 {
 	uint64_t share = LOOK_SHARE_NS > coop_tree_of(keeper)->cost * 4
@@ -231,6 +236,7 @@ void coop_tree_turn_over(struct coop_keeper *keeper)
 	coop_tree_of(keeper)->turn = coop_clock_now();
 }
 
+/* The pid belongs to somebody new: the table must not answer for it any more. */
 void coop_tree_forget(struct coop_keeper *keeper, pid_t pid)
 {
 	if (coop_tree_find(coop_tree_of(keeper), pid))
