@@ -111,6 +111,8 @@ class OnDemandTest(CliCase):
         process = self.detached("sleep", "300")
         with self.client() as client:
             info = client.call("info")
+            # Where the socket is on no tmpfs, the disk alone outlives both.
+            procs.wait_until(lambda: client.call("history")["processes"], "the start is on the disk")
         # A guard's death ends its keeper in order: this one must not come to that.
         os.kill(info["pid"], signal.SIGSTOP)
         for pid in (info["guard_pid"], info["pid"]):
