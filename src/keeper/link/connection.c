@@ -438,6 +438,14 @@ void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request)
 	coop_conn_touch(conn);
 }
 
+void coop_conn_answer_soon(struct coop_request *request)
+{
+	coop_list_remove(&request->in_process);
+	if (request->timer)
+		(void)uv_timer_stop(request->timer);
+	coop_conn_when_room(request->conn, request);
+}
+
 void coop_conn_go_on(struct coop_conn *conn, struct coop_request *request)
 {
 	coop_list_push(&conn->ready, &request->in_process);

@@ -128,6 +128,10 @@ void coop_conn_touch(struct coop_conn *conn);
  * large. */
 void coop_conn_when_room(struct coop_conn *conn, struct coop_request *request);
 
+/* The same for a request that has waited long enough: it leaves the list that it is in, and its
+ * time does not run out. */
+void coop_conn_answer_soon(struct coop_request *request);
+
 /* The same for an answer that has begun: when there is room it goes on, before any other. Never
  * from within. */
 void coop_conn_go_on(struct coop_conn *conn, struct coop_request *request);

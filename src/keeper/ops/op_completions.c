@@ -133,12 +133,6 @@ static void answer(struct coop_request *request)
 		give(request, queue);
 }
 
-static void on_timeout(struct coop_request *request)
-{
-	coop_list_remove(&request->in_process);
-	coop_conn_when_room(request->conn, request);
-}
-
 void coop_op_completions(struct coop_request *request)
 {
 	int64_t timeout = coop_arg_int(request->args, "timeout_ms", 0);
@@ -152,7 +146,7 @@ void coop_op_completions(struct coop_request *request)
 	/* Before anything is looked at: the caps may drop a receipt that is in the queue. */
 	coop_eviction_trim(request->keeper);
 	request->on_room = answer;
-	request->on_timeout = on_timeout;
+	request->on_timeout = coop_conn_answer_soon;
 	if (timeout && coop_request_timer(request, (uint64_t)timeout) < 0)
 		coop_request_no_memory(request);
 	else if (timeout && coop_completions_empty(queue))

@@ -54,20 +54,11 @@ static void answer(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
-/* A record may be large: a client that does not read must not make the keeper hold many. */
-static void answer_soon(struct coop_request *request)
-{
-	coop_list_remove(&request->in_process);
-	if (request->timer)
-		(void)uv_timer_stop(request->timer);
-	coop_conn_when_room(request->conn, request);
-}
-
 /* One that began to listen since the last look is not missed. */
 static void look_and_answer(struct coop_request *request)
 {
 	(void)coop_ports_look(request->process, request->state, true);
-	answer_soon(request);
+	coop_conn_answer_soon(request);
 }
 
 /* All who wait for the same are told what one look has found. An answer may take others with it:
@@ -91,7 +82,7 @@ static void answer_alike(struct coop_request *first)
 		coop_list_add(&alike, link);
 	}
 	while (!coop_list_empty(&alike))
-		answer_soon(COOP_LIST_ITEM(alike.next, struct coop_request, in_process));
+		coop_conn_answer_soon(COOP_LIST_ITEM(alike.next, struct coop_request, in_process));
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -176,7 +167,7 @@ void coop_op_wait_port(struct coop_request *request)
 			"this kernel does not tell who listens: it has no /proc/net/tcp");
 		fail(request, &err);
 	} else if (search->found || coop_process_told(process) || timeout == 0) {
-		answer_soon(request);
+		coop_conn_answer_soon(request);
 	} else if (timeout > 0 && coop_request_timer(request, (uint64_t)timeout) < 0) {
 		(void)coop_err_no_memory(&err);
 		fail(request, &err);

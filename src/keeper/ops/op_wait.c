@@ -117,15 +117,6 @@ static void answer(struct coop_request *request)
 	coop_request_end(request, &w);
 }
 
-/* Output may make it large: a client that does not read it must not make the keeper hold many. */
-static void answer_soon(struct coop_request *request)
-{
-	coop_list_remove(&request->in_process);
-	if (request->timer)
-		(void)uv_timer_stop(request->timer);
-	coop_conn_when_room(request->conn, request);
-}
-
 /* `tidy` waits for placeholders as well, so that whoever looks at the workspace right after the
  * answer finds none. */
 static bool is_over(const struct coop_request *request)
@@ -144,7 +135,7 @@ void coop_op_wait(struct coop_request *request)
 	if (!process)
 		return;
 	coop_process_hold(process, request);
-	request->on_timeout = answer_soon;
+	request->on_timeout = coop_conn_answer_soon;
 	request->on_room = answer;
 	if (coop_arg_int(request->args, "output_bytes", 0)) {
 		request->state = coop_mem_zalloc(sizeof(struct output));
@@ -156,7 +147,7 @@ void coop_op_wait(struct coop_request *request)
 		request->on_drop = leave;
 	}
 	if (is_over(request) || timeout == 0) {
-		answer_soon(request);
+		coop_conn_answer_soon(request);
 	} else if (timeout > 0 && coop_request_timer(request, (uint64_t)timeout) < 0) {
 		leave(request);
 		coop_request_no_memory(request);
@@ -183,7 +174,7 @@ static void answer_all(struct coop_process *process)
 	struct coop_request *request;
 
 	while ((request = next_over(process)))
-		answer_soon(request);
+		coop_conn_answer_soon(request);
 }
 
 static void on_phase(struct coop_process *process, enum coop_phase phase)
