@@ -34,8 +34,6 @@ struct coop_registry {
 	uint64_t told_count;         /* ends that have been told, ever */
 	uint64_t next_n, reserved_n; /* ids below reserved_n are taken on disk */
 	bool reserving;
-	struct coop_link
-		ended; /* processes whose ends are to be written to the audit and the database */
 };
 
 struct coop_registry *coop_registry_new(void)

@@ -1,26 +1,26 @@
 /* The plan: what the keeper sends to a launcher to start one process. Shared by both, and by
- *nothing else.
+ * nothing else.
  *
  * One SEQPACKET message: struct coop_plan, then (unless COOP_PLAN_BODY_FD) the body. With it come
- *the fds of enum coop_plan_fd, in that order, then those that operations name. A large body comes
- *as a sealed memfd. The body holds, one after the other:
+ * the fds of enum coop_plan_fd, in that order, then those that operations name. A large body comes
+ * as a sealed memfd. The body holds, one after the other:
  *
  *	struct coop_plan_op    ops[op_count];       what makes the view of the files, in this order
  *	struct coop_plan_rule  rules[rule_count];   the same for Landlock
  *	struct coop_plan_limit limits[limit_count];
- *	char                   text[];              argc + envc strings, each with its NUL; then
- *what offsets point to
+ *	char                   text[];              argc + envc strings, each with its NUL;
+ *	                                            then what offsets point to
  *
  * A launcher answers every plan, in order, with one struct coop_plan_reply. The child tells over
- *its channel, another SEQPACKET socket, with struct coop_plan_status messages; the kernel adds the
- *sender's pid as the keeper sees it. First comes CLONED, so that a child is never lost if the
- *launcher dies before its reply.
+ * its channel, another SEQPACKET socket, with struct coop_plan_status messages; the kernel adds the
+ * sender's pid as the keeper sees it. First comes CLONED, so that a child is never lost if the
+ * launcher dies before its reply.
  *
  * Without COOP_PLAN_INIT the child itself becomes the program: then comes one FAILED, or end of
- *file, which means that it has been executed. With it the child is the first process of its PID
- *namespace and starts the program as its own child: then comes one FAILED, or EXECUTED, later
- *perhaps STOPPED and CONTINUED, and EXITED. The child is gone when the kernel says so to its
- *parent, the keeper; with it are all of its namespace. */
+ * file, which means that it has been executed. With it the child is the first process of its PID
+ * namespace and starts the program as its own child: then comes one FAILED, or EXECUTED, later
+ * perhaps STOPPED and CONTINUED, and EXITED. The child is gone when the kernel says so to its
+ * parent, the keeper; with it are all of its namespace. */
 #ifndef COOP_SANDBOX_PLAN_H
 #define COOP_SANDBOX_PLAN_H
 

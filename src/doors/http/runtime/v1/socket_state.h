@@ -1,4 +1,4 @@
-/* What runtime_socket.c (a WebSocket's life) and runtime_spawn.c (its start) share. */
+/* What socket.c (a WebSocket's life) and socket_start.c (its start) share. */
 #ifndef COOP_HTTP_V1_SOCKET_STATE_H
 #define COOP_HTTP_V1_SOCKET_STATE_H
 
