@@ -97,6 +97,8 @@ int coop_door_open(struct coop_door *door, struct coop_error *error)
 	door->link_options.ceiling.workspace = door->workspace;
 	r = coop_keeper_link_new(&door->loop, &door->link_options, &door->link, error);
 	if (r < 0) {
+		/* What of the link had been made by then closes in the loop's next turn. */
+		(void)uv_run(&door->loop, UV_RUN_DEFAULT);
 		(void)uv_loop_close(&door->loop);
 		return r;
 	}
