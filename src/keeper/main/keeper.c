@@ -74,15 +74,15 @@
 #define ROUNDS 4
 
 /* Who is told of what happens to processes, in this order: what is left of the tree decides what
- * the others see; the disk is asked before the clients are answered, and told after. */
+ * the others see; whoever waits is answered before the disk is told. */
 static const struct coop_observer *const observers[] = {
-	&coop_settle_observer,   &coop_report_observer,
-	&coop_progress_observer, &coop_tree_observer,
-	&coop_confine_observer,  &coop_store_observer,
-	&coop_notices_observer,  &coop_completions_observer,
-	&coop_wait_observer,     &coop_port_observer,
-	&coop_follow_observer,   &coop_holders_observer,
-	&coop_start_observer,    NULL,
+	&coop_settle_observer,      &coop_report_observer,
+	&coop_progress_observer,    &coop_tree_observer,
+	&coop_confine_observer,     &coop_notices_observer,
+	&coop_completions_observer, &coop_wait_observer,
+	&coop_port_observer,        &coop_follow_observer,
+	&coop_holders_observer,     &coop_store_observer,
+	&coop_start_observer,       NULL,
 };
 
 /* Who has something at connections. */
