@@ -26,7 +26,8 @@
 #define MARK_FORMAT "%s %016llx %llu\n"
 #define MARK_LINE (BOOT_SIZE + 17 + 22)
 
-/* What processes of a dead keeper are known by: its mark (sandbox/plan.h) and when it began. */
+/* What processes of a dead keeper are known by: its mark (sandbox/plan/plan.h) and when it began.
+ */
 struct mark {
 	uint64_t mark;
 	uint64_t since; /* as start_time of /proc */

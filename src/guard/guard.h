@@ -27,8 +27,8 @@ struct coop_guard_findings {
 };
 
 /* Ends what is left of an earlier keeper of the state folder that was killed along with its guard,
- * and keeps this keeper's own mark (sandbox/plan.h) on disk for the next one. Before anything is
- * started; blocks for a few seconds at most. */
+ * and keeps this keeper's own mark (sandbox/plan/plan.h) on disk for the next one. Before anything
+ * is started; blocks for a few seconds at most. */
 void coop_guard_inherit(const char *state_dir, uint64_t mark, struct coop_guard_findings *ret);
 
 #endif

@@ -117,4 +117,15 @@
 		__VA_ARGS__, END              \
 	}
 
+/* What a kill has proved. Pids are integers; a table has no type for a list of those, so the lists
+ * are told as any. */
+#define KILL_PROOF                                                                               \
+	ALWAYS("success", BOOL),                                                                 \
+		{.name = "signalled",                                                            \
+		 .type = COOP_FIELD_OBJECTS,                                                     \
+		 .required = true,                                                               \
+		 .doc = "pids"},                                                                 \
+		{.name = "killed", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"}, \
+		ALWAYS("survivors", INT), ALWAYS("strays", INT), ALWAYS("ms", INT)
+
 #endif

@@ -110,15 +110,7 @@ OPERATION(keep, USE, "let an ephemeral process outlive its connection",
 OPERATION(gc, USE, "forget everything that has finished", .args = NOTHING,
 	  RESULT(ALWAYS("released", INT)));
 
-/* Pids are integers; a table has no type for a list of those, so the lists are told as any. */
-static const struct coop_field proof_fields[] = {
-	ALWAYS("success", BOOL),
-	{.name = "signalled", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
-	{.name = "killed", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
-	ALWAYS("survivors", INT),
-	ALWAYS("strays", INT),
-	ALWAYS("ms", INT),
-	END};
+static const struct coop_field proof_fields[] = {KILL_PROOF, END};
 
 OPERATION(release, USE, "forget a process, ending it if it runs", .waits = true,
 	  ARGS(ID, ENUM("if_running", coop_choices_if_running, "kill (default) or refuse")),

@@ -19,16 +19,8 @@ OPERATION(freeze, USE, "stop every process of the tree until it is thawed", .wai
 
 OPERATION(thaw, USE, "let a frozen tree go on", .waits = true, ARGS(ID), .result = frozen_result);
 
-static const struct coop_field receipt_result[] = {
-	ALWAYS("success", BOOL),
-	{.name = "signalled", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
-	{.name = "killed", .type = COOP_FIELD_OBJECTS, .required = true, .doc = "pids"},
-	ALWAYS("survivors", INT),
-	ALWAYS("strays", INT),
-	ALWAYS("ms", INT),
-	ALWAYS("status", STRING),
-	OF("process", OBJECT, coop_record_fields),
-	END};
+static const struct coop_field receipt_result[] = {KILL_PROOF, ALWAYS("status", STRING),
+						   OF("process", OBJECT, coop_record_fields), END};
 
 OPERATION(kill, USE, "kill the whole tree and prove it", .waits = true, ARGS(ID),
 	  .result = receipt_result);

@@ -22,7 +22,7 @@ struct coop_homes {
 	/* resolved, each once; the first is what `~` means and gets the private layer */
 	char list[COOP_HOMES_MAX][COOP_PATH_SIZE];
 	size_t count; /* 0: there is none */
-	/* Of the last look for credentials in the first (sandbox/found.h); NULL: nothing is
+	/* Of the last look for credentials in the first (sandbox/policy/found.h); NULL: nothing is
 	 * remembered. */
 	struct coop_found_memory **memory;
 	size_t known; /* of them: the rest is so called by words that are not the user's own */

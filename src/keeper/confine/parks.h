@@ -1,8 +1,8 @@
 /* Parks: launchers that stay in an agent's control group, so that all that they start is in it from
  * its first moment on, and a start costs no more than without. By them the shares of memory and
- * processes hold that agents have where nobody says otherwise (sandbox/shares.h): as far as this
- * host has control groups, for whatever is confined and has no group of its own. What came of it
- * stands in the record. */
+ * processes hold that agents have where nobody says otherwise (sandbox/policy/shares.h): as far as
+ * this host has control groups, for whatever is confined and has no group of its own. What came of
+ * it stands in the record. */
 #ifndef COOP_KEEPER_PARKS_H
 #define COOP_KEEPER_PARKS_H
 

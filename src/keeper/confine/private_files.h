@@ -23,8 +23,8 @@ int coop_private_files_write(struct coop_process *process, const struct coop_inj
 /* Nobody of the process is left. */
 void coop_private_files_remove(struct coop_process *process);
 
-/* Where names are hidden for all sandboxes that have a layer over the home, see sandbox/masks.h.
- * NULL: nowhere. */
+/* Where names are hidden for all sandboxes that have a layer over the home, see
+ * sandbox/layout/masks.h. NULL: nowhere. */
 struct coop_masks *coop_private_files_masks(struct coop_keeper *keeper);
 
 /* Removes what an earlier keeper left behind. Called once, at start. */

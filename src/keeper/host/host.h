@@ -21,7 +21,7 @@ struct coop_keeper_host {
 	bool outer_root;
 	const char *whose; /* how the identity of confined commands was chosen, for people */
 	/* Of homes, as commands are started: the last look for credentials, and where names are
-	 * hidden for all (sandbox/found.h, masks.h). NULL: none yet. */
+	 * hidden for all (sandbox/policy/found.h, masks.h). NULL: none yet. */
 	struct coop_found_memory *credentials;
 	struct coop_masks *masks;
 	struct coop_scouts *scouts; /* who looks up paths that the loop must not */

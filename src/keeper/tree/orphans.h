@@ -2,7 +2,7 @@
  *
  * Without a PID namespace such a process becomes the keeper's child (it is a subreaper), and the
  * kernel does not say whose it was. It is assigned by, in order: the mark that every process of
- * ours inherits (a limit, see sandbox/plan.h), what was seen earlier, the record's session or
+ * ours inherits (a limit, see sandbox/plan/plan.h), what was seen earlier, the record's session or
  * group. What shows none is a stray: counted, and ended with the keeper. */
 #ifndef COOP_KEEPER_ORPHANS_H
 #define COOP_KEEPER_ORPHANS_H
